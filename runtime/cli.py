@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
+from runtime.exit_codes import code_of_interrupt
 from runtime.operating_system import telling
 from runtime.operating_system.terminal import end_as_by_interrupt
 
@@ -32,15 +33,6 @@ OWN = {  # imported when asked for: `polyrhythm --help` loads none of them
     "pub": ("runtime.commands.pub:pub_main", "publish a message, checked against its topic's type"),
 }
 
-UNTIL_INTERRUPTED = frozenset(
-    ("run", "top", "echo", "hz", "delay", "bw", "record", "metrics", "view", "foxglove", "serve", "annotate", "study")
-)
-"""What goes on until Ctrl-C: that is no failure, whether it comes while they load, work, stop or sum up."""
-
-_ROOM, _PLACE = "make room and try again", "choose a folder that can be written"
-_REMEDIES = {errno.ENOSPC: _ROOM, errno.EDQUOT: _ROOM, errno.EROFS: _PLACE, errno.EIO: "is the terminal still there?"}
-"""What to do about faults of a machine that any command may meet."""
-
 Command = Callable[[list[str]], int]
 
 
@@ -57,28 +49,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         finally:
             sys.stdout.flush()  # here, where a reader that has gone and a full disk can still be answered
     except KeyboardInterrupt:  # while it was still looking for the command, while it worked, or once more at its end
-        return _code_of_interrupt(arguments)
+        return code_of_interrupt(arguments)
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # the reader of our output has gone
         return 0
-    except OSError as problem:
-        what_to_do = _REMEDIES.get(problem.errno or 0)
-        if problem.errno == errno.ENOENT and "temporary directory" in str(problem.strerror):
-            what_to_do = "set TMPDIR to a folder that can be written"
-        if what_to_do is None:
+    except Exception as problem:
+        from runtime.errors import fault_of_machine
+
+        sentence = fault_of_machine(problem)
+        if sentence is None:
             raise
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # what the old one still holds cannot be written either
-        if problem.errno == errno.EIO:  # the terminal has gone, which is the end as by Ctrl-C
-            return _code_of_interrupt(arguments)
-        where = f"{problem.filename}: " if problem.filename else ""
-        print(f"polyrhythm: {where}{problem.strerror}; {what_to_do}", file=sys.stderr)
+        if (
+            isinstance(problem, OSError) and problem.errno == errno.EIO
+        ):  # the terminal has gone, which is the end as by Ctrl-C
+            return code_of_interrupt(arguments)
+        print(f"polyrhythm: {sentence}", file=sys.stderr)
         return 1
-
-
-def _code_of_interrupt(arguments: Sequence[str]) -> int:
-    """Of one command the same at each moment: 130 where it had something to come to an end with."""
-    is_endless = arguments[:1] and arguments[0] in UNTIL_INTERRUPTED and "--virtual" not in arguments
-    return 0 if is_endless else 130
 
 
 def _obey(arguments: list[str]) -> int:
@@ -200,7 +187,3 @@ def _other_commands() -> dict[str, Command]:
         return command
 
     return {entry.name: later(entry) for entry in entry_points(group=GROUP)}
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -26,16 +26,25 @@ def to_s(ns: float) -> float:
     return ns / NS_PER_S
 
 
-def as_awaitable(call: Awaitable[T] | Callable[[], Awaitable[T]], latency_s: float = 0.0) -> Awaitable[T]:
+ANSWER_TIMEOUT_S = 300.0
+"""A call to the outside world is given up after so long, s of real time, where nothing else is said."""
+_CLOSING_S = 1.0  # for a call that was given up, to close what it has opened
+
+
+def as_awaitable(
+    call: Awaitable[T] | Callable[[], Awaitable[T]], latency_s: float = 0.0, timeout_s: float = ANSWER_TIMEOUT_S
+) -> Awaitable[T]:
     """What `Clock.external` was given, as something to await. Raises UserError where it is nothing of the kind."""
     import inspect  # not at the top, likewise for `threading`: an emergency stop at a terminal does without
 
     from runtime.errors import UserError
 
-    if isinstance(latency_s, bool) or not isinstance(latency_s, int | float) or not 0 <= latency_s < float("inf"):
-        if inspect.iscoroutine(call):
-            call.close()
-        raise UserError(f"clock.external: latency_s is {latency_s!r}; expected seconds, 0 or more")
+    for name, value_s, is_enough in (("latency_s", latency_s, "0 or more"), ("timeout_s", timeout_s, "more than 0")):
+        is_number = isinstance(value_s, int | float) and not isinstance(value_s, bool)
+        if not is_number or not 0 <= value_s < float("inf") or (name == "timeout_s" and not value_s):
+            if inspect.iscoroutine(call):
+                call.close()
+            raise UserError(f"clock.external: {name} is {value_s!r}; expected seconds, {is_enough}")
     if inspect.iscoroutine(call) and inspect.getcoroutinestate(call) != inspect.CORO_CREATED:
         raise UserError(
             f"clock.external: {call.__qualname__}(...) was awaited before, and is answered once; call it again"
@@ -52,6 +61,37 @@ def as_awaitable(call: Awaitable[T] | Callable[[], Awaitable[T]], latency_s: flo
     raise UserError(
         f"clock.external takes a call that can be awaited, and was given a {type(made).__name__}: the call is over "
         "already; write `await self.clock.external(client.ask(...), latency_s=1.0)` with an async client"
+    )
+
+
+async def answer_of(call: Awaitable[T], timeout_s: float) -> T:
+    """What the call answers. It is cancelled after so long, and where its caller is; what it returns then is dropped.
+
+    Raises NoAnswerError.
+    """
+    import asyncio
+
+    task = asyncio.ensure_future(call)
+    try:
+        await asyncio.wait((task,), timeout=timeout_s)
+        if task.done():
+            return task.result()
+    finally:
+        if not task.done():
+            task.cancel()
+            task.add_done_callback(lambda over: over.cancelled() or over.exception())  # nobody asks for it any more
+            await asyncio.wait((task,), timeout=_CLOSING_S)
+    raise no_answer(timeout_s)
+
+
+def no_answer(timeout_s: float) -> Exception:
+    """What a call raises to which nobody answers."""
+    from runtime.errors import NoAnswerError
+
+    return NoAnswerError(
+        f"no answer from the world outside within {timeout_s:g} s; the call was cancelled; give clock.external another "
+        "timeout_s where answers take longer",
+        waited_s=timeout_s,
     )
 
 
@@ -79,13 +119,20 @@ class Clock(Protocol):
         """Wait that many seconds of this clock."""
         ...
 
-    async def external(self, call: Awaitable[T] | Callable[[], Awaitable[T]], latency_s: float = 0.0) -> T:
+    async def external(
+        self,
+        call: Awaitable[T] | Callable[[], Awaitable[T]],
+        latency_s: float = 0.0,
+        *,
+        timeout_s: float = ANSWER_TIMEOUT_S,
+    ) -> T:
         """Await a call to the outside world, such as a request to a model, and return its answer.
 
         `call` is what an async function returns, or the async function itself. In real time it takes as long as it
         takes. In virtual time the clock stands still while the world answers, and the answer arrives `latency_s` later.
-        A recording keeps the answer, where it is a plain value, and no word of what was asked. Raises what the call
-        raises, and UserError where there is nothing to await.
+        A recording keeps the answer, where it is a plain value, and no word of what was asked. A call that has not
+        answered after `timeout_s`, 300 s of real time, is cancelled. Raises what the call raises, NoAnswerError (a
+        TimeoutError) for one that was given up so, and UserError where there is nothing to await.
         """
         ...
 
@@ -114,9 +161,15 @@ class SystemClock:
 
         await asyncio.sleep(seconds)
 
-    async def external(self, call: Awaitable[T] | Callable[[], Awaitable[T]], latency_s: float = 0.0) -> T:
+    async def external(
+        self,
+        call: Awaitable[T] | Callable[[], Awaitable[T]],
+        latency_s: float = 0.0,
+        *,
+        timeout_s: float = ANSWER_TIMEOUT_S,
+    ) -> T:
         """Await the call and return its answer; `latency_s` applies in virtual time only."""
-        return await as_awaitable(call, latency_s)
+        return await answer_of(as_awaitable(call, latency_s, timeout_s), timeout_s)
 
     def block(self, seconds: float) -> None:
         """Block this thread for this many seconds: for commands without a loop, never for nodes."""

@@ -7,6 +7,7 @@ PolyrhythmError
 │   ├── ParameterError   a node was given a parameter it does not take
 │   └── NoRecordingError no recording lies where one was named; a RecordingError as well
 ├── MissedTickError      a timer with overrun="error" missed ticks
+├── NoAnswerError        the world outside did not answer in time
 ├── EscapeError          a handler did in virtual time what cannot be repeated
 ├── CodecError           bytes that are not the message they claim to be
 │   └── MessageTypeError a node publishes what its topic's type does not allow
@@ -16,6 +17,7 @@ PolyrhythmError
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 
@@ -62,6 +64,14 @@ class MissedTickError(PolyrhythmError):
     """A timer with `overrun="error"` missed ticks; the text says how many, and how late it was."""
 
 
+class NoAnswerError(PolyrhythmError, TimeoutError):
+    """A call to the world outside was given up, `waited_s` after it was made."""
+
+    def __init__(self, *words: object, waited_s: float = 0.0) -> None:
+        super().__init__(*words)
+        self.waited_s = waited_s
+
+
 class EscapeError(PolyrhythmError):
     """A handler in virtual time read the wall clock, drew unseeded randomness, or opened a thread or a socket."""
 
@@ -100,6 +110,29 @@ def os_sentence(problem: OSError) -> str:
     """What the operating system refused, with the file where it names one: a full disk is told without."""
     where = f"{problem.filename}: " if problem.filename else ""
     return f"{where}{problem.strerror or problem}"
+
+
+_ROOM, _FILES = "make room and try again", "let a process open more files: ulimit -n 4096"
+_REMEDIES = {
+    errno.ENOSPC: _ROOM,
+    errno.EDQUOT: _ROOM,
+    errno.EMFILE: _FILES,
+    errno.ENFILE: _FILES,
+    errno.EROFS: "choose a folder that can be written",
+    errno.EIO: "is the terminal still there?",
+}
+
+
+def fault_of_machine(problem: Exception) -> str | None:
+    """A sentence with its remedy for what any program may meet on a machine, of Python or of ZeroMQ; else None."""
+    number, text = getattr(problem, "errno", None), getattr(problem, "strerror", "")
+    what_to_do = _REMEDIES.get(number or 0)
+    if number == errno.ENOENT and "temporary directory" in str(text):
+        what_to_do = "set TMPDIR to a folder that can be written"
+    if what_to_do is None:
+        return None
+    where = f"{problem.filename}: " if isinstance(problem, OSError) and problem.filename else ""
+    return f"{where}{text or problem}; {what_to_do}"
 
 
 def choices(names: object) -> str:

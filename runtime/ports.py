@@ -15,7 +15,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self
 
 from runtime.clock import Clock, SystemClock, to_ns
 from runtime.context import HandlerContext, NodeAges, current_call
@@ -26,8 +26,6 @@ from runtime.message import Envelope, M, Message, Stamped
 from runtime.qos import QoS
 from runtime.serialization.field_types import as_received, fits_of
 from runtime.transport.rate_limit import RateLimit
-
-Owner = TypeVar("Owner")
 
 Sources = Stamped[Any] | Iterable[Stamped[Any]] | None
 """What a message is said to stem from, besides what its handler read: messages that were kept; () for nothing else."""

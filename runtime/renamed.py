@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from functools import cache
-from typing import Literal
+
+TYPE_CHECKING = False  # see `runtime`
+if TYPE_CHECKING:
+    from typing import Literal
 
 
-@cache
 def renamed(kind: Literal["names", "modules"]) -> dict[str, str]:
     """What was called otherwise in the version before, by its old name: "module:Class", or modules."""
     import tomllib  # not at the top: an emergency stop at a terminal does without, and starts sooner

@@ -19,13 +19,12 @@ from bridges.ros2.conversions import (
     FROM_ROS,
     STRING,
     TO_ROS,
-    TWIST,
     Arrived,
     FromRosRow,
     ToRosRow,
     our_stamp,
 )
-from bridges.ros2.link import Link, link_problem, open_link
+from bridges.ros2.link import TWISTS, Link, link_problem, open_link, type_problem
 from nodes.recording.foxglove.typed_topics import TypedTopics
 from nodes.robot.robot_from_launch import ForRobot, joint_names, load_limits
 from runtime import (
@@ -57,7 +56,7 @@ class Ros2Bridge(ForRobot, Node):
     """
 
     robot_parameter = "limits"
-    robot: ClassVar[Subscription[RobotState]]  # where a row takes in Twist: the joints stay where they are
+    robot: ClassVar[Subscription[RobotState]]  # where a row takes in a twist: the joints stay where they are
 
     def __init__(
         self,
@@ -97,7 +96,7 @@ class Ros2Bridge(ForRobot, Node):
             if attribute in ports:
                 raise ParameterError(f"from_ros: {back.topic!r} has two rows; merge them in ROS, or name another topic")
             ports[attribute] = Publisher(FROM_ROS[back.type][0], back.topic)
-            if back.type == TWIST:
+            if back.type in TWISTS:
                 ports["robot"] = Subscription(RobotState, "robot/state", qos=QoS(lifespan_s=0.5, required=False))
                 ports["seat"] = "policy"
         return type(cls.__name__, (cls,), {**ports, **handlers, "__module__": cls.__module__, "__doc__": cls.__doc__})
@@ -123,9 +122,12 @@ class Ros2Bridge(ForRobot, Node):
             raise ParameterError(f"node {self.name}: {'; '.join(problems)}")
         self._typed.wall_offset_ns = wall_time_ns() - self.clock.now_ns()
         link = self._link = open_link(self.at, self.speaks, self.domain, self._tell)
+        graph = link.graph_types() if self.to_ros else {}
         for row in self.to_ros:
             reliable = row.latched or _message_of(row).message_kind == "event"
             link.advertise(row.ros, row.type, reliable=reliable, latched=row.latched)
+            if problem := type_problem(row.ros, row.type, graph):
+                self._tell(f"type {row.ros}", problem)
         for back in self.from_ros:
             link.subscribe(back.ros, back.type, partial(self._take, back), latched=back.latched)
 
@@ -148,7 +150,7 @@ class Ros2Bridge(ForRobot, Node):
         while self._arrived:
             row, value, came_ns = self._arrived.popleft()
             offset_ns = self._typed.wall_offset_ns
-            state = self.robot.latest() if row.type == TWIST else None
+            state = self.robot.latest() if row.type in TWISTS else None
             message = FROM_ROS[row.type][1](Arrived(value, came_ns, offset_ns, self._joints, state))
             if message is None:
                 self._tell(f"kind {row.ros}", f"{row.ros} holds what cannot be taken in as {row.type}; it is left out")

@@ -9,13 +9,17 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from bridges.ros2.link import TWISTS
 from nodes.recording.foxglove.typed_topics import TypedTopics
 from nodes.recording.ros2_messages import (
+    BaseValues,
     camera_info,
     header,
     joint_state,
+    joint_values,
     odometry,
     pixels_of,
+    robot_state,
     ros,
     stamp_ns_of,
     transform,
@@ -96,7 +100,7 @@ def _string(stamped: Stamped[Message], typed: TypedTopics) -> Any:
     return ros.std_msgs__msg__String(encode_message(message, stamped.envelope, array_forms(message)).decode())
 
 
-STRING, TWIST = "std_msgs/msg/String", "geometry_msgs/msg/Twist"
+STRING = "std_msgs/msg/String"
 TO_ROS: dict[str, tuple[type[Message], ToRos]] = {
     "sensor_msgs/msg/CompressedImage": (Image, _compressed_image),
     "sensor_msgs/msg/Image": (Image, _image),
@@ -123,26 +127,16 @@ def _from_string(arrived: Arrived) -> Message | None:
 
 def _from_joint_state(arrived: Arrived) -> Message | None:
     """The robot's state; its base stands, as a JointState knows nothing of it."""
-    message, names = arrived.message, list(arrived.message.name)
-    if not set(arrived.joints) <= set(names) or len(message.position) < len(names):
+    found = joint_values(arrived.message, arrived.joints)
+    if isinstance(found, str):
         return None
-    places = [names.index(name) for name in arrived.joints]
-    position, velocity, effort = (
-        tuple(float(values[place]) if place < len(values) else 0.0 for place in places)
-        for values in (message.position, message.velocity, message.effort)
-    )
-    if not all(map(math.isfinite, position)):
-        return None
-    return RobotState(
-        read_ns=arrived.stamp_ns, position=position, velocity=velocity, effort=effort, base_x_m=0.0, base_y_m=0.0,
-        base_heading_rad=0.0, base_v_mps=0.0, base_w_radps=0.0,
-    )  # fmt: skip
+    return robot_state(arrived.stamp_ns, found.or_zero(), BaseValues())
 
 
 def _from_twist(arrived: Arrived) -> Message | None:
     """What somebody in ROS asks of the base, the joints where they are; it goes to the guard as any command does."""
-    linear = arrived.message.linear
-    v_mps, vy_mps, w_radps = float(linear.x), float(linear.y), float(arrived.message.angular.z)
+    twist = getattr(arrived.message, "twist", arrived.message)
+    v_mps, vy_mps, w_radps = float(twist.linear.x), float(twist.linear.y), float(twist.angular.z)
     if arrived.state is None or not all(map(math.isfinite, (v_mps, vy_mps, w_radps))):
         return None
     return JointCommand(position=arrived.state.position, base_v_mps=v_mps, base_w_radps=w_radps, base_vy_mps=vy_mps)
@@ -153,11 +147,10 @@ FROM_ROS: dict[str, tuple[type[Message], FromRos]] = {
     "sensor_msgs/msg/Image": (Image, _from_image),
     STRING: (Utterance, _from_string),
     "sensor_msgs/msg/JointState": (RobotState, _from_joint_state),
-    TWIST: (JointCommand, _from_twist),
+    **dict.fromkeys(TWISTS, (JointCommand, _from_twist)),
 }
 COMMANDS = (
-    TWIST,
-    "geometry_msgs/msg/TwistStamped",
+    *TWISTS,
     "trajectory_msgs/msg/JointTrajectory",
     "control_msgs/action/FollowJointTrajectory",
 )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol, get_args
 
 from runtime.errors import UserError
 
 Speaks = Literal["ros2dds", "rmw_zenoh", "rmw_zenoh_humble", "rosbridge"]
 """zenoh-bridge-ros2dds, rmw_zenoh (0.2.4 and later; Humble's writes no hashes), or rosbridge's JSON on a websocket."""
+GRAPH_S = 1.0
+"""How long is waited for what the graph of ROS tells of itself."""
+
 Tell = Callable[[str, str], None]
 """Takes a key and a sentence; a node says the sentence of a key once."""
 Heard = Callable[[Any], None]
@@ -17,6 +20,7 @@ Heard = Callable[[Any], None]
 Answered = Callable[[Any, str], None]
 """Takes the answer, or None and why there is none; in a thread of the link."""
 
+TWISTS = ("geometry_msgs/msg/Twist", "geometry_msgs/msg/TwistStamped")
 TRAJECTORY = "control_msgs/action/FollowJointTrajectory"
 
 
@@ -57,9 +61,21 @@ class Link(Protocol):
         """End what the action is doing."""
         ...
 
+    def graph_types(self) -> dict[str, set[str]]:
+        """By topic, the types that ROS hears or has it in, where the graph tells; within GRAPH_S."""
+        ...
+
     def close(self) -> None:
         """Let go; may be called again."""
         ...
+
+
+def type_problem(topic: str, ros_type: str, graph: Mapping[str, set[str]]) -> str:
+    """Return in a sentence that ROS has the topic in another type; "" where it does not say so."""
+    others = graph.get(topic, set()) - {ros_type}
+    if not others or ros_type in graph.get(topic, set()):
+        return ""
+    return f"{topic} is {', '.join(sorted(others))} in ROS and {ros_type} here, so nobody there hears it"
 
 
 def link_problem(at: str, speaks: str, domain: int) -> str:

@@ -13,12 +13,24 @@ from collections import deque
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from bridges.ros2.link import Link, link_problem, open_link
-from nodes.recording.ros2_messages import set_bool_request, stamp_ns_of, trajectory_goal, trigger_request, twist
+from bridges.ros2.link import TWISTS, Link, link_problem, open_link, type_problem
+from nodes.recording.ros2_messages import (
+    BaseValues,
+    JointValues,
+    base_values,
+    joint_values,
+    robot_state,
+    set_bool_request,
+    stamp_ns_of,
+    trajectory_goal,
+    trigger_request,
+    twist,
+    twist_stamped,
+)
 from nodes.robot.protocol import RobotError, RobotLimits
 from nodes.robot.robot_from_launch import load_limits
-from runtime.clock import NS_PER_S, SystemClock, to_ns, to_s
-from runtime.errors import ParameterError, UserError
+from runtime.clock import NS_PER_S, SystemClock, to_ns, to_s, wall_time_ns
+from runtime.errors import ParameterError, UserError, choices
 from runtime.msgs import JointCommand, RobotMode, RobotState, RobotStatus
 
 FIRST_S = 5.0
@@ -30,6 +42,10 @@ GOAL_S = 0.2
 ZEROS_S = 0.5
 """For how long a stop says that the base stands; then others may drive it."""
 WATCHDOG_S = 0.5
+ANSWER_S = 1.0
+"""A base that stands for so long though it is asked to move is told of."""
+SLOWEST = 0.02
+"""m/s or rad/s: less is not asked for motion."""
 LONGEST_S = 120.0
 """For homing and stowing: a Stretch takes about half of it."""
 SMALLEST = 0.0005
@@ -46,8 +62,9 @@ WHYS: dict[RobotMode, str] = {
 class Ros2Robot:
     """`limits` names the robot's, as "module:NAME"; `names` says what ROS calls joints, as "lift=joint_lift, ...".
 
-    `trajectory` is the action of the joints, `cmd_vel` the topic of the base, "" where it has none. `home`, `stow` and
-    `runstop` name services of the robot (std_srvs Trigger, Trigger, SetBool), "" where it has none.
+    `trajectory` is the action of the joints, `cmd_vel` the topic of the base, "" where it has none. Its type is the one
+    that ROS hears, or where that is not told `cmd_vel_type`: Twist, or TwistStamped for controllers of Jazzy and newer.
+    `home`, `stow` and `runstop` name services of the robot (std_srvs Trigger, Trigger, SetBool), "" where it has none.
     """
 
     is_hardware = True
@@ -61,6 +78,7 @@ class Ros2Robot:
         joint_states: str = "/joint_states",
         odom: str = "/odom",
         cmd_vel: str = "/cmd_vel",
+        cmd_vel_type: str = TWISTS[0],
         trajectory: str = "",
         names: str = "",
         home: str = "",
@@ -69,6 +87,9 @@ class Ros2Robot:
     ) -> None:
         if problem := link_problem(at, speaks, domain):
             raise ParameterError(problem)
+        if cmd_vel_type not in TWISTS:
+            raise ParameterError(f"cmd_vel_type is {cmd_vel_type!r}; {choices(TWISTS)}")
+        self._cmd_vel_type = cmd_vel_type
         self._home_service, self._stow_service, self._runstop_service = home, stow, runstop
         self.limits: RobotLimits = load_limits(limits)
         self._at, self._speaks, self._domain = at, speaks, domain
@@ -82,14 +103,15 @@ class Ros2Robot:
         self._clock = SystemClock()
         self._heard: deque[tuple[str, Any, int]] = deque(maxlen=50)
         self._told: set[str] = set()
-        self._joints: Any = None
-        self._pose: Any = None
+        self._joints: JointValues | None = None
+        self._base = BaseValues()
         self._measured_ns = self._stamp_ns = self._now_ns = 0
         self._alerts: tuple[str, ...] = ()
         self._is_runstopped = False
         self._commanded_ns = 0
         self._is_moving = False  # since the last stop something was asked of it
         self._zeros_until_ns = 0
+        self._asked_from: tuple[int, BaseValues] | None = None  # since when the base is asked to move and stands, where
         self._goal: tuple[float, ...] = ()
         self._goal_ns = -NS_PER_S
 
@@ -102,7 +124,13 @@ class Ros2Robot:
             raise RobotError(str(problem)) from problem
         link = self._link
         if self._cmd_vel:
-            link.advertise(self._cmd_vel, "geometry_msgs/msg/Twist", reliable=False)
+            heard = link.graph_types().get(self._cmd_vel, set())
+            if self._cmd_vel_type not in heard:
+                self._cmd_vel_type = min(heard & set(TWISTS), default=self._cmd_vel_type)
+            link.advertise(self._cmd_vel, self._cmd_vel_type, reliable=False)
+            if mismatch := type_problem(self._cmd_vel, self._cmd_vel_type, {self._cmd_vel: heard}):
+                self.close()
+                raise RobotError(f'{mismatch}; name the topic of the base, or "" where it has none')
         link.subscribe(self._joint_states, "sensor_msgs/msg/JointState", lambda value: self._hear("joints", value))
         if self._odom:
             link.subscribe(self._odom, "nav_msgs/msg/Odometry", lambda value: self._hear("pose", value))
@@ -121,26 +149,9 @@ class Ros2Robot:
     def read(self, now_ns: int) -> RobotState:
         """Joints and odometry as last heard; `read_ns` is when that came, and stands still where their stamp does."""
         self._take_in()
-        message, pose = self._joints, self._pose
-        places = [message.name.index(name) for name in self._names]
-        position, velocity, effort = (
-            tuple(float(values[place]) if place < len(values) else 0.0 for place in places)
-            for values in (message.position, message.velocity, message.effort)
-        )
-        body = pose.pose.pose if pose is not None else None
-        turn = pose.twist.twist if pose is not None else None
-        return RobotState(
-            read_ns=min(self._measured_ns, now_ns),
-            position=position,
-            velocity=velocity,
-            effort=effort,
-            base_x_m=float(body.position.x) if body is not None else 0.0,
-            base_y_m=float(body.position.y) if body is not None else 0.0,
-            base_heading_rad=2.0 * math.atan2(body.orientation.z, body.orientation.w) if body is not None else 0.0,
-            base_v_mps=float(turn.linear.x) if turn is not None else 0.0,
-            base_w_radps=float(turn.angular.z) if turn is not None else 0.0,
-            base_vy_mps=float(turn.linear.y) if turn is not None and self.limits.base.is_omni else 0.0,
-        )
+        assert self._joints is not None, "it has not started"
+        base = self._base if self.limits.base.is_omni else self._base._replace(vy_mps=0.0)
+        return robot_state(min(self._measured_ns, now_ns), self._joints, base)
 
     def status(self, now_ns: int) -> RobotStatus:
         """Ready while joint states come; what ROS refused last is an alert."""
@@ -171,7 +182,7 @@ class Ros2Robot:
             )
             rest = base.wheel_speed_mps - max(abs(left), abs(right)) if base.is_omni else 0.0
             aside = min(max(command.base_vy_mps, -rest), rest)
-            self._link.publish(self._cmd_vel, twist((left + right) / 2, (right - left) / base.track_m, aside))
+            self._drive((left + right) / 2, (right - left) / base.track_m, aside)
         if self._trajectory and to_s(self._now_ns - self._goal_ns) >= GOAL_PERIOD_S:
             limits = zip(command.position, self.limits.joints, strict=True)
             target = tuple(min(max(value, limit.lowest), limit.highest) for value, limit in limits)
@@ -256,7 +267,30 @@ class Ros2Robot:
 
     def _stand(self) -> None:
         if self._link is not None and self._cmd_vel:
-            self._link.publish(self._cmd_vel, twist(0.0, 0.0))
+            self._drive(0.0, 0.0)
+
+    def _drive(self, v_mps: float, w_radps: float, vy_mps: float = 0.0) -> None:
+        """Say it to the base, and notice where odometry says that it does not listen."""
+        assert self._link is not None
+        value = twist(v_mps, w_radps, vy_mps)
+        is_stamped = self._cmd_vel_type == TWISTS[1]
+        self._link.publish(self._cmd_vel, twist_stamped(wall_time_ns(), value) if is_stamped else value)
+        asked, here = max(abs(v_mps), abs(vy_mps), abs(w_radps)), self._base
+        if asked < SLOWEST or not self._odom:
+            self._asked_from = None
+        elif self._asked_from is None or self._has_moved(self._asked_from[1], here):
+            self._asked_from = (self._now_ns, here)
+        elif to_s(self._now_ns - self._asked_from[0]) > ANSWER_S:
+            self._tell(
+                "base",
+                f"the base does not move by {self._odom} though {self._cmd_vel} asks for it for {ANSWER_S:g} s as "
+                f"{self._cmd_vel_type}; does its controller hear that topic, in that type (cmd_vel_type), and is its "
+                "clock this machine's?",
+            )
+
+    @staticmethod
+    def _has_moved(then: BaseValues, now: BaseValues) -> bool:
+        return any(abs(a - b) > SMALLEST for a, b in zip(then, now, strict=True))
 
     def _hear(self, kind: str, value: Any) -> None:
         """In a thread of the link."""
@@ -266,16 +300,14 @@ class Ros2Robot:
         while self._heard:
             kind, value, came_ns = self._heard.popleft()
             if kind == "pose":
-                self._pose = value
+                self._base = base_values(value)
                 continue
-            if not set(self._names) <= set(value.name) or len(value.position) < len(value.name):
-                lacking = ", ".join(name for name in self._names if name not in value.name) or "positions"
-                self._tell("joints", f"{self._joint_states} lacks {lacking}; it names {', '.join(value.name)}")
+            found = joint_values(value, self._names)
+            if isinstance(found, str):
+                named = f"; it names {', '.join(value.name)}" if value.name else ""
+                self._tell("joints", f"{self._joint_states} is left out: {found}{named}")
                 continue
-            if not all(math.isfinite(part) for part in value.position):
-                self._tell("finite", f"{self._joint_states} holds a position that is no number; it is left out")
-                continue
-            self._joints = value
+            self._joints = found.or_zero()
             stamp_ns = stamp_ns_of(value.header)
             if stamp_ns == 0 or stamp_ns != self._stamp_ns:
                 self._measured_ns = came_ns

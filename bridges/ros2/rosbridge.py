@@ -12,13 +12,14 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
-from bridges.ros2.link import TRAJECTORY, Answered, Heard, Tell
+from bridges.ros2.link import GRAPH_S, TRAJECTORY, Answered, Heard, Tell
 from nodes.recording.ros2_messages import from_document, service_of, to_document
 from runtime.errors import CodecError, UserError
 from runtime.serialization.msgspec_cache import from_json
@@ -37,6 +38,7 @@ class RosbridgeLink:
         self._setup: list[dict[str, Any]] = []
         self._heard: dict[str, tuple[str, Heard]] = {}
         self._refused: dict[str, Callable[[str], None]] = {}
+        self._raw: dict[str, Callable[[dict[str, Any]], None]] = {}  # answers that are no message of ours
         self._called: dict[str, tuple[str, Answered]] = {}
         self._goals = count(1)
         self._goal: dict[str, str] = {}  # by action, the newest goal
@@ -104,6 +106,21 @@ class RosbridgeLink:
         kind = service_of(request)
         self._called[ident] = (kind, answered)
         self._say({"op": "call_service", "id": ident, "service": service, "type": kind, "args": to_document(request)})
+
+    def graph_types(self) -> dict[str, set[str]]:
+        """By rosapi, where that node runs."""
+        answers: SimpleQueue[dict[str, Any]] = SimpleQueue()
+        ident = f"types:{next(self._goals)}"
+        self._raw[ident] = answers.put
+        self._say({"op": "call_service", "id": ident, "service": "/rosapi/topics", "type": "rosapi_msgs/srv/Topics"})
+        try:
+            values: Any = answers.get(timeout=GRAPH_S).get("values")
+            named = zip(values["topics"], values["types"], strict=True)
+            return {str(topic): {str(kind)} for topic, kind in named if kind}
+        except (Empty, KeyError, TypeError, ValueError):
+            return {}
+        finally:
+            self._raw.pop(ident, None)
 
     def close(self) -> None:
         """End the thread, once what waits is sent or half a second is over."""
@@ -193,6 +210,8 @@ class RosbridgeLink:
                 heard(from_document(document.get("msg"), ros_type))
             except CodecError as problem:
                 self._tell(f"json {topic}", f"{topic} from ROS holds {problem}; it is left out")
+        elif operation == "service_response" and (take := self._raw.pop(str(document.get("id")), None)) is not None:
+            take(document)
         elif operation == "service_response":
             kind, answered = self._called.pop(str(document.get("id")), ("", None))
             if answered is not None:

@@ -19,7 +19,7 @@ from typing import Any
 import zenoh
 from zenoh import ext as zenoh_ext
 
-from bridges.ros2.link import Answered, Heard, Tell
+from bridges.ros2.link import GRAPH_S, Answered, Heard, Tell
 from nodes.recording.ros2_messages import (
     CANCEL,
     SEND_GOAL,
@@ -37,6 +37,8 @@ CONNECT_MS = 5000
 GOAL_S, SERVICE_S = 2.0, 120.0
 """How long an answer may take: a goal is taken or refused at once, homing is a service that answers when it is done."""
 ADMIN = "@ros2_lv"
+_KIND_PART, _TYPE_PART = 5, 10
+"""Where in a token's key these stand, in parts between slashes."""
 NODE_NAME = "polyrhythm"
 NO_HASH = "TypeHashNotSupported"
 """What Humble's rmw_zenoh writes for a hash: its types have none."""
@@ -159,6 +161,17 @@ class ZenohLink:
         """A query of the service."""
         self._call(service, service_of(request), request, answered, SERVICE_S)
 
+    def graph_types(self) -> dict[str, set[str]]:
+        """By the tokens of rmw_zenoh's subscriptions; zenoh-bridge-ros2dds tells nothing of types."""
+        found: dict[str, set[str]] = {}
+        if self._domain is None:
+            return found
+        for reply in self._session.liveliness().get(f"{ADMIN}/{self._domain}/**", timeout=GRAPH_S):
+            parts = str(reply.ok.key_expr).split("/") if reply.ok is not None else []
+            if len(parts) > _TYPE_PART and parts[_KIND_PART] == "MS":
+                found.setdefault(parts[_TYPE_PART - 1].replace("%", "/"), set()).add(ros_name(parts[_TYPE_PART]))
+        return found
+
     def close(self) -> None:
         """Close the session, and with it all that it declared."""
         session, self._session = self._session, None
@@ -232,6 +245,11 @@ def dds_name(ros_type: str) -> str:
     """`std_msgs/msg/String` as DDS calls it: `std_msgs::msg::dds_::String_`."""
     package, middle, name = ros_type.split("/")
     return f"{package}::{middle}::dds_::{name}_"
+
+
+def ros_name(dds_type: str) -> str:
+    """The other way."""
+    return dds_type.replace("::dds_::", "/").replace("::", "/").removesuffix("_")
 
 
 def attachment_of(number: int, stamp_ns: int, sender: bytes) -> bytes:

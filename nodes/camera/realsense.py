@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nodes.camera.repeats import REPEATS_S, Repeats
 from nodes.camera.webcam import ROTATIONS, CameraState
 from runtime import Node, ParameterError, PolyrhythmError, Publisher, every, to_ns, to_s
 from runtime.msgs import Image
@@ -63,6 +64,7 @@ class DepthCamera(Node):
         self._next_ns = 0
         self._fault: str | None = None  # "" while all is well, None before it is known
         self._is_closing = False
+        self._repeats = Repeats()
 
     def libraries(self) -> tuple[str, ...]:
         return ("pyrealsense2",)
@@ -94,9 +96,12 @@ class DepthCamera(Node):
                 self._tell(f"camera {self.camera} ({self.model}) has delivered no frame for {self.stall_s:g} s")
             return
         self._alive_ns = now_ns
-        self._tell("")
         if frame.captured_ns < self._next_ns:
             return
+        if self._repeats.lasted_s(frame.rgb, frame.captured_ns) > REPEATS_S:
+            self._tell(f"camera {self.camera} ({self.model}) shows one picture again and again")
+            return
+        self._tell("")
         self._next_ns = max(self._next_ns, frame.captured_ns - self.period_ns) + self.period_ns
         depth_m = np.where(frame.depth_m <= self.farthest_m, frame.depth_m, np.float32(0.0))
         self.image.publish(

@@ -11,6 +11,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nodes.camera.repeats import REPEATS_S, Repeats
 from runtime import Message, Node, ParameterError, Publisher, every, to_ns, to_s
 from runtime.msgs import Image
 from runtime.node import rate_problem
@@ -83,6 +84,8 @@ class Camera(Node):
         self.fault: str | None = None  # that `capture` found: "" while all is well, None before it is known
         self._told: str | None = None  # by `watch`
         self._is_closing = False
+        self._is_device = not _is_file(self.source) and "://" not in self.source  # a stream's encoder may repeat one
+        self._repeats = Repeats()
 
     def libraries(self) -> tuple[str, ...]:
         return ("cv2",)
@@ -134,13 +137,16 @@ class Camera(Node):
         if captured_ns <= self._frame_ns:
             return  # a device that hands out a frame twice
         self._frame_ns, self.alive_ns = captured_ns, self.clock.now_ns()
-        self.fault = ""
         if captured_ns < self._next_ns - JITTER_NS:
             return
         rgb = source.decode()
         if rgb is None:
             return
+        if self._is_device and self._repeats.lasted_s(rgb, captured_ns) > REPEATS_S:
+            self.fault = f"{self.where} shows one picture again and again"
+            return
         self._next_ns = max(self._next_ns, captured_ns - self.period_ns) + self.period_ns
+        self.fault = ""
         rgb, focal_px = self._lens.apply(rgb)
         self.image.publish(Image(camera=self.camera, captured_ns=captured_ns, rgb=rgb, focal_px=focal_px))
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 
 from nodes.episodes.commands.learn import add_learning
 from nodes.episodes.commands.partner import add_partner
-from nodes.episodes.commands.subcommand import DEFAULT
+from nodes.episodes.commands.subcommand import DEFAULT, add_command, work_of
 from runtime.command_line.arguments import answered, port_number
 
 ORDERS = ("round-robin", "simultaneous", "random", "asynchronous")
-MODES = ("AGENTS", "MINDREADERS", "SCRIPT", "SCRIPT-TURNS")
+MODES = ("AGENTS", "MINDREADERS", "SCRIPT")
 JUDGES = "rules (the default), MODEL, MODEL@URL; #scale=fine: a sentence for each number; several with commas"
 
 
@@ -24,15 +23,14 @@ def main(argv: list[str]) -> int:
         parser.print_help()
         return 2
     asked = parser.parse_args(argv)
-    command: Callable[[argparse.Namespace], int] = asked.command
     asked.episodes = main  # for a command that calls others
-    return answered("polyrhythm episodes", lambda: _done(command, asked))
+    return answered("polyrhythm episodes", lambda: _done(asked))
 
 
-def _done(command: Callable[[argparse.Namespace], int], asked: argparse.Namespace) -> int:
+def _done(asked: argparse.Namespace) -> int:
     """What the command returns. Raises StoreError where a run's file is full, damaged or not to be written."""
     try:
-        return command(asked)
+        return work_of(asked)
     except (sqlite3.Error, BaseExceptionGroup) as problem:
         from nodes.episodes.results.run_file import StoreError, database_error
 
@@ -49,61 +47,62 @@ def _parser() -> argparse.ArgumentParser:
         epilog="example: polyrhythm episodes run --tasks starter --agents rules --seeds 3",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    run = _command(commands, "run", does="play episodes", epilog=RUN_EXAMPLES)
+    run = add_command(commands, "run", "commands.run:run", "play episodes", RUN_EXAMPLES)
     run.formatter_class = argparse.RawDescriptionHelpFormatter
+    run.epilog = RUN_EXAMPLES
     _add_run(run)
-    resume = _command(
+    resume = add_command(
         commands,
         "resume",
-        does="go on with a run that was stopped, killed, or failed in part",
-        epilog="example: polyrhythm episodes resume runs/episodes-1.sqlite",
+        "commands.run:resume",
+        "go on with a run that was stopped, killed, or failed in part",
+        "polyrhythm episodes resume runs/episodes-1.sqlite",
+        has_run=True,
     )
-    _add_path(resume)
     _add_engine(resume)
     _add_playing(resume)
-    resume.set_defaults(command=_resume)
-    show = _command(
+    show = add_command(
         commands,
         "show",
-        does="one episode to read, with who saw what; or the list of a run's episodes",
-        epilog="example: polyrhythm episodes show runs/episodes-1.sqlite 7",
+        "results.show:show",
+        "one episode to read, with who saw what; or the list of a run's episodes",
+        "polyrhythm episodes show runs/episodes-1.sqlite 7",
+        has_run=True,
     )
-    _add_path(show)
     show.add_argument("episode", nargs="?", help="an episode's name, or its number in the list")
     show.add_argument("--prompts", action="store_true", help="the full text of what each agent was shown")
-    _add_json(show)
-    show.set_defaults(command=_show)
-    score = _command(
+    score = add_command(
         commands,
         "score",
-        does="evaluate again, with other judges or dimensions",
-        epilog="example: polyrhythm episodes score runs/episodes-1.sqlite --judges qwen@http://localhost:8000/v1",
+        "commands.score:score",
+        "evaluate again, with other judges or dimensions",
+        "polyrhythm episodes score runs/episodes-1.sqlite --judges qwen@http://localhost:8000/v1",
+        has_run=True,
     )
-    _add_path(score)
     score.add_argument("--judges", default="rules", help=JUDGES)
     score.add_argument("--dimensions", type=Path, help="TOML file with own dimensions")
     score.add_argument("--again", action="store_true", help="also what these judges have judged already")
     score.add_argument("--ratings", type=Path, help="JSONL with human ratings: episode, rater, name, dimension, score")
     _add_playing(score)
-    score.set_defaults(command=_score)
-    report = _command(
+    report = add_command(
         commands,
         "report",
-        does="tables, comparisons, heat map, HTML",
-        epilog="example: polyrhythm episodes report runs/episodes-1.sqlite --out report",
+        "results.report:report",
+        "tables, comparisons, heat map, HTML",
+        "polyrhythm episodes report runs/episodes-1.sqlite --out report",
+        has_run=True,
     )
-    _add_path(report)
     report.add_argument("--out", type=Path, help="folder for report.html and the pictures")
     report.add_argument("--judge", default="", help="scores of this judge only; default: the mean of all model judges")
-    _add_json(report)
-    report.set_defaults(command=_report)
-    rate = _command(
+    rate = add_command(
         commands,
         "rate",
-        does="a local page where people score episodes, and compare two",
-        epilog="example: polyrhythm episodes rate runs/episodes-1.sqlite --rater ada --rater ben",
+        "results.rate:rate",
+        "a page where people score episodes, and compare two",
+        "polyrhythm episodes rate runs/episodes-1.sqlite --rater ada --rater ben",
+        has_run=True,
+        has_json=False,
     )
-    _add_path(rate)
     rate.add_argument("--rater", action="append", default=[], metavar="NAME", help="who rates; again for another")
     rate.add_argument("--each", type=int, default=2, metavar="N", help="so many raters an episode has" + DEFAULT)
     rate.add_argument(
@@ -112,15 +111,17 @@ def _parser() -> argparse.ArgumentParser:
         help="fine (the seven with a sentence for each number), or a TOML file with own dimensions; default: the seven",
     )
     rate.add_argument("--pairs", type=int, default=20, metavar="N", help="comparisons for each rater at most" + DEFAULT)
-    rate.add_argument("--port", type=port_number, default=0, help="default: a free one")
-    rate.set_defaults(command=_rate)
-    export = _command(
+    rate.add_argument("--lan", action="store_true", help="also for raters elsewhere in this network, by TLS")
+    rate.add_argument("--port", type=port_number, default=8428, help="0: a free one" + DEFAULT)
+    export = add_command(
         commands,
         "export",
-        does="JSONL in the shape of the sotopia package's EpisodeLog, or tables as CSV",
-        epilog="example: polyrhythm episodes export runs/episodes-1.sqlite --to csv --out tables",
+        "results.export:export",
+        "JSONL in the shape of the sotopia package's EpisodeLog, or tables as CSV",
+        "polyrhythm episodes export runs/episodes-1.sqlite --to csv --out tables",
+        has_run=True,
+        has_json=False,
     )
-    _add_path(export)
     export.add_argument("--out", type=Path, help="file, or the folder of tables; default: standard output")
     export.add_argument(
         "--profiles",
@@ -136,31 +137,32 @@ def _parser() -> argparse.ArgumentParser:
         default="sotopia",
         help="csv: turns, scores, scores of turns and ratings, one a row" + DEFAULT,
     )
-    export.set_defaults(command=_export)
-    merge = _command(
+    merge = add_command(
         commands,
         "merge",
-        does="the files of a run's shards as one",
-        epilog="example: polyrhythm episodes merge shard-1.sqlite shard-2.sqlite --out whole.sqlite",
+        "commands.merge:merge",
+        "the files of a run's shards as one",
+        "polyrhythm episodes merge shard-1.sqlite shard-2.sqlite --out whole.sqlite",
     )
     merge.add_argument("shards", type=Path, nargs="+", metavar="SHARD.sqlite")
     merge.add_argument("--out", type=Path, required=True, metavar="RUN.sqlite", help="a new file")
-    _add_json(merge)
-    merge.set_defaults(command=_merge)
-    imports = _command(
+    imports = add_command(
         commands,
         "import",
-        does="EpisodeLogs (JSONL) as a run: to browse, to judge again, to report",
-        epilog="example: polyrhythm episodes import episodes.jsonl --out runs/published.sqlite",
+        "results.import_logs:import_logs",
+        "EpisodeLogs (JSONL) as a run: to browse, to judge again, to report",
+        "polyrhythm episodes import episodes.jsonl --out runs/published.sqlite",
+        has_json=False,
     )
     imports.add_argument("file", type=Path, help="JSONL, one EpisodeLog a line")
     imports.add_argument("--out", type=Path, metavar="RUN.sqlite", help="default: beside the file")
-    imports.set_defaults(command=_import)
-    sample = _command(
+    sample = add_command(
         commands,
         "sample",
-        does="draw tasks: scenarios with characters",
-        epilog="example: polyrhythm episodes sample --tasks starter --per-scenario 2 --seed 7",
+        "commands.run:sample",
+        "draw tasks: scenarios with characters",
+        "polyrhythm episodes sample --tasks starter --per-scenario 2 --seed 7",
+        has_json=False,
     )
     sample.add_argument("--tasks", default="starter", help="starter (the default), or a folder with a library")
     sample.add_argument("--uniform", type=int, metavar="N", help="N tasks, constraints not asked")
@@ -168,12 +170,12 @@ def _parser() -> argparse.ArgumentParser:
         "--per-scenario", type=int, default=1, metavar="N", help="N casts that honour the constraints" + DEFAULT
     )
     sample.add_argument("--seed", type=int, default=0, help="another draws others" + DEFAULT)
-    sample.set_defaults(command=_sample)
-    embody = _command(
+    embody = add_command(
         commands,
         "embody",
-        does="a scenario with a robot, played by the robot graph: in simulation now, or as a recording has it",
-        epilog="example: polyrhythm episodes embody --task clear-table-by-four --beside-text --out runs/table.sqlite",
+        "commands.embody:embody",
+        "a scenario with a robot, played by the robot graph: in simulation now, or as a recording has it",
+        "polyrhythm episodes embody --task clear-table-by-four --beside-text --out runs/table.sqlite",
     )
     embody.add_argument("recording", type=Path, nargs="?", help="a .mcap file of polyrhythm run; default: play it now")
     embody.add_argument("--task", required=True, metavar="NAME", help="the embodied scenario")
@@ -187,25 +189,19 @@ def _parser() -> argparse.ArgumentParser:
     embody.add_argument("--judges", default="rules", help=JUDGES)
     embody.add_argument("--dimensions", type=Path, help="TOML file with own dimensions, for model judges")
     _add_playing(embody)
-    embody.set_defaults(command=_embody)
     add_learning(commands)
     add_partner(commands)
-    browse = _command(
+    browse = add_command(
         commands,
         "browse",
-        does="a local page to read, filter and compare episodes",
-        epilog="example: polyrhythm episodes browse runs/episodes-1.sqlite",
+        "results.browse:browse",
+        "a local page to read, filter and compare episodes",
+        "polyrhythm episodes browse runs/episodes-1.sqlite",
+        has_run=True,
+        has_json=False,
     )
-    _add_path(browse)
     browse.add_argument("--port", type=port_number, default=0, help="default: a free one")
-    browse.set_defaults(command=_browse)
     return parser
-
-
-def _command(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, *, does: str, epilog: str
-) -> argparse.ArgumentParser:
-    return commands.add_parser(name, help=does, description=f"{does[:1].upper()}{does[1:]}.", epilog=epilog)
 
 
 RUN_EXAMPLES = """examples:
@@ -290,7 +286,6 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     )
     _add_engine(parser)
     _add_playing(parser)
-    parser.set_defaults(command=_run)
 
 
 def _add_engine(parser: argparse.ArgumentParser) -> None:
@@ -333,90 +328,3 @@ def _add_playing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--servers", type=Path, metavar="FILE", help="TOML with [servers.NAME]: urls, key, rate, prices"
     )
-    _add_json(parser)
-
-
-def _add_path(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", type=Path, help="the run's file (.sqlite)")
-
-
-def _add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="JSON and nothing else on standard output")
-
-
-# Each command's own modules are imported when it is called: `--help` and `show` need neither numpy nor the runner.
-
-
-def _run(asked: argparse.Namespace) -> int:
-    from nodes.episodes.commands.run import run
-
-    return run(asked)
-
-
-def _resume(asked: argparse.Namespace) -> int:
-    from nodes.episodes.commands.run import resume
-
-    return resume(asked)
-
-
-def _score(asked: argparse.Namespace) -> int:
-    from nodes.episodes.commands.score import score
-
-    return score(asked)
-
-
-def _sample(asked: argparse.Namespace) -> int:
-    from nodes.episodes.commands.run import sample
-
-    return sample(asked)
-
-
-def _show(asked: argparse.Namespace) -> int:
-    from nodes.episodes.results.show import show
-
-    return show(asked)
-
-
-def _report(asked: argparse.Namespace) -> int:
-    from nodes.episodes.results.report import report
-
-    return report(asked)
-
-
-def _export(asked: argparse.Namespace) -> int:
-    from nodes.episodes.results.export import export
-
-    return export(asked)
-
-
-def _merge(asked: argparse.Namespace) -> int:
-    from nodes.episodes.commands.merge import merge
-
-    return merge(asked)
-
-
-def _import(asked: argparse.Namespace) -> int:
-    from nodes.episodes.results.import_logs import import_logs
-
-    return import_logs(asked)
-
-
-def _embody(asked: argparse.Namespace) -> int:
-    from nodes.episodes.commands.embody import embody
-
-    return embody(asked)
-
-
-def _rate(asked: argparse.Namespace) -> int:
-    from nodes.episodes.evaluation.dimensions import SEVEN, fine, read_dimensions
-    from nodes.episodes.results.rate import rate
-
-    is_fine = asked.dimensions == Path("fine")
-    dimensions = fine() if is_fine else read_dimensions(asked.dimensions) if asked.dimensions else SEVEN
-    return rate(asked.run, asked.rater, dimensions, asked.each, asked.port, asked.pairs)
-
-
-def _browse(asked: argparse.Namespace) -> int:
-    from nodes.episodes.results.browse import browse
-
-    return browse(asked.run, asked.port)

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from math import hypot, isfinite, pi, tau
+from math import hypot, isfinite
 from typing import Literal
 
 from nodes.guard.motion_profile import Motion
 from nodes.robot.protocol import RobotLimits
-from nodes.robot.rest import REST_MPS, REST_RADPS
 from runtime.clock import to_ns, to_s
 from runtime.msgs import RobotState
 
@@ -40,10 +39,6 @@ The margin is `RANGE_SHARE` of a joint's range, and this many metres for the bas
 """
 JUMP_SHOWS_NS = to_ns(0.06)
 """A single jump is forgotten after this time; jumps that repeat within it count as one lasting fault."""
-STANDS_S = 1.0
-"""So long after it is asked to stand a base stands, or moves by itself."""
-ASIDE_M, ASIDE_RAD = 0.03, 0.0524
-"""A base that was at rest in a stop and is then measured further away than this moves by itself: 3 cm, 3 degrees."""
 ASKED_TICKS = 25
 """Commands of this many ticks, half a second at 50 Hz, may still show in the motion: braking takes its time."""
 
@@ -98,6 +93,8 @@ class Conduct:
                 return {"unknown": f"the {name} of the joints is not known"}
         if not all(isfinite(value) for value in base):
             return {"unknown": "the speed of the base is not known"}
+        if not isfinite(state.base_heading_rad):
+            return {"unknown": "the heading of the base is not known"}
         found: dict[Fault, str] = {}
         if state.contact:
             found["contact"] = f"contact lasts: {', '.join(state.contact)}"
@@ -171,37 +168,3 @@ class Conduct:
         if is_sliding or abs(state.base_w_radps) > most_w + BASE_RADPS:
             names.append("base")
         return ", ".join(names)
-
-
-class Standstill:
-    """Where the base came to rest in a stop, and how far it has moved from there by itself."""
-
-    def __init__(self) -> None:
-        self._place: tuple[float, float, float] | None = None
-        self._braked_s = 0.0  # since it is asked to stand
-        self._gone = [0.0, 0.0]  # m and rad by measured speed alone, where the odometry says nothing
-
-    def forget(self) -> None:
-        """The robot may move again."""
-        self._place, self._gone, self._braked_s = None, [0.0, 0.0], 0.0
-
-    def why_moved(self, state: RobotState, dt_s: float, *, is_asked_to_stand: bool) -> str:
-        """Why the robot's own runstop is needed; "" where the base stays.
-
-        It counts from where the base comes to rest, or from where it is `STANDS_S` after it was asked to.
-        """
-        here = state.base_x_m, state.base_y_m, state.base_heading_rad
-        speed_mps, turning_radps = hypot(state.base_v_mps, state.base_vy_mps), abs(state.base_w_radps)
-        is_still = speed_mps <= REST_MPS and turning_radps <= REST_RADPS
-        self._braked_s = self._braked_s + dt_s if is_asked_to_stand else 0.0
-        if self._place is None:
-            if is_asked_to_stand and (is_still or self._braked_s > STANDS_S):
-                self._place = here
-            return ""
-        self._gone[0] += speed_mps * dt_s if speed_mps > REST_MPS else 0.0
-        self._gone[1] += turning_radps * dt_s if turning_radps > REST_RADPS else 0.0
-        away_m = hypot(here[0] - self._place[0], here[1] - self._place[1])
-        turned_rad = abs((here[2] - self._place[2] + pi) % tau - pi)
-        if max(away_m, self._gone[0]) > ASIDE_M or max(turned_rad, self._gone[1]) > ASIDE_RAD:
-            return "the base moves while the robot is stopped"
-        return ""

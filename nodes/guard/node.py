@@ -11,14 +11,15 @@ from typing import Literal
 
 import msgspec
 
+from nodes.camera.repeats import PictureWatch
 from nodes.guard import persistence
 from nodes.guard.arbitration import Arbitration, SeatConfig
 from nodes.guard.monitors import GuardSettings
 from nodes.guard.motion_profile import limits_of
 from nodes.guard.persistence import SavedState, StateFile
 from nodes.guard.space import Space
-from nodes.guard.state_machine import LONGEST_TEXT, GuardMachine, Refusal
-from nodes.robot.robot_from_launch import ForRobot, claim_of
+from nodes.guard.state_machine import LONGEST_TEXT, STUCK, GuardMachine, Refusal
+from nodes.robot.robot_from_launch import ForRobot, body_named, claim_of
 from runtime import (
     ALONE,
     FENCE_TOPIC,
@@ -47,6 +48,7 @@ from runtime.msgs import (
     GuardAnswer,
     GuardOrder,
     GuardState,
+    Image,
     Interrupt,
     JointCommand,
     OutOfBudget,
@@ -122,6 +124,7 @@ class Guard(ForRobot, Node):
     buttons = Subscription(RobotService, "robot/runstop", qos=QoS(required=False))
     subtask = Subscription(Subtask, "subtask", qos=QoS(required=False))
     description = Subscription(SceneDescription, "description", qos=QoS(required=False))
+    image = Subscription(Image, "head/image", qos=QoS(required=False))
     out_of_budget = Subscription(OutOfBudget, "seat/out_of_budget", qos=QoS(required=False))
 
     robot_command = Publisher(JointCommand, "robot/command", qos=ALONE)
@@ -199,6 +202,7 @@ class Guard(ForRobot, Node):
         )
         # The port forgets a stale command too, so that no output inherits the age of one that was not applied.
         self.command.qos = replace(self.command.qos, lifespan_s=lifespan_s)
+        self.pictures = PictureWatch(body_named(limits.body) if limits.body else None)
         self.arbitration = Arbitration()
         self.proofs = Signatures()
         self.estop_sources = tuple(estop_sources)
@@ -301,6 +305,7 @@ class Guard(ForRobot, Node):
         state = self.state.latest()
         if state is not None:
             self.machine.update_state(state)
+            self.pictures.note(state)
         status = self.status.latest()
         if status is not None:
             self.machine.update_status(status)
@@ -478,6 +483,13 @@ class Guard(ForRobot, Node):
     def described(self, description: Stamped[SceneDescription]) -> None:
         """Note that the VLM is heard, and when."""
         self.arbitration.hear("vlm", description.envelope.source, description.envelope.published_ns)
+
+    @on(image)
+    def seen(self, image: Image) -> None:
+        """Note a camera that shows one picture where it must show another: what stems from it is not fresh."""
+        was_stuck, self.machine.is_picture_stuck = self.machine.is_picture_stuck, self.pictures.see(image)
+        if self.machine.is_picture_stuck and not was_stuck:
+            self.log.warning("camera %s: %s", image.camera[:LONGEST_NAME], STUCK)
 
     @on(out_of_budget)
     def spent(self, message: OutOfBudget) -> None:

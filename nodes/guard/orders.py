@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import msgspec
 
 from runtime.clock import SystemClock
-from runtime.command_line.attach import Arrival, Sender, StopSignal, at_once, attach, hear, user_name
+from runtime.command_line.attach import Arrival, Sender, StopSignal, at_once, attach, hear, unreached, user_name
 from runtime.errors import PolyrhythmError, choices
 from runtime.message import Envelope
 from runtime.msgs import TERMINAL, EStop, GuardAnswer, GuardState, RobotService
@@ -43,7 +43,17 @@ def obey(do: Asked, wanted: str | None, by: str, *, as_json: bool) -> int:
     """
     by = by or user_name()
     topic = STOPS.get(do, "")
-    runs = [run for run in find_runs() if topic in run.info.topics] if topic and wanted is None else []
+    runs, unread = [], list[str]()
+    if topic and wanted is None:
+        runs, unread = [run for run in find_runs() if topic in run.info.topics], unreached()
+    code = 1 if unread and not runs else _asked_of(runs, do, wanted, by, as_json=as_json)
+    for sentence in unread:
+        print(f"polyrhythm guard: {sentence}", file=sys.stderr)
+    return 1 if unread else code
+
+
+def _asked_of(runs: list[FoundRun], do: Asked, wanted: str | None, by: str, *, as_json: bool) -> int:
+    """Ask the guards of these runs; of none or one as of the run that is named."""
     if len(runs) <= 1:
         is_named = wanted is not None or do in ("state", *STOPS)
         run = attach(wanted, "laptop", acts=not is_named) if not runs else runs[0]

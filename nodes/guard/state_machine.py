@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Literal, NamedTuple
 
-from nodes.guard.lasting_faults import LASTS_S, RELAXES, RUNSTOP_S, TOUCHES, CommandedMotion, Conduct, Standstill
+from nodes.guard.base_motion import BaseWatch
+from nodes.guard.lasting_faults import LASTS_S, RELAXES, RUNSTOP_S, TOUCHES, CommandedMotion, Conduct
 from nodes.guard.monitors import FUTURE_NS, GuardSettings, Monitors, is_whole
 from nodes.guard.motion_profile import Motion, Wheels, base_velocity, brake, drive, toward
 from nodes.guard.release import Release
@@ -115,6 +116,9 @@ SERVICE_STARTS_NS = to_ns(0.5)
 """For this long after homing or stowing was accepted the robot counts as busy with it, whatever its status says."""
 
 
+STUCK = "it shows one picture while the robot moves"
+
+
 class Refusal(NamedTuple):
     """Why a request is refused: a code for programs, a sentence for people."""
 
@@ -149,13 +153,14 @@ class GuardMachine:
         self.rejected = 0
         self.clamped: dict[str, int] = {}  # by source: commands a little beyond a joint's range
         self.mistaken: dict[str, int] = {}  # and far beyond
+        self.is_picture_stuck = False  # the robot's camera shows one picture where it must show another
         self.refusal = ""
         self.is_refusal_expected = False  # only because the guard is stopped, or else in a mode of `CLOSED`
         self.at_rest_ns = 0
         self.estop_cause = ""
         self.monitors = Monitors(limits, self.settings)
         self.conduct = Conduct(limits, self.settings.max_effort_percent)
-        self._standstill = Standstill()
+        self.base = BaseWatch()
         self._conduct_ns = 0  # when the conduct was looked at last
         self.runstop_reason = ""  # why only the robot's own runstop can stop it; "": it need not
         self._release = Release(limits)
@@ -231,23 +236,25 @@ class GuardMachine:
         """
         state = self.monitors.state
         is_watched = state is not None and not self.monitors.is_stale(now_ns) and not self.monitors.is_runstopped
-        dt_s = min(to_s(now_ns - (self._conduct_ns or now_ns)), self.settings.max_state_age_s)
-        self._conduct_ns = now_ns
+        dt_s, self._conduct_ns = to_s(now_ns - (self._conduct_ns or now_ns)), now_ns
         if state is None or not is_watched or self.is_busy(now_ns):
             self.conduct.forget()
-            self._standstill.forget()
+            self.base.forget()
             self.runstop_reason = ""
             return ""
-        faults = self.conduct.check(state, self.commanded(), now_ns)
-        stands = self._wheels == Wheels()
-        if self.mode in ("stopped", "estopped"):
+        is_stopped, asked = self.mode in ("stopped", "estopped"), self.commanded()
+        faults = self.conduct.check(state, asked, now_ns)
+        base = self.base.check(state, asked, dt_s, is_stopped=is_stopped)
+        if is_stopped:
             lasting = [why for fault, (age_s, why) in faults.items() if age_s > LASTS_S[fault] + RUNSTOP_S[fault]]
-            if self._joints and (moved := self._standstill.why_moved(state, dt_s, is_asked_to_stand=stands)):
-                lasting.append(moved)
+            lasting += [base[1]] if base is not None else []
             self.runstop_reason = lasting[0] if lasting and self._joints else ""
             return ""
-        self._standstill.forget()
         self.runstop_reason = ""
+        if base is not None:
+            found, why = base if "motion" not in faults else ("motion", faults["motion"][1])
+            self.stop(found, why, now_ns, now_ns)
+            return found
         for fault, (age_s, why) in faults.items():
             if self.mode == "retreating" and fault in TOUCHES and to_s(now_ns - self._retreat_ns) <= LEAVES_S:
                 continue  # it leaves what it touches; check_monitors stops for a new touch
@@ -576,6 +583,8 @@ class GuardMachine:
         for origin, oldest_s in settings.max_ages_s:
             if origin in settings.needs and origin not in envelope.origins:
                 return f"there is no {origin} behind the command"
+            if origin == "image" and origin in envelope.origins and self.is_picture_stuck:
+                return f"the camera behind the command is stuck: {STUCK}"
             if oldest_s is not None and (why := _age_problem(envelope, origin, oldest_s, now_ns)):
                 return why
         return ""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from nodes.interrupts.phrase_matcher import words_of
+from nodes.interrupts.phrase_matcher import clipped, words_of
 from runtime import Node, PolyrhythmError, QoS, Stamped, Subscription, on, to_ns
 from runtime.message import Envelope
 from runtime.msgs import Saying, Utterance
@@ -186,13 +186,13 @@ class HearsPeople(Node):
 
 def is_echo(heard: str, spoken: Iterable[str]) -> bool:
     """Whether the words heard stand in something that was said: of three and more most of them, in their order."""
-    words = words_of(heard)
+    words = words_of(clipped(heard))
     if not words:
         return False
     if len(words) < FEWEST_WORDS or (_SPACELESS.search(heard) and len(words) <= 2 * FEWEST_WORDS):
         joined = f" {' '.join(words)} "
-        return any(joined in f" {' '.join(words_of(text))} " for text in spoken)
-    return any(_common(words, words_of(text)) >= SHARE * len(words) for text in spoken)
+        return any(joined in f" {' '.join(words_of(clipped(text)))} " for text in spoken)
+    return any(_common(words, words_of(clipped(text))) >= SHARE * len(words) for text in spoken)
 
 
 def _common(one: tuple[str, ...], other: tuple[str, ...]) -> int:

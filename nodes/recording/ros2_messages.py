@@ -9,13 +9,17 @@ import base64
 import binascii
 import dataclasses
 import math
+import struct
 import xml.etree.ElementTree as ElementTree
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from rosbags.interfaces import Nodetype
 from rosbags.serde import SerdeError
-from rosbags.typesys import Stores, TypesysError, get_types_from_msg, get_typestore
+from rosbags.typesys import Stores, TypesysError, get_types_from_idl, get_types_from_msg, get_typestore
+from rosbags.typesys.store import Typestore
 from rosbags.typesys.stores import ros2_humble
 
 from runtime.clock import NS_PER_S
@@ -143,6 +147,9 @@ def set_bool_request(data: bool) -> Any:  # as ROS has it
     return STORE.types[f"{SET_BOOL}_Request"](data)
 
 
+_NO_MESSAGE = (SerdeError, TypesysError, IndexError, KeyError, AssertionError, MemoryError, ValueError, struct.error)
+
+
 def to_cdr(value: Any) -> bytes:
     """A message as CDR, little-endian, with the four bytes of its encapsulation."""
     return bytes(STORE.serialize_cdr(value, value.__msgtype__))
@@ -152,8 +159,45 @@ def from_cdr(data: bytes, ros_type: str) -> Any:
     """The message in CDR. Raises CodecError where it is none of that type, or of another version of it."""
     try:
         return STORE.deserialize_cdr(data, ros_type)
-    except (SerdeError, TypesysError, IndexError, AssertionError, MemoryError) as problem:
+    except _NO_MESSAGE as problem:
         raise CodecError(f"no {ros_type} as Humble has it ({problem})") from problem
+
+
+def _described(name: str, definition: str, *, is_idl: bool) -> Typestore:
+    """A store of what a file says of a type and of those in it. Raises CodecError where that cannot be read."""
+    try:
+        store = get_typestore(Stores.EMPTY)
+        store.register(get_types_from_idl(definition) if is_idl else get_types_from_msg(definition, name))
+    except (TypesysError, KeyError, ValueError, SyntaxError) as problem:
+        raise CodecError(f"the definition of {name} cannot be read ({problem})") from problem
+    return store
+
+
+def described_hash(name: str, definition: str) -> str:
+    """The RIHS01 hash of a type by its definition in a bag. Raises CodecError."""
+    try:
+        return _described(name, definition, is_idl=definition.startswith("=" * 80 + "\nIDL: ")).hash_rihs01(name)
+    except KeyError as problem:
+        raise CodecError(f"the definition of {name} lacks {problem}") from problem
+
+
+def described_type(name: str, definition: str, schema_encoding: str) -> Callable[[bytes], Any]:
+    """A reader of messages by the definition that stands in a file: ros1msg, ros2msg or ros2idl.
+
+    Raises CodecError where the definition cannot be read; so does the reader of a message that is none of that type.
+    """
+    if "/msg/" not in name:
+        name = name.replace("/", "/msg/")
+    store = _described(name, definition, is_idl=schema_encoding == "ros2idl")
+    decode = store.deserialize_ros1 if schema_encoding == "ros1msg" else store.deserialize_cdr
+
+    def read(data: bytes) -> Any:
+        try:
+            return decode(data, name)
+        except _NO_MESSAGE as problem:
+            raise CodecError(f"no {name} as the file describes it ({problem})") from problem
+
+    return read
 
 
 def to_document(value: Any) -> Any:
@@ -211,24 +255,138 @@ def _field(value: Any, description: Any) -> Any:
     return [_field(part, inner) for part in value]
 
 
+DEPTH_ENCODINGS = {"16UC1": (np.uint16, 0.001), "32FC1": (np.float32, 1.0)}
+"""What REP 118 calls depth: how each number is stored, and what it has to be multiplied by for metres."""
+
+
+def depth_of(message: Any, *, is_compressed: bool) -> NDArray[np.float32] | None:
+    """Depth in m, (height, width), 0 where unknown; None where the picture is not depth, or cannot be read."""
+    encoding = message.format.partition(";")[0].strip() if is_compressed else message.encoding
+    if encoding not in DEPTH_ENCODINGS:
+        return None
+    dtype, metres = DEPTH_ENCODINGS[encoding]
+    if not is_compressed:
+        rows = _rows(message, np.dtype(dtype).itemsize)
+        stored = None if rows is None else rows.view(np.dtype(dtype).newbyteorder(">" if message.is_bigendian else "<"))
+    else:
+        stored = _unpacked_depth(message, is_quantised=encoding == "32FC1")
+    return None if stored is None else np.nan_to_num(np.asarray(stored, np.float32) * np.float32(metres))
+
+
+def _unpacked_depth(message: Any, *, is_quantised: bool) -> Any:
+    """The numbers in a PNG, whole or behind the head of compressed_depth_image_transport; None where there are none."""
+    import cv2
+
+    data = bytes(message.data)
+    has_head = "compressedDepth" in message.format
+    png = np.frombuffer(data[12:] if has_head else data, np.uint8)
+    found = cv2.imdecode(png, cv2.IMREAD_UNCHANGED) if png.size else None
+    if found is None or found.dtype != np.uint16 or found.ndim != 2 or (is_quantised and not has_head):
+        return None
+    if not is_quantised:
+        return found
+    scale, offset = np.frombuffer(data[4:12], "<f4")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(found > 0, scale / (found.astype(np.float32) - offset), 0.0)
+
+
 def pixels_of(message: Any, *, is_compressed: bool) -> Any:
-    """RGB pixels, or None of an encoding that nobody here knows."""
+    """RGB pixels, or None of an encoding that nobody here knows, such as depth."""
     import cv2
 
     if is_compressed:
-        decoded = cv2.imdecode(np.asarray(message.data, np.uint8), cv2.IMREAD_COLOR)
-        return None if decoded is None else np.asarray(cv2.cvtColor(decoded, cv2.COLOR_BGR2RGB), np.uint8)
-    channels = {"rgb8": 3, "bgr8": 3, "mono8": 1}.get(message.encoding)
+        data = np.asarray(message.data, np.uint8)
+        decoded = cv2.imdecode(data, cv2.IMREAD_ANYDEPTH | cv2.IMREAD_COLOR) if data.size else None
+        if decoded is None or decoded.dtype != np.uint8:  # 16 bits are depth, or a camera's that is not for the eye
+            return None
+        return np.asarray(cv2.cvtColor(decoded, cv2.COLOR_BGR2RGB), np.uint8)
+    known = {
+        "rgb8": (3, None), "bgr8": (3, cv2.COLOR_BGR2RGB), "mono8": (1, cv2.COLOR_GRAY2RGB),
+        "rgba8": (4, cv2.COLOR_RGBA2RGB), "bgra8": (4, cv2.COLOR_BGRA2RGB), "yuv422_yuy2": (2, cv2.COLOR_YUV2RGB_YUY2),
+    }  # fmt: skip
+    if message.encoding not in known:
+        return None
+    channels, conversion = known[message.encoding]
+    rows = _rows(message, channels)
+    if rows is None:
+        return None
+    pixels = rows.reshape(len(rows), -1, channels)
+    return pixels if conversion is None else np.asarray(cv2.cvtColor(pixels, conversion), np.uint8)
+
+
+def _rows(message: Any, pixel_bytes: int) -> NDArray[np.uint8] | None:
+    """The bytes of an Image without padding, (height, width * pixel_bytes); None where it has not as many."""
     height, width = int(message.height), int(message.width)
-    if channels is None or not 0 < height * width <= MOST_PIXELS or message.step < width * channels:
+    if not 0 < height * width <= MOST_PIXELS or message.step < width * pixel_bytes:
         return None
     if len(message.data) < height * message.step:
         return None
     rows = np.asarray(message.data, np.uint8)[: height * message.step].reshape(height, message.step)
-    pixels = rows[:, : width * channels].reshape(height, width, channels)
-    if message.encoding == "mono8":
-        pixels = np.repeat(pixels, 3, axis=2)
-    return np.ascontiguousarray(pixels[..., ::-1] if message.encoding == "bgr8" else pixels)
+    return np.ascontiguousarray(rows[:, : width * pixel_bytes])
+
+
+class JointValues(NamedTuple):
+    """Position, velocity and effort in the order that was asked for; the last two are empty where not every joint has
+    them."""
+
+    position: tuple[float, ...]
+    velocity: tuple[float, ...]
+    effort: tuple[float, ...]
+
+    def or_zero(self) -> JointValues:
+        """With zeros in place of what is not measured, as nodes expect of a robot that lives."""
+        zeros = (0.0,) * len(self.position)
+        return JointValues(self.position, self.velocity or zeros, self.effort or zeros)
+
+
+def joint_values(message: Any, joints: tuple[str, ...]) -> JointValues | str:
+    """What a JointState says of these joints, or in words what it lacks of them; the first of a name counts."""
+    if not joints or (lacking := [name for name in joints if name not in message.name]):
+        return f"it lacks {', '.join(lacking)}" if joints else "it names no joints"
+    places = [message.name.index(name) for name in joints]
+    position, velocity, effort = (
+        tuple(float(values[place]) for place in places) if len(values) > max(places) else ()
+        for values in (message.position, message.velocity, message.effort)
+    )
+    if not position:
+        return "it has not a position for each of its joints"
+    if not all(map(math.isfinite, position)):
+        return "it holds a position that is no number"
+    return JointValues(position, velocity, effort)
+
+
+class BaseValues(NamedTuple):
+    """Where a base is, in m and rad, and how fast, in m/s and rad/s; at its origin where nobody says."""
+
+    x_m: float = 0.0
+    y_m: float = 0.0
+    heading_rad: float = 0.0
+    v_mps: float = 0.0
+    w_radps: float = 0.0
+    vy_mps: float = 0.0
+
+
+def base_values(odometry: Any) -> BaseValues:
+    """What an Odometry says."""
+    pose, twist = odometry.pose.pose, odometry.twist.twist
+    heading_rad = 2.0 * math.atan2(pose.orientation.z, pose.orientation.w)
+    moving = (twist.linear.x, twist.angular.z, twist.linear.y)
+    return BaseValues(*map(float, (pose.position.x, pose.position.y, heading_rad, *moving)))
+
+
+def robot_state(read_ns: int, joints: JointValues, base: BaseValues) -> RobotState:
+    return RobotState(
+        read_ns=read_ns,
+        position=joints.position,
+        velocity=joints.velocity,
+        effort=joints.effort,
+        base_x_m=base.x_m,
+        base_y_m=base.y_m,
+        base_heading_rad=base.heading_rad,
+        base_v_mps=base.v_mps,
+        base_w_radps=base.w_radps,
+        base_vy_mps=base.vy_mps,
+    )
 
 
 def size_of(data: Any) -> tuple[int, int] | None:
@@ -278,6 +436,11 @@ def odometry(stamp_ns: int, state: RobotState) -> Any:
 def twist(v_mps: float, w_radps: float, vy_mps: float = 0.0) -> Any:
     vector = ros.geometry_msgs__msg__Vector3
     return ros.geometry_msgs__msg__Twist(vector(v_mps, vy_mps, 0.0), vector(0.0, 0.0, w_radps))
+
+
+def twist_stamped(stamp_ns: int, value: Any) -> Any:
+    """What controllers of Jazzy and newer take in place of a Twist."""
+    return ros.geometry_msgs__msg__TwistStamped(header(stamp_ns, "base"), value)
 
 
 def transform(document: dict[str, Any]) -> Any:

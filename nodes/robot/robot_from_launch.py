@@ -93,8 +93,13 @@ def load_body(robot: str) -> Body:
             f"the limits {robot!r} name no body, so that nobody knows where its hand and its camera are; "
             'say body="module:NAME" of a nodes.robot.protocol:Body there, or describe the robot by a file'
         )
-    of_module: Body = load_name(body)
-    return of_module
+    return body_named(body)
+
+
+def body_named(name: str) -> Body:
+    """The `Body` that limits name as "module:NAME". Raises UserError where there is none."""
+    found: Body = load_name(name)
+    return found
 
 
 def load_motion(body: Body) -> object:

@@ -22,8 +22,11 @@ KINDS = {
     "planner": "a planner that asks a model, and makes a subtask of its answer",
     "vlm": "eyes that look for what a subtask names, and point a policy at it",
     "scenario": "two people with goals of their own, an episode of them, and a measure of it",
+    "scenario-of-three": "the same with three people, whom one number binds",
 }
 """What can be made, by the names of the folders in `templates`; each folder is laid over `templates/common`."""
+BENEATH = {"scenario-of-three": ("scenario",)}
+"""What else lies beneath a folder, and holds what the two have in common."""
 RUN = "polyrhythm run {name}.toml --for 5"
 NEXT = {
     PLAIN: (RUN, "polyrhythm run {name}.toml --for 5 --virtual    # at once"),
@@ -34,8 +37,9 @@ NEXT = {
         "polyrhythm run {name}.toml",
         'polyrhythm say "Bring me the red cup"    # in another terminal',
     ),
-    "vlm": ("polyrhythm run laptop --set vlm.use={name}.eyes:Eyes    # in the whole demo"),
+    "vlm": ("polyrhythm run laptop --set vlm.use={name}.eyes:Eyes    # in the whole demo",),
     "scenario": ("polyrhythm run {name}.toml",),
+    "scenario-of-three": ("polyrhythm run {name}.toml --virtual",),
 }
 """What is typed after `check`, by kind; then its test, and the file to begin in."""
 BEGINS_IN = {
@@ -45,6 +49,7 @@ BEGINS_IN = {
     "planner": "planner",
     "vlm": "eyes",
     "scenario": "talk",
+    "scenario-of-three": "talk",
 }
 NAME, CLASS = "my_robot", "MyRobot"
 """What the templates call the project; every place of these two words is given the user's name."""
@@ -112,7 +117,10 @@ def class_name_of(name: str) -> str:
 
 
 def _templates(kind: str) -> list[Path]:
-    return [file for source in ("common", kind) for file in sorted((TEMPLATES / source).rglob("*.txt"))]
+    """The files of a project, each as the uppermost folder has it."""
+    sources = [TEMPLATES / source for source in ("common", *BENEATH.get(kind, ()), kind)]
+    found = {file.relative_to(source): file for source in sources for file in sorted(source.rglob("*.txt"))}
+    return list(found.values())
 
 
 def write_project(folder: Path, name: str, kind: str) -> list[Path]:

@@ -24,6 +24,7 @@ from runtime.command_line.attach import (
     at_once,
     attach,
     hear,
+    unreached,
     user_name,
 )
 from runtime.errors import PolyrhythmError, UserError
@@ -62,7 +63,8 @@ def _say(asked: argparse.Namespace) -> int:
     if asked.words:
         text = " ".join(asked.words)
         with StopSignal() as stop_signal:
-            return _told(text, asked, _spoken(text, asked, stop_signal))
+            code = _told(text, asked, _spoken(text, asked, stop_signal))
+        return max(code, _tell_unreached(text, asked))
     if asked.json:
         raise UserError("--json needs the words; without words each line that is typed is said")
     return _lines(asked)
@@ -74,6 +76,8 @@ def _hearing(text: str, asked: argparse.Namespace) -> list[FoundRun]:
     runs = find_runs()
     if asked.run is None and is_stop(text) and (listening := [run for run in runs if LISTENS in run.info.topics]):
         return listening
+    if not runs and (unread := unreached()):
+        raise PolyrhythmError("; ".join(unread))
     run = attach(asked.run, "laptop", acts=not is_stop(text))
     if LISTENS not in run.info.topics:
         raise UserError(f"{run.title} has no topic {LISTENS!r}: nobody in it listens to people")
@@ -133,6 +137,14 @@ def _told(text: str, asked: argparse.Namespace, spoken: list[RunAnswer]) -> int:
     return 1 if unheard else 0
 
 
+def _tell_unreached(text: str, asked: argparse.Namespace) -> int:
+    """Of a stop for all runs: tell which it cannot have reached; 1 where there is one."""
+    unread = unreached() if asked.run is None and is_stop(text) else []
+    for sentence in unread:
+        print(f"polyrhythm say: {sentence}", file=sys.stderr)
+    return int(bool(unread))
+
+
 def _lines(asked: argparse.Namespace) -> int:
     """Each line of the input is said; the answers come between. Which run is meant is asked anew for each."""
     if len(find_runs()) < 2 or asked.run is not None:
@@ -149,6 +161,7 @@ def _lines(asked: argparse.Namespace) -> int:
                     if one.problem:
                         print(f"polyrhythm say: {one.run} (pid {one.pid}): {one.problem}", file=sys.stderr)
                         code = 1
+                code = max(code, _tell_unreached(line.strip(), asked))
             except UserError as problem:  # the next line may be a stop
                 print(f"polyrhythm say: {problem}", file=sys.stderr)
                 code = 2

@@ -20,9 +20,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from runtime.clock import LONGEST_NS, Clock, as_awaitable, to_s
+from runtime.clock import ANSWER_TIMEOUT_S, Clock, as_awaitable, no_answer, to_s
 from runtime.context import current_call
-from runtime.errors import RecordingError
+from runtime.errors import NoAnswerError, RecordingError
 
 T = TypeVar("T")
 
@@ -160,14 +160,20 @@ class AnsweredClock:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._clock, name)
 
-    async def external(self, call: Awaitable[T] | Callable[[], Awaitable[T]], latency_s: float = 0.0) -> T:
+    async def external(
+        self,
+        call: Awaitable[T] | Callable[[], Awaitable[T]],
+        latency_s: float = 0.0,
+        *,
+        timeout_s: float = ANSWER_TIMEOUT_S,
+    ) -> T:
         """The next recorded answer, `latency_s` later; the call itself is never made.
 
         Raises RecordingError where the recording has no more.
         """
-        awaitable = as_awaitable(call, latency_s)
+        awaitable = as_awaitable(call, latency_s, timeout_s)
         if current_call.get() is None:  # on_stop closes a client, say
-            return await self._clock.external(awaitable, latency_s)
+            return await self._clock.external(awaitable, latency_s, timeout_s=timeout_s)
         if hasattr(awaitable, "close"):
             awaitable.close()
         if not self._answers:
@@ -176,8 +182,14 @@ class AnsweredClock:
                 "are used up"
             )
         text = self._answers.popleft()
-        await self._clock.sleep(latency_s if text != CANCELLED else to_s(LONGEST_NS))  # it was cancelled then
-        answer: T = read(text)
+        try:
+            if text == CANCELLED:  # and who asks cancels it now, or waits in vain
+                raise no_answer(timeout_s)
+            answer: T = read(text)
+        except Exception as problem:
+            await self._clock.sleep(problem.waited_s if isinstance(problem, NoAnswerError) else latency_s)
+            raise
+        await self._clock.sleep(latency_s)
         return answer
 
 

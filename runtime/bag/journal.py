@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from runtime.bag.answers import CANCELLED, SLEPT, WOKEN, blotted, written, written_failure
-from runtime.clock import Clock, as_awaitable, to_s
+from runtime.clock import ANSWER_TIMEOUT_S, Clock, as_awaitable, to_s
 from runtime.context import KEPT_READS, HandlerContext, current_call
 from runtime.errors import RecordingError
 from runtime.message import Epochs, Message
@@ -205,9 +205,16 @@ class JournalClock:
         """Wait for that long; noted."""
         await self._noted(self._clock.sleep(seconds), lambda _: SLEPT, WOKEN)
 
-    async def external(self, call: Awaitable[T] | Callable[[], Awaitable[T]], latency_s: float = 0.0) -> T:
+    async def external(
+        self,
+        call: Awaitable[T] | Callable[[], Awaitable[T]],
+        latency_s: float = 0.0,
+        *,
+        timeout_s: float = ANSWER_TIMEOUT_S,
+    ) -> T:
         """The answer of the world outside; noted, where it is a plain value. This is the one place that keeps it."""
-        return await self._noted(self._clock.external(as_awaitable(call, latency_s), latency_s), _kept, CANCELLED)
+        asked = as_awaitable(call, latency_s, timeout_s)
+        return await self._noted(self._clock.external(asked, latency_s, timeout_s=timeout_s), _kept, CANCELLED)
 
     async def _noted(self, wait: Awaitable[T], kept: Callable[[T], str], ended: str) -> T:
         call = current_call.get()

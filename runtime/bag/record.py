@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -31,10 +32,26 @@ class BagMessage:
     type_name: str = ""  # the message type as "module:Class"
     schema_data: bytes = b""
     sequence: int = 0
+    encoding: str = "json"
+    schema_encoding: str = "jsonschema"
+    channel_metadata: Mapping[str, str] = field(default_factory=dict)
+    publish_time_ns: int | None = None
+    wall_offset_ns: int = 0  # of its recording
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is as a recorder of ours writes it: JSON with its envelope."""
+        key = ENVELOPE_KEY.encode()
+        return self.encoding == "json" and (bool(self.type_name) or key in self.schema_data or key in self.data)
 
     @cached_property
     def envelope(self) -> Envelope:
-        """Where the message came from, and when. Raises RecordingError where it has no envelope."""
+        """Where the message came from, and when; of others' messages, what MCAP says of them.
+
+        Raises RecordingError where it has none and should.
+        """
+        if not self.is_ours:
+            return Envelope(self.topic, "", self.sequence, self.log_time_ns - self.wall_offset_ns)
         try:
             return envelope_of(from_json(self.data, _Head).envelope)
         except (msgspec.MsgspecError, KeyError, RecursionError) as error:
@@ -42,7 +59,9 @@ class BagMessage:
 
     @cached_property
     def document(self) -> Document:
-        """The message as a dictionary, without its envelope."""
+        """The message as a dictionary, without its envelope. Raises RecordingError where it is no JSON object."""
+        if self.encoding != "json":
+            raise RecordingError(f"topic {self.topic!r}: a message is encoded as {self.encoding!r}, not as JSON")
         try:
             document: Document = msgspec.json.decode(self.data, type=dict[str, Any])
         except (msgspec.MsgspecError, RecursionError) as error:

@@ -24,7 +24,7 @@ from runtime.message import Envelope, Message
 from runtime.operating_system.machine import login
 from runtime.operating_system.terminal import signals_of_end
 from runtime.serialization.codec import Frame, decode_envelope
-from runtime.supervision.registry import FoundRun, find_runs
+from runtime.supervision.registry import FoundRun, find_runs, unreadable_runs
 from runtime.transport.taps import Injector, Tap
 
 T = TypeVar("T")
@@ -83,6 +83,15 @@ def attach(wanted: str | None, example: str = "hello", *, acts: bool = False) ->
             f"{run.title} was started from another login, so it has to be named: --run {run.info.supervisor_pid}"
         )
     return run
+
+
+def unreached() -> list[str]:
+    """A sentence for each run that goes on and hears no tool of this release."""
+    return [
+        f"the run in {folder} goes on and cannot be read, so nothing was said to it; it may be of another release: end "
+        "it by Ctrl-C at its terminal, or stop its robot by hand"
+        for folder in unreadable_runs()
+    ]
 
 
 def at_once(runs: Sequence[FoundRun], do: Callable[[FoundRun], T]) -> list[T | PolyrhythmError]:

@@ -12,7 +12,7 @@ from traceback import walk_tb
 from types import CoroutineType
 
 from runtime.clock import NS_PER_S, Clock
-from runtime.errors import MessageTypeError, MissedTickError, UserError
+from runtime.errors import MessageTypeError, MissedTickError, NoAnswerError, UserError
 from runtime.extras import lacking
 from runtime.message import Message
 from runtime.ports import Publisher, Subscription
@@ -31,6 +31,8 @@ _REMEDIES = (
     (r"immutable type: ", "a message never changes; make a new one"),
 )
 """What to do about errors that Python or msgspec words: how the message begins, and the remedy."""
+_SAID = (UserError, MessageTypeError, MissedTickError, NoAnswerError)
+"""Of these the sentence says all, with the line where there is one."""
 _RUNTIME = str(Path(__file__).resolve().parents[1]) + os.sep
 _FIELD = re.compile(r"(Unexpected keyword|Missing required) argument '(\w+)'")
 """How msgspec says that a message was made with fields that are not its own."""
@@ -57,7 +59,7 @@ class Failures:
     def tell(self, handler: str, problem: BaseException) -> None:
         """Count a failure; log a new kind with its traceback, a repeated one in one line a second."""
         name, place = type(problem).__name__, _place(problem)
-        is_said = isinstance(problem, UserError | MessageTypeError | MissedTickError)  # with the line in its sentence
+        is_said = isinstance(problem, _SAID)
         with self._lock:
             self.count += 1
             self.last = f"{handler}: {problem}" if is_said else f"{handler} at {place}: {name}: {problem}"

@@ -30,9 +30,6 @@ WAY_SHARE = 8
 REMEMBERED_NS = 1_000_000_000
 """How long after its last question of a kind the next one is still reckoned with."""
 
-Handler = Callable[[Sequence[bytes]], Sequence[bytes]]
-"""Turns the content of a question into that of its answer; an exception goes back as a sentence."""
-
 
 class Costs:
     """How long answers take, by kind and by how many are made at once; told before, then learned from each run."""
@@ -69,22 +66,6 @@ class Answerer(Protocol):
     def answer(self, kind: str, questions: Sequence[Sequence[bytes]]) -> Sequence[Sequence[bytes] | Exception]:
         """An answer for each question, or what is wrong with it."""
         ...
-
-
-class OneByOne:
-    """An `Answerer` by a function that takes one question."""
-
-    most = 1
-
-    def __init__(self, handler: Handler) -> None:
-        self.costs = Costs()
-        self._handler = handler
-
-    def kind_of(self, frames: Sequence[bytes]) -> str:
-        return ""
-
-    def answer(self, kind: str, questions: Sequence[Sequence[bytes]]) -> Sequence[Sequence[bytes] | Exception]:
-        return [self._handler(frames) for frames in questions]
 
 
 @dataclass(frozen=True, slots=True)

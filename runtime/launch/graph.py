@@ -267,7 +267,7 @@ class Graph:
                     )
         return problems
 
-    def _unfenced(self) -> list[tuple[str, str]]:
+    def unfenced(self) -> list[tuple[str, str]]:
         """Where an interrupt would cancel nothing, since nobody issues fences."""
         said = [topic for topic in self.topics.values() if topic.publishers]
         interrupts = [topic for topic in said if _carries(topic, "Interrupt")]
@@ -277,8 +277,8 @@ class Graph:
         who = interrupts[0].publishers[0].node
         why = (
             f"seat {self.nodes[seated].cls.seat!r}: {who} raises interrupts, and nobody issues the fences by which "
-            "they cancel anything; give a robot a guard, and any other graph a table [nodes.coordinator] with "
-            'use = "nodes.interrupts.coordinator:Coordinator"'
+            "they cancel anything; give a robot a guard, and any other graph a coordinator: a table "
+            '[nodes.coordinator] with use = "nodes.interrupts.coordinator:Coordinator", or Coordinator() in Python'
         )
         return [(seated, CodedProblem(why, "P034"))]
 
@@ -287,7 +287,7 @@ class Graph:
 
         Some subscriptions accept messages of their own process only.
         """
-        problems = self._unfenced()
+        problems = self.unfenced()
         for topic in self.topics.values():
             for here in (self.nodes[end.node] for end in topic.subscribers if end.port.qos.in_process):
                 for there in (self.nodes[end.node] for end in topic.publishers):

@@ -10,7 +10,7 @@ from runtime.launch.graph import Graph, NodeSpec, specs_of
 from runtime.launch.nodes_table import rates_of
 from runtime.launch.seats_table import SeatTable, parse_seats
 from runtime.node import Node
-from runtime.refusals import refusing
+from runtime.refusals import code_of, refusing
 from runtime.serialization.toml_errors import guess
 
 
@@ -41,6 +41,8 @@ def graph(
     made = Graph(specs.values(), candidates)
     seats_of([made])
     made.check()
+    for _, why in made.unfenced():
+        raise GraphError(why, code=code_of(why))
     return made
 
 

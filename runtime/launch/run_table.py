@@ -29,9 +29,10 @@ class RunTable(Table, frozen=True):
 
     def __post_init__(self) -> None:
         """What draws or reports a run is loaded later, when it is needed; that its module exists is known now."""
+        old = renamed("names") if self.view or self.report else {}
         for key, name in (("view", self.view), ("report", self.report)):
-            if name in renamed("names"):
-                raise ValueError(f"{key} {name!r} is now {renamed('names')[name]!r}")
+            if name in old:
+                raise ValueError(f"{key} {name!r} is now {old[name]!r}")
             if name and not _is_installed(name):
                 why = hidden(name)
                 raise ValueError(f"{key} is {name!r}; expected {INSTALLED}{why and f' ({why})'}")

@@ -58,11 +58,6 @@ class ChildProcess:
         """Its process id; 0 before the start."""
         return self._process.pid if self._process else 0
 
-    @property
-    def exit_code(self) -> int | None:
-        """Its exit code, negative for a signal; None while it runs."""
-        return self._process.returncode if self._process else None
-
     async def start(self) -> None:
         """Start it in a session and a process group of its own, with the modules that this process finds."""
         self.exited.clear()

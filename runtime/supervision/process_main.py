@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 
 from runtime.coordination.lease import SeatHolders
-from runtime.errors import PolyrhythmError
+from runtime.errors import PolyrhythmError, fault_of_machine
 from runtime.execution.executor import Deliver, Executor, Lost, Transport
 from runtime.execution.log_lines import log_to
 from runtime.execution.process_priorities import RealTimeStart
@@ -181,8 +181,10 @@ class Process:
             self._control.tell("failed", text=str(problem))
             return 2
         except Exception as problem:
-            logging.getLogger(self._name).exception("cannot start")
-            self._control.tell("failed", text=f"{type(problem).__name__}: {problem}")
+            fault = fault_of_machine(problem)
+            if fault is None:
+                logging.getLogger(self._name).exception("cannot start")
+            self._control.tell("failed", text=fault or f"{type(problem).__name__}: {problem}")
             return 1
         finally:
             self._control.close()

@@ -19,7 +19,7 @@ import stat
 import struct
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
@@ -286,7 +286,17 @@ def file_name(name: str) -> str:
 
 def find_runs() -> list[FoundRun]:
     """The running runs of this user, oldest first; removes what dead ones left."""
-    found = []
+    return sorted(
+        (FoundRun(folder, info) for folder, info in _live() if info is not None), key=lambda run: run.info.started_ns
+    )
+
+
+def unreadable_runs() -> list[Path]:
+    """The folders of running runs of this user that cannot be read, such as those of another release."""
+    return [folder for folder, info in _live() if info is None]
+
+
+def _live() -> Iterator[tuple[Path, RunInfo | None]]:
     for root in _roots():
         if not _is_ours(root):
             continue
@@ -297,11 +307,10 @@ def find_runs() -> list[FoundRun]:
                 shutil.rmtree(folder, ignore_errors=True)
             else:
                 try:
-                    info = from_json((folder / "run.json").read_bytes(), RunInfo)
+                    yield folder, from_json((folder / "run.json").read_bytes(), RunInfo)
                 except (OSError, msgspec.MsgspecError):
-                    continue  # ended this moment, or of another release
-                found.append(FoundRun(folder, info))
-    return sorted(found, key=lambda run: run.info.started_ns)
+                    if _is_held(folder):  # else it has ended this moment
+                        yield folder, None
 
 
 def check_root() -> Path:

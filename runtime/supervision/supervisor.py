@@ -214,11 +214,14 @@ class Supervisor:
             if beside is not None:
                 beside.cancel()
                 await asyncio.wait({beside})
-            if observer is not None:
-                await asyncio.to_thread(observer.finish, LAST_WORDS_S)
-                await asyncio.sleep(0)  # the view's callbacks are on the loop
-                observer.close()
-            self._registration.close()
+            try:
+                if observer is not None:
+                    await asyncio.to_thread(observer.finish, LAST_WORDS_S)
+                    await asyncio.sleep(0)  # the view's callbacks are on the loop
+            finally:
+                if observer is not None:
+                    observer.close()
+                self._registration.close()
 
     @property
     def _name(self) -> str:

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, NoReturn, TypeVar
 
-from runtime.clock import NS_PER_S, as_awaitable, to_s
+from runtime.clock import ANSWER_TIMEOUT_S, NS_PER_S, answer_of, as_awaitable, to_s
 from runtime.context import current_call
-from runtime.errors import EscapeError
+from runtime.errors import EscapeError, NoAnswerError
 from runtime.virtual.sandbox import DeterminismGuard
 
 T = TypeVar("T")
@@ -137,6 +137,7 @@ class OutsideCall:
     """A call to the outside world that virtual time waits for, and the future for its answer."""
 
     call: Awaitable[Any]
+    timeout_s: float
     future: asyncio.Future[Any]
 
 
@@ -171,35 +172,45 @@ class VirtualClock:
         """Wait for this many seconds of virtual time."""
         await asyncio.sleep(seconds)
 
-    async def external(self, call: Awaitable[T] | Callable[[], Awaitable[T]], latency_s: float = 0.0) -> T:
+    async def external(
+        self,
+        call: Awaitable[T] | Callable[[], Awaitable[T]],
+        latency_s: float = 0.0,
+        *,
+        timeout_s: float = ANSWER_TIMEOUT_S,
+    ) -> T:
         """Await a call to the outside while virtual time stands still; its answer arrives `latency_s` later."""
-        call = as_awaitable(call, latency_s)
-        if self.outside_calls is not None:
-            future: asyncio.Future[T] = events.get_running_loop().create_future()
-            self.outside_calls.append(OutsideCall(call, future))
-            try:
-                return await future
-            finally:
-                if latency_s and not future.cancelled():
-                    await asyncio.sleep(latency_s)
-        if self._outside is None:
-            self._outside = asyncio.Runner()
+        call = as_awaitable(call, latency_s, timeout_s)
         answer: T | None = None
         failure: Exception | None = None
+        try:
+            if self.outside_calls is not None:
+                future: asyncio.Future[T] = events.get_running_loop().create_future()
+                self.outside_calls.append(OutsideCall(call, timeout_s, future))
+                answer = await future
+            else:
+                answer = self._stand_still(call, timeout_s)
+        except Exception as problem:  # noqa: BLE001  # handed on below, at its virtual time
+            failure = problem
+        wait_s = failure.waited_s if isinstance(failure, NoAnswerError) else latency_s
+        if wait_s or self.outside_calls is None:
+            await asyncio.sleep(wait_s)
+        if failure is not None:
+            raise failure
+        return answer  # type: ignore[return-value]  # T may itself be None
+
+    def _stand_still(self, call: Awaitable[T], timeout_s: float) -> T:
+        """What the world answers; meanwhile nothing else happens."""
+        if self._outside is None:
+            self._outside = asyncio.Runner()
         loop = events.get_running_loop()
         who = self.watch.place if self.watch is not None else ""
         events._set_running_loop(None)
         try:
             with self.watch.outside() if self.watch is not None else nullcontext():
-                answer = self._outside.run(_awaited(call, who or "a handler"))
-        except Exception as problem:  # noqa: BLE001  # handed on below, at its virtual time
-            failure = problem
+                return self._outside.run(_awaited(answer_of(call, timeout_s), who or "a handler"))
         finally:
             events._set_running_loop(loop)
-        await asyncio.sleep(latency_s)
-        if failure is not None:
-            raise failure
-        return answer  # type: ignore[return-value]  # T may itself be None
 
     def close(self) -> None:
         """Close what `external` used."""

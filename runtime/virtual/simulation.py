@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol
 
 from runtime.bag.journal import calls_topic
-from runtime.clock import to_ns
+from runtime.clock import answer_of, to_ns
 from runtime.context import captured_ns_of
 from runtime.coordination.fence import PreemptionEpochs
 from runtime.coordination.health import Health
@@ -385,9 +385,9 @@ class Pace(Protocol):
 async def _answers(calls: list[OutsideCall]) -> list[Any]:
     """What the world answers, or the exception it raises; a single call needs no task of its own."""
     if len(calls) != 1:
-        return await asyncio.gather(*(call.call for call in calls), return_exceptions=True)
+        return await asyncio.gather(*(answer_of(call.call, call.timeout_s) for call in calls), return_exceptions=True)
     try:
-        return [await calls[0].call]
+        return [await answer_of(calls[0].call, calls[0].timeout_s)]
     except Exception as problem:  # noqa: BLE001  # handed on to whoever called
         return [problem]
 

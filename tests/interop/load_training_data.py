@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 
 def main(folders: list[str]) -> int:
     """0 where every folder loads by its card, line by line as it was written, and trl knows its format."""
-    from datasets import load_dataset  # type: ignore[import-not-found]  # only in its own environment
-    from trl.data_utils import is_conversational  # type: ignore[import-not-found]
+    from datasets import load_dataset
+    from trl.data_utils import is_conversational
 
     for folder in folders:
         with TemporaryDirectory() as cache:

@@ -136,7 +136,6 @@ def test_no_node_draws_unseeded_randomness_or_starts_a_thread() -> None:
     files = [file for folder in ("nodes", "bridges") for file in sorted((ROOT / folder).rglob("*.py"))]
     outside = {  # what these do has no part in virtual time
         "nodes/recording/bag/export/video.py": "the encoders of a command, not of a node",
-        "nodes/episodes/results/browse.py": "the web server of a command, not of a node",
         "nodes/evaluation/running.py": "starts runs side by side, and is part of none",
         "nodes/terminal/typed_lines.py": "a person's keys at a live view; there is none in virtual time",
         "nodes/voice/hearing/whisper.py": "a model that is asked as the world is, by `clock.external`",
@@ -145,7 +144,7 @@ def test_no_node_draws_unseeded_randomness_or_starts_a_thread() -> None:
         "bridges/telemetry/otlp.py": "what a command posts, beside a graph",
         "bridges/telemetry/prometheus.py": "the page of a command, beside a graph",
         "bridges/foxglove/command.py": "a secret that nobody may guess, of a command",
-        "nodes/episodes/results/rate.py": "secrets that nobody may guess, of a command",
+        "nodes/episodes/results/evaluations.py": "secrets that nobody may guess, of a command",
         "nodes/report/room_pictures.py": "the pictures of a command, drawn on all cores",
         "bridges/stretch/link.py": "a secret that nobody may guess; real robots are refused in virtual time",
         "bridges/stretch/onboard/__main__.py": "a process of its own, for a real robot",

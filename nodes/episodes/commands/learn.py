@@ -10,14 +10,14 @@ from pathlib import Path
 
 import msgspec
 
-from nodes.episodes.commands.subcommand import DEFAULT, add_command
+from nodes.episodes.commands.subcommand import DEFAULT, Commands, add_command
 from nodes.episodes.scenarios.library import Library
 from nodes.episodes.scenarios.lint import lint
 from runtime.command_line.arguments import count, port_number, share
 from runtime.errors import UserError
 
 
-def add_learning(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_learning(commands: Commands) -> None:
     """Add them to the parser."""
     _add_dataset(commands)
     _add_scenarios(commands)
@@ -25,10 +25,11 @@ def add_learning(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     _add_follow(commands)
 
 
-def _add_dataset(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_dataset(commands: Commands) -> None:
     parser = add_command(
         commands,
         "dataset",
+        "commands.learn:dataset",
         "training data of a run: filtered prompts and acts, with a card",
         "polyrhythm episodes dataset runs/episodes-1.sqlite --filter bc --format alpaca --out data/bc",
     )
@@ -41,10 +42,9 @@ def _add_dataset(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument(
         "--filter",
-        choices=("bc", "sr", "released", "omega"),
+        choices=("bc", "sr", "omega"),
         default="bc",
-        help="bc: behaviour cloning; sr: self-reinforcement; released: goal of 7.0 with "
-        "seats balanced; omega: the best attempts of coached episodes" + DEFAULT,
+        help="bc: behaviour cloning; sr: self-reinforcement; omega: the best attempts of coached episodes" + DEFAULT,
     )
     parser.add_argument("--format", choices=("alpaca", "messages"), default="alpaca", help="of each line" + DEFAULT)
     parser.add_argument(
@@ -54,6 +54,13 @@ def _add_dataset(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="shown: as the model got it, else made; full, small: made for every player" + DEFAULT,
     )
     parser.add_argument("--judge", default="", help="goals by this judge only; default: the mean of all model judges")
+    parser.add_argument("--by", default="GOAL", metavar="GOAL|overall|...", help="what the filter goes by" + DEFAULT)
+    parser.add_argument(
+        "--key-turns",
+        type=_key_turns,
+        metavar="DIMENSION>=X",
+        help="only turns with such a score, as relevance>=0.5 after `follow --judge`",
+    )
     parser.add_argument("--agent", default="", help="only seats that this agent played; default: all")
     parser.add_argument("--held-out", type=share, default=0.0, metavar="SHARE", help="of the tasks, apart" + DEFAULT)
     parser.add_argument("--longest", type=int, default=0, metavar="TOKENS", help="leave longer pairs out")
@@ -64,10 +71,9 @@ def _add_dataset(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="a model's folder, or tokenizer.json; default: tokens are estimated",
     )
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="a new folder")
-    parser.set_defaults(command=_dataset)
 
 
-def _dataset(asked: argparse.Namespace) -> int:
+def dataset(asked: argparse.Namespace) -> int:
     from nodes.episodes.learning.dataset import CARD, write_dataset
 
     statistics = write_dataset(
@@ -82,6 +88,8 @@ def _dataset(asked: argparse.Namespace) -> int:
         held_out=asked.held_out,
         most_tokens=asked.longest,
         tokenizer=asked.tokenizer,
+        by=asked.by,
+        key_turns=asked.key_turns,
     )
     if asked.json:
         print(msgspec.json.format(msgspec.json.encode(statistics), indent=1).decode())
@@ -91,10 +99,11 @@ def _dataset(asked: argparse.Namespace) -> int:
     return 0
 
 
-def _add_scenarios(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_scenarios(commands: Commands) -> None:
     parser = add_command(
         commands,
         "scenarios",
+        "commands.learn:scenarios",
         "new social tasks from inspirational prompts, none of them an evaluation task; and a look at a set's scenarios",
         "polyrhythm episodes scenarios new --from prompts.csv --n 20 --out tasks",
     )
@@ -116,7 +125,6 @@ def _add_scenarios(commands: argparse._SubParsersAction[argparse.ArgumentParser]
     parser.add_argument(
         "--port", type=port_number, default=8427, metavar="N", help="edit: of the page; 0: any" + DEFAULT
     )
-    parser.set_defaults(command=_scenarios)
 
 
 def _lint(library: Library, casts: int, *, as_json: bool) -> int:
@@ -132,7 +140,7 @@ def _lint(library: Library, casts: int, *, as_json: bool) -> int:
     return int(any(one.is_wrong for one in found))
 
 
-def _scenarios(asked: argparse.Namespace) -> int:
+def scenarios(asked: argparse.Namespace) -> int:
     from nodes.episodes.commands.run import library_of
     from nodes.episodes.learning.new_tasks import generate, read_prompts
 
@@ -169,19 +177,19 @@ def _scenarios(asked: argparse.Namespace) -> int:
     return 0 if counts["accepted"] >= asked.n else 1
 
 
-def _add_rounds(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_rounds(commands: Commands) -> None:
     parser = add_command(
         commands,
         "rounds",
+        "commands.learn:rounds",
         "generate, play, filter, train, serve, evaluate, compare; the same command goes on where it was stopped",
         "polyrhythm episodes rounds examples/social_learning/pi.toml --quick",
     )
     parser.add_argument("file", type=Path, help="TOML with [rounds] and [[round]]")
     parser.add_argument("--quick", action="store_true", help="with the keys of its table [quick]")
-    parser.set_defaults(command=_rounds)
 
 
-def _rounds(asked: argparse.Namespace) -> int:
+def rounds(asked: argparse.Namespace) -> int:
     from nodes.episodes.learning.rounds import Rounds, comparison_text
 
     rounds = Rounds(asked.file, asked.episodes, quick=asked.quick)
@@ -194,10 +202,11 @@ def _rounds(asked: argparse.Namespace) -> int:
     return 0
 
 
-def _add_follow(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_follow(commands: Commands) -> None:
     parser = add_command(
         commands,
         "follow",
+        "commands.follow:follow",
         "how varied acts are and how close to their goals (S_div, S_rel, S_sif), and side effects",
         "polyrhythm episodes follow runs/episodes-1.sqlite --encoder auto",
     )
@@ -215,7 +224,14 @@ def _add_follow(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         ("solution", "a sentence that matches proposes a solution; alike ones count once"),
     ):
         parser.add_argument(f"--{name}", type=_pattern, default="", metavar="PATTERN", help=found)
-    parser.set_defaults(command=_follow)
+
+
+def _key_turns(text: str) -> tuple[str, float]:
+    dimension, _, value = text.partition(">=")
+    try:
+        return dimension.strip(), float(value)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected DIMENSION>=X, as relevance>=0.5") from None
 
 
 def _pattern(text: str) -> str:
@@ -224,9 +240,3 @@ def _pattern(text: str) -> str:
     except re.error as problem:
         raise argparse.ArgumentTypeError(f"{text!r} is no regular expression: {problem}") from problem
     return text
-
-
-def _follow(asked: argparse.Namespace) -> int:
-    from nodes.episodes.commands.follow import follow
-
-    return follow(asked)

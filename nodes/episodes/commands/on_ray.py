@@ -38,7 +38,7 @@ from nodes.episodes.dialogue.package_prompts import prompts_in
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.results.run_file import check_is_new
 from nodes.episodes.results.store import Store
-from nodes.episodes.runner.progress import Live, Quiet, RunProgress
+from nodes.episodes.runner.progress import RunProgress
 from nodes.episodes.runner.runner import play_and_judge
 from nodes.models.budget import Spent
 from nodes.models.servers import Servers
@@ -291,7 +291,7 @@ def _play_and_merge(
         with Store.read(shard) as store:
             count += sum(_states(store).values())
             judges = judges_in(store.spec)
-    progress: RunProgress = Live(count, Servers()) if sys.stderr.isatty() and not asked.json else Quiet()
+    progress = RunProgress(count, Servers(), is_shown=sys.stderr.isatty() and not asked.json)
     try:
         with redirect_stdout(sys.stderr), progress:  # Ray prints what it thinks of dead workers
             told = play_on(cluster, shards, playing, jobs_of(asked), progress)

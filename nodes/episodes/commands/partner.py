@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from nodes.episodes.commands.subcommand import DEFAULT, add_command
+from nodes.episodes.commands.subcommand import DEFAULT, Commands, add_command
 from runtime.command_line.arguments import count
 
+PREDICTED = "probability of the choice"
 
-def add_partner(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+
+def add_partner(commands: Commands) -> None:
     """Add them to the parser."""
     parser = add_command(
         commands,
         "predict",
+        "commands.partner:predict",
         "after each turn: what does the other want, believe, and do next? accuracy against the truth",
         "polyrhythm episodes predict runs/episodes-1.sqlite --by MODEL@URL",
     )
     parser.add_argument("run", type=Path, help="the run's file (.sqlite)")
     parser.add_argument("--by", default="", help="MODEL[@URL] that is asked; default: the baselines alone")
     parser.add_argument("--jobs", type=count, default=16, help="questions at a time" + DEFAULT)
-    parser.set_defaults(command=_predict)
     parser = add_command(
         commands,
         "sessions",
+        "commands.partner:sessions",
         "several meetings of the same two, remembered or not, and the gain over meetings",
         "polyrhythm episodes sessions --memory none --memory full --out runs/sessions.sqlite",
     )
@@ -39,10 +43,10 @@ def add_partner(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument("--turns", type=count, default=20, help="turn limit of a meeting" + DEFAULT)
     parser.add_argument("--judges", default="rules", help="rules, MODEL, MODEL@URL" + DEFAULT)
     parser.add_argument("--out", type=Path, required=True, metavar="RUN.sqlite", help="gone on with where it is there")
-    parser.set_defaults(command=_sessions)
     parser = add_command(
         commands,
         "game",
+        "commands.partner:game",
         "a referential game: a speaker without a mind of the listener, with one, and one who knows them",
         "polyrhythm episodes game --listeners 60",
     )
@@ -51,10 +55,9 @@ def add_partner(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument(
         "--minds", type=Path, metavar="FILE", help="what was learned of each listener; gone on with and written"
     )
-    parser.set_defaults(command=_game)
 
 
-def _predict(asked: argparse.Namespace) -> int:
+def predict(asked: argparse.Namespace) -> int:
     from nodes.episodes.agents.seat_caller import OutageError
     from nodes.episodes.partner.predictions import BASELINES, accuracy, all_moments, baseline, keep, predict
     from nodes.episodes.results.store import Store
@@ -79,14 +82,16 @@ def _predict(asked: argparse.Namespace) -> int:
         return 0
     for who, questions in found.items():
         for question, parts in questions.items():
-            rest = "  ".join(f"{part} {share:.2f}" for part, share in parts.items() if part not in ("n", "all"))
-            print(f"{who[:24]:24} {question:20} {parts['all']:.3f} of {parts['n']}   {rest}")
+            bounds = {part: f"[{low:.2f}, {high:.2f}]" for part, (low, high) in parts["intervals"].items()}
+            print(f"{who[:24]:24} {question:20} {parts['all']:.3f} {bounds['all']} of {parts['n']}")
+            for part in [part for part in bounds if part != "all"]:
+                print(f"{'':46}{part:26} {parts[part]:.2f} {bounds[part]}")
     for question, number in unreadable.items():
         print(f"{question}: {number} answers could not be read, also when asked again; they count as wrong")
     return 0
 
 
-def _sessions(asked: argparse.Namespace) -> int:
+def sessions(asked: argparse.Namespace) -> int:
     from nodes.episodes.commands.asked import Playing, servers_of
     from nodes.episodes.commands.run import library_of
     from nodes.episodes.dialogue.planning import tasks_of
@@ -139,10 +144,12 @@ def _interval(found: dict[str, Any] | None) -> str:
     return f"{found['estimate']:+.2f}{bounds}"
 
 
-def _game(asked: argparse.Namespace) -> int:
+def game(asked: argparse.Namespace) -> int:
     from nodes.episodes.partner.reference_game import SPEAKERS, ListenerBelief, play, read_minds, write_minds
+    from nodes.episodes.results.estimates import mean_of
 
-    found = {}
+    found: dict[str, list[float]] = {}
+    intervals: dict[str, list[tuple[float, float]]] = {}
     minds = read_minds(asked.minds) if asked.minds else {}
     learning = [minds.setdefault(seed, ListenerBelief()) for seed in range(asked.listeners)]
     for speaker in SPEAKERS:
@@ -151,14 +158,20 @@ def _game(asked: argparse.Namespace) -> int:
             play(speaker, seed, asked.rounds, learning[seed] if speaker == "partner in mind" else None, guesses[seed])
             for seed in range(asked.listeners)
         ]
-        for name, each in ((speaker, games), (f"{speaker}: probability of the choice", guesses)):
-            found[name] = [sum(game[n] for game in each) / asked.listeners for n in range(asked.rounds)]
+        tables: list[tuple[str, Sequence[Sequence[float]]]] = [(speaker, games), (f"{speaker}: {PREDICTED}", guesses)]
+        for name, each in tables:
+            means = [mean_of({str(seed): [game[n]] for seed, game in enumerate(each)}) for n in range(asked.rounds)]
+            found[name] = [one.mean for one in means if one is not None]
+            intervals[name] = [(one.low or one.mean, one.high or one.mean) for one in means if one is not None]
     if asked.minds:
         write_minds(asked.minds, minds)
     if asked.json:
-        print(msgspec.json.encode(found).decode())
+        print(msgspec.json.encode({**found, "intervals": intervals}).decode())
     else:
         print(f"{'understood, round':48}" + "".join(f"{number + 1:>6}" for number in range(asked.rounds)))
         for speaker, shares in found.items():
             print(f"{speaker:48}" + "".join(f"{share:>6.2f}" for share in shares))
+            if speaker.endswith(PREDICTED):
+                for name, bounds in zip(("from", "to"), zip(*intervals[speaker], strict=True), strict=True):
+                    print(f"{f'  95 %, {name}':48}" + "".join(f"{bound:>6.2f}" for bound in bounds))
     return 0

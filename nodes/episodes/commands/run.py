@@ -45,7 +45,7 @@ from nodes.episodes.results.run_file import StoreError, database_error
 from nodes.episodes.results.store import Store, whole_of
 from nodes.episodes.runner.by_hand import TypedTerminal
 from nodes.episodes.runner.lines import Lines
-from nodes.episodes.runner.progress import Live, Quiet, RunProgress
+from nodes.episodes.runner.progress import RunProgress
 from nodes.episodes.runner.runner import Settings, play_and_judge, replayed
 from nodes.episodes.scenarios.library import Library, read_folder
 from nodes.episodes.scenarios.loader import HARD, is_published, read_published
@@ -308,7 +308,7 @@ def _play(plans: Collection[EpisodePlan], store: Store, settings: Settings, aske
     if by_hand:
         settings.jobs = 1
     is_terminal = sys.stderr.isatty() and not asked.json and not by_hand
-    progress: RunProgress = Live(len(plans), settings.servers) if is_terminal else Quiet()
+    progress = RunProgress(len(plans), settings.servers, is_shown=is_terminal)
 
     async def work() -> bool:
         if by_hand:

@@ -9,8 +9,8 @@ import msgspec
 from nodes.episodes.dialogue.rules import EpisodeRules
 from runtime.msgs.episode import Briefing, Deal, Facts
 
-Mode = Literal["AGENTS", "MINDREADERS", "SCRIPT", "SCRIPT-TURNS"]
-MODES: tuple[Mode, ...] = ("AGENTS", "MINDREADERS", "SCRIPT", "SCRIPT-TURNS")
+Mode = Literal["AGENTS", "MINDREADERS", "SCRIPT"]
+MODES: tuple[Mode, ...] = ("AGENTS", "MINDREADERS", "SCRIPT")
 
 
 class GroundTruth(msgspec.Struct, frozen=True):

@@ -119,7 +119,7 @@ def episode_id(task: str, agents: Sequence[str], seed: int, mode: str, name_only
 
 def _briefing(cast: Cast, seat: int, mode: Mode, name_only: bool, background: str = "") -> Briefing:
     known: Briefable
-    if mode in ("SCRIPT", "SCRIPT-TURNS"):
+    if mode == "SCRIPT":
         known = full_view(cast, name_only=name_only)
     else:
         seen = Seen.MINDREADERS if mode == "MINDREADERS" else Seen.AGENTS

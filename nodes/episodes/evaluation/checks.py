@@ -13,7 +13,7 @@ from functools import cache
 import msgspec
 
 from nodes.episodes.agents.deal_reading import agreed_number, agreed_shares, gives_way, limits, worth
-from nodes.episodes.agents.offline.goal_reading import says_any
+from nodes.episodes.agents.offline.phrasing import is_told, says_any
 from nodes.episodes.dialogue.plan import EpisodePlan, GroundTruth
 from runtime.msgs.episode import Turn
 
@@ -172,7 +172,7 @@ def _seat(
     words = sum(len(turn.argument.split()) for turn in spoken)
     leak, leaked_at = leak_of(truth, turns)
     others = [turn for turn in turns if turn.speaker != truth.name and turn.kind == "speak" and turn.is_for(truth.name)]
-    learned = tuple(key for key in truth.facts.seeks if _is_told(others, key))
+    learned = tuple(key for key in truth.facts.seeks if is_told(others, key))
     return SeatChecks(
         name=truth.name,
         turns=sum(turn.kind != "none" for turn in own),
@@ -188,14 +188,6 @@ def _seat(
         gave_way=any(gives_way(turn.argument) for turn in spoken),
         faults=sum(turn.is_failed for turn in own),
     )
-
-
-def _is_told(others: Sequence[Turn], key: str) -> bool:
-    for turn in others:
-        for sentence in re.split(r"(?<=[.!?])\s+", turn.argument):
-            if says_any(sentence, (key,)) and not sentence.rstrip().endswith("?"):
-                return True
-    return False
 
 
 def _surplus(

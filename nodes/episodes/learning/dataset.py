@@ -59,10 +59,13 @@ def write_dataset(
     most_tokens: int = 0,
     mix: Mix = "all",
     tokenizer: Path | None = None,
+    by: str = "GOAL",
+    key_turns: tuple[str, float] | None = None,
 ) -> dict[str, Any]:
     """Filter runs and write their data; the statistics that the card holds. Raises UserError where nothing is kept.
 
     `mix`: of several runs all that is kept, or task by task what is kept of the run that is rated highest.
+    `by`: what the filter goes by. `key_turns`: of a kept seat only the turns that have such a score or more.
     `tokenizer`: a folder of a model, or its tokenizer.json, by which pairs are measured; None: estimates.
     """
     tokens = token_counter(tokenizer) if tokenizer else lambda text: estimated_tokens(len(text))
@@ -73,7 +76,7 @@ def write_dataset(
         raise UserError(f"{', '.join(map(str, runs))}: a run is named twice")
     with contextlib.ExitStack() as stack:
         stores = [stack.enter_context(Store.read(run)) for run in runs]
-        of_runs = [decide(store, filter_name, judge=judge, agent=agent) for store in stores]
+        of_runs = [decide(store, filter_name, judge=judge, agent=agent, by=by) for store in stores]
         if mix == "best":
             of_runs = best_of_runs(list(zip(stores, of_runs, strict=True)))
         of_runs = [
@@ -92,7 +95,7 @@ def write_dataset(
             for store, of_run in zip(stores, of_runs, strict=True)
             for one in of_run
             if one.is_kept
-            for pair in pairs_of(store, one, prompts)
+            for pair in pairs_of(store, one, prompts, key_turns)
         ]
         judges = [judge] if judge else sorted({one for store in stores for one in store.judges()})
     lengths = {id(pair): tokens(pair.prompt) + tokens(pair.act) for pair in pairs}
@@ -109,6 +112,8 @@ def write_dataset(
         "format": format_name,
         "judges": judges,
         "agent": agent or "all",
+        "by": by,
+        **({"key_turns": f"{key_turns[0]} of {key_turns[1]:g} or more"} if key_turns else {}),
         "conversations": len({(one.run, one.episode) for one in decisions}),
         "conversations_kept": len({(one.run, one.episode) for one in kept}),
         "seats": len(decisions),
@@ -142,9 +147,17 @@ def write_dataset(
     return statistics
 
 
-def pairs_of(store: Store, kept: FilterDecision, prompts: PromptKind) -> Iterator[Pair]:
+def pairs_of(
+    store: Store, kept: FilterDecision, prompts: PromptKind, key_turns: tuple[str, float] | None = None
+) -> Iterator[Pair]:
     """The pairs of one seat of one episode: no failed turns, no silence that the rules forced."""
     plan, turns = store.plan(kept.episode), store.turns(kept.episode)
+    if key_turns is not None:
+        scored: dict[int, list[float]] = {}
+        for one in store.turn_scores(kept.episode):
+            if one.dimension == key_turns[0]:
+                scored.setdefault(one.turn, []).append(one.score)
+        turns_kept = {turn for turn, scores in scored.items() if sum(scores) / len(scores) >= key_turns[1]}
     name = plan.names[kept.seat]
     if plan.rules.order == "asynchronous":
         raise UserError(
@@ -156,6 +169,8 @@ def pairs_of(store: Store, kept: FilterDecision, prompts: PromptKind) -> Iterato
     for turn in turns:
         record = records.get(turn.number)
         if turn.speaker != name or turn.fault or turn.timing or record is None:
+            continue
+        if key_turns is not None and turn.index not in turns_kept:
             continue
         text = by_sha.get(record.sha, "")
         is_shown = bool(text) and prompts == "shown"

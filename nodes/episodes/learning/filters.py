@@ -1,4 +1,4 @@
-"""Which conversations to learn from: SOTOPIA-pi's filters BC and SR, and the released code's cut-off; each explained.
+"""Which conversations to learn from: SOTOPIA-pi's filters BC and SR, SOTOPIA-Omega's best attempts; each explained.
 
 The unit is one seat's part of one conversation. A task is a scenario: its conversations differ in characters and seed.
 Paper: arXiv 2403.08715, appendix B.2.
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import msgspec
 
 from nodes.episodes.coaching.regeneration import attempts_of, best_of
-from nodes.episodes.evaluation.dimensions import mean_scores
+from nodes.episodes.evaluation.dimensions import mean_scores, overall
 from nodes.episodes.results.store import Store
 from runtime.errors import UserError, choices
 
@@ -22,7 +22,6 @@ ALWAYS_KEPT = 2
 
 LAST_RANK = 10
 SR_SHARE = 0.2
-RELEASED_CUTOFF = 7.0
 
 
 class SeatGoal(msgspec.Struct, frozen=True):
@@ -47,9 +46,12 @@ class FilterDecision(msgspec.Struct, frozen=True):
     run: str = ""  # the file's name, where decisions are written
 
 
-def decide(store: Store, filter_name: str, *, judge: str = "", agent: str = "") -> list[FilterDecision]:
+def decide(
+    store: Store, filter_name: str, *, judge: str = "", agent: str = "", by: str = "GOAL"
+) -> list[FilterDecision]:
     """A decision for every seat of every finished episode; `agent` limits it to seats that this agent played.
 
+    `by`: the dimension that is the measure of quality, or "overall", the mean of all seven.
     Raises UserError for an unknown filter, or an agent that played nowhere.
     """
     if filter_name not in (*FILTERS, "omega"):
@@ -64,9 +66,10 @@ def decide(store: Store, filter_name: str, *, judge: str = "", agent: str = "") 
         for seat, name in enumerate(row.names):
             if agent and row.agents[seat] != agent:
                 continue
-            goal = means.get(name, {}).get("GOAL")
+            scores = means.get(name, {})
+            goal = overall(scores) if by == "overall" else scores.get(by)
             if goal is None:
-                unjudged.append(FilterDecision(row.id, row.scenario, seat, None, 0, False, "nobody judged its goal"))
+                unjudged.append(FilterDecision(row.id, row.scenario, seat, None, 0, False, f"nobody judged its {by}"))
             else:
                 goals.append(SeatGoal(row.id, row.scenario, seat, goal))
     if filter_name == "omega":
@@ -120,28 +123,6 @@ def self_reinforcement(goals: Sequence[SeatGoal]) -> list[FilterDecision]:
     return found
 
 
-def released_cutoff(goals: Sequence[SeatGoal]) -> list[FilterDecision]:
-    """The released code's filter: a goal of at least 7.0, and as many of each seat; the lowest surplus ones go."""
-    passing: dict[int, list[SeatGoal]] = defaultdict(list)
-    for one in goals:
-        passing[one.seat] += [one] if one.goal >= RELEASED_CUTOFF else []
-    most = min((len(ones) for ones in passing.values()), default=0)
-    kept = {
-        (one.episode, one.seat) for ones in passing.values() for one in sorted(ones, key=lambda each: -each.goal)[:most]
-    }
-    found = []
-    for one in goals:
-        is_kept = (one.episode, one.seat) in kept
-        if one.goal < RELEASED_CUTOFF:
-            why = f"{one.goal:g} is below {RELEASED_CUTOFF:g}"
-        elif is_kept:
-            why = f"{one.goal:g} is at least {RELEASED_CUTOFF:g}"
-        else:
-            why = f"dropped for balance: each seat keeps {most}"
-        found.append(FilterDecision(one.episode, one.task, one.seat, one.goal, 0, is_kept, why))
-    return found
-
-
 def coached(store: Store) -> list[FilterDecision]:
     """SOTOPIA-Omega: of each coached episode's attempts the first that was rated high enough, else the best."""
     found = []
@@ -181,7 +162,7 @@ def best_of_runs(runs: Sequence[tuple[Store, list[FilterDecision]]]) -> list[lis
     return found
 
 
-FILTERS = {"bc": behavior_cloning, "sr": self_reinforcement, "released": released_cutoff}
+FILTERS = {"bc": behavior_cloning, "sr": self_reinforcement}
 
 
 def _ranked(goals: Sequence[SeatGoal]) -> dict[tuple[str, int], list[SeatGoal]]:

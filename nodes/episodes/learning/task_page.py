@@ -25,19 +25,13 @@ from nodes.episodes.learning.new_tasks import (
     refusal,
     write_rows,
 )
-from nodes.episodes.results.local_page import make_server, serve
+from nodes.episodes.results.local_page import open_page, serve
 from nodes.episodes.scenarios.library import Library, make, read_folder
 from nodes.episodes.scenarios.lint import lint
 from nodes.episodes.scenarios.profiles import ProfileError, Relationship, Scenario
 from runtime.errors import UserError
 
-_STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:54rem;margin:1.5rem auto;padding:0 1rem;color:#222}"
-    "label{display:block;margin:.8rem 0}textarea,input,select{font:inherit;padding:.3rem}"
-    "textarea,input{width:100%;box-sizing:border-box}textarea{min-height:5rem}"
-    "button{padding:.5rem 1.2rem;font:inherit;margin-right:.6rem}.wrong{color:#a00}small{color:#555}"
-    ":focus-visible{outline:3px solid #06c}"
-)
+_STYLE = Path(__file__).with_suffix(".css")
 STATES = {"accepted": "accepted", "refused": "refused", "": "not read yet"}
 
 
@@ -169,6 +163,5 @@ class TaskPages:
 def edit(folder: Path, port: int, evaluation: Iterable[Scenario]) -> int:
     """Serve until Ctrl-C."""
     pages = TaskPages(folder, evaluation)
-    server = make_server(pages.page, port, title="Tasks", style=_STYLE, takes_forms=True)
-    where = f"http://127.0.0.1:{server.server_address[1]}/"
-    return serve(server, f"{len(pages.made)} tasks of {folder} at {where}   (Ctrl-C ends)")
+    server = open_page(pages.page, port, title="Tasks", style=_STYLE, takes_forms=True)
+    return serve(server, f"{len(pages.made)} tasks of {folder} at {server.url}   (Ctrl-C ends)")

@@ -24,6 +24,7 @@ from nodes.episodes.results.store import Store
 from nodes.episodes.runner.many import side_by_side
 from nodes.models.json_reading import UnreadableError, folded, read_object
 from nodes.models.servers import Servers
+from nodes.statistics.paired import wilson
 from runtime.msgs.episode import ACT_KINDS, Turn
 
 WANTS, BELIEVES, NEXT = "predicts wants", "predicts believes", "predicts next act"
@@ -210,17 +211,24 @@ def keep(store: Store, moments: Sequence[AskedTurn], who: str, said: Said) -> No
 
 
 def accuracy(store: Store, who: str) -> dict[str, dict[str, Any]]:
-    """Of each question: the accuracy, over all turns and by quarters of the first twenty."""
+    """Of each question: the accuracy over all turns, by fives of turns, and by meetings of `sessions`; with intervals.
+
+    An interval is Wilson's at 95 %, as if each prediction stood by itself.
+    """
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in store.episodes():
+        tags = store.plan(row.id).tags
+        meeting = f"{tags[2]}, memory {tags[1]}" if tags[:1] and tags[0].startswith("session ") else ""
         for one in store.turn_scores(row.id):
             if one.judge == who and one.dimension in QUESTIONS:
-                found[one.dimension]["all"].append(one.score)
-                found[one.dimension][f"turns {one.turn // 5 * 5 + 1}-{one.turn // 5 * 5 + 5}"].append(one.score)
+                turns = f"turns {one.turn // 5 * 5 + 1}-{one.turn // 5 * 5 + 5}"
+                for part in ("all", turns, *([meeting] if meeting else [])):
+                    found[one.dimension][part].append(one.score)
     return {
         question: {
             "n": len(parts["all"]),
             **{part: sum(s) / len(s) for part, s in sorted(parts.items(), key=lambda one: (len(one[0]), one[0]))},
+            "intervals": {part: wilson(round(sum(s)), len(s)) for part, s in parts.items()},
         }
         for question, parts in found.items()
     }

@@ -2,39 +2,20 @@
 
 from __future__ import annotations
 
-import threading
+import argparse
 from collections.abc import Mapping
 from html import escape
-from http.server import HTTPServer
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.evaluation.dimensions import NOT_JUDGED, mean_scores, overall
-from nodes.episodes.results import local_page
-from nodes.episodes.results.local_page import serve, turns_html
+from nodes.episodes.results.local_page import PageServer, open_page, serve, turns_html
 from nodes.episodes.results.show import turn_ranges
 from nodes.episodes.results.store import Store
 from runtime.errors import UserError
 
-_STYLE = (
-    "body{max-width:80rem}table{border-collapse:collapse;width:100%}"
-    "td,th{border-bottom:1px solid var(--line);padding:.4rem .6rem;text-align:left;vertical-align:top}"
-    "table.pair{table-layout:fixed}table.pair>tbody>tr>*{font-weight:normal}pre{white-space:pre-wrap}"
-    "form.find{display:flex;flex-wrap:wrap;gap:.6rem;align-items:end;margin:1rem 0}"
-    "form.find label{font-size:.87rem;color:var(--soft)}form.find input{display:block;width:11rem}"
-    ".list td:first-child{white-space:nowrap}.list td:nth-child(n+6):nth-child(-n+8){white-space:nowrap}"
-    ".list input{margin:0 .3rem 0 0}dd{margin:0 0 .6rem 1rem}th{font-weight:600;overflow-wrap:normal}"
-    "#compare{margin:.6rem 0}"
-    "@media(max-width:48rem){.list thead,.scores thead{display:none}"
-    ".list td,.scores td,.scores th{display:block;border:0;"
-    "padding:.1rem 0;white-space:normal}.list tr,.scores tr{display:block;background:var(--panel);"
-    "border:1px solid var(--line);"
-    "border-radius:8px;padding:.6rem .8rem;margin:.7rem 0}"
-    "td[data-is]::before{content:attr(data-is) ': ';"
-    "color:var(--soft)}"
-    "table.pair>tbody>tr>*{padding:.3rem}form.find label,form.find input{width:100%}}"
-)
+_STYLE = Path(__file__).with_suffix(".css")
 FILTERS = {
     "task": "scenario",
     "agent": "played by",
@@ -45,32 +26,24 @@ FILTERS = {
 """What the list can be narrowed by, and what a field is called."""
 
 
-def browse(path: Path, port: int) -> int:
+def browse(asked: argparse.Namespace) -> int:
     """Serve until Ctrl-C."""
-    Store.read(path).close()
-    server = make_server(path, port)
-    return serve(server, f"reading {path} at http://127.0.0.1:{server.server_address[1]}/   (Ctrl-C ends)")
+    Store.read(asked.run).close()
+    server = make_server(asked.run, asked.port)
+    return serve(server, f"reading {asked.run} at {server.url}   (Ctrl-C ends)")
 
 
-def make_server(path: Path, port: int) -> HTTPServer:
+def make_server(path: Path, port: int) -> PageServer:
     """The server of a run's file, bound to loopback. Raises UserError where the port is taken."""
 
     def page(where: str, query: Mapping[str, str], sent: Mapping[str, str] | None) -> str:
         with Store.read(path) as store:
             return answer(store, where, query)
 
-    return local_page.make_server(page, port, title="Episodes", style=_STYLE)
-
-
-def serve_in_thread(server: HTTPServer) -> threading.Thread:
-    """Serve beside the caller, until `server.shutdown()`."""
-    thread = threading.Thread(target=server.serve_forever, name="browse")
-    thread.start()
-    return thread
+    return open_page(page, port, title="Episodes", style=_STYLE)
 
 
 def answer(store: Store, path: str, query: Mapping[str, str]) -> str:
-    ""
     """The page of a path: the list, the card, one episode, or two side by side. Raises UserError for an unknown one."""
     if path == "/":
         return _list(store, query)

@@ -22,7 +22,6 @@ _ASYMMETRY = {
     "AGENTS": "each agent knows its own goal and secret, and of others what the relationship shows",
     "MINDREADERS": "each agent knows the goals and secrets of all",
     "SCRIPT": "one writer knows everything and writes the whole episode at once",
-    "SCRIPT-TURNS": "one writer knows everything and writes turn by turn",
 }
 
 

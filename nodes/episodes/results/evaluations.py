@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -154,6 +155,14 @@ class Evaluations(RunFile):
     def preferences(self) -> list[tuple[str, str, str, str, str]]:
         """(first, second, rater, choice, why) of all comparisons by people."""
         return self.db.execute("SELECT * FROM preferences ORDER BY first, second, rater").fetchall()
+
+    def rater_keys(self, raters: Sequence[str]) -> dict[str, str]:
+        """Who rates by the key in their address; a key is made once, so that an address lasts as long as the run."""
+        known: dict[str, str] = self._get("rater_keys") or {}
+        known |= {name: secrets.token_urlsafe(12) for name in raters if name not in known}
+        with self.db:
+            self._set("rater_keys", known)
+        return {known[name]: name for name in raters}
 
     def save_qualification(self, rater: str, *, passed: bool) -> None:
         """Count one attempt at the dialogue with known scores."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from itertools import combinations
 from typing import Any
@@ -20,6 +19,7 @@ from nodes.episodes.results.estimates import (
 from nodes.episodes.results.evaluations import FOLLOWS
 from nodes.episodes.results.store import Store
 from nodes.statistics.agreement import merged, pearson, randolph_kappa
+from nodes.statistics.paired import wilson
 
 OVERALL = "overall"
 HARD_SHARE = 0.2
@@ -62,6 +62,23 @@ class Agreement(msgspec.Struct, frozen=True):
     pearson_by_player: dict[str, float | None]  # the same, of the seats that "models" and "people" played
 
 
+class NaturalnessComparison(msgspec.Struct, frozen=True):
+    """How often people found the first line-up's episode of a task the more natural of two."""
+
+    first: str
+    second: str
+    better: int
+    worse: int
+    neither: int
+    share: float | None  # of those with a choice
+    low: float  # of the share: Wilson's 95 % interval, as if each comparison stood by itself
+    high: float
+    tasks: int
+    p: float | None  # two-sided, by flipping signs of whole tasks
+    first_words: float | None  # a turn
+    second_words: float | None
+
+
 class ReportFigures(msgspec.Struct, frozen=True):
     """All that a report shows."""
 
@@ -83,7 +100,7 @@ class ReportFigures(msgspec.Struct, frozen=True):
     checks: dict[str, dict[str, float | None]]  # model -> rate or mean
     is_by_rules: bool  # nobody but the offline judge scored: no interval and no p is shown for that
     agreement: tuple[Agreement, ...]
-    naturalness: dict[str, dict[str, int]]  # model -> how often its episode was found the more natural, or not
+    naturalness: tuple[NaturalnessComparison, ...]
 
 
 def values_of(store: Store, judge: str = "") -> list[Value]:
@@ -328,24 +345,46 @@ def _correlation(pairs: list[tuple[float, float]]) -> float | None:
     return pearson([human for human, _ in pairs], [machine for _, machine in pairs])
 
 
-def _naturalness(store: Store) -> dict[str, dict[str, int]]:
-    """Per mode and agents, how often people found its episode of a task more natural than one made otherwise."""
+def _naturalness(store: Store) -> tuple[NaturalnessComparison, ...]:
+    """Every two line-ups that people compared: who won, tested by task, for those who share a task are no two samples.
+
+    SCRIPT against AGENTS is the comparison of "Is this the real life?", section 3.4, with its verbosity beside it.
+    """
     preferences = store.preferences()
-    made = {row.id: row.line_up for row in store.episodes()} if preferences else {}
-    found: dict[str, dict[str, int]] = {}
+    rows = {row.id: row for row in store.episodes()} if preferences else {}
+    found: dict[tuple[str, str], list[tuple[str, float]]] = {}
+    compared: dict[str, set[str]] = {}
     for first, second, _, choice, _ in preferences:
-        for side, episode in (("first", first), ("second", second)):
-            counts = found.setdefault(made[episode], {"better": 0, "worse": 0, "neither": 0})
-            counts["neither" if choice == "neither" else "better" if choice == side else "worse"] += 1
-    return dict(sorted(found.items()))
+        ones = {rows[first].line_up: first, rows[second].line_up: second}
+        if len(ones) < 2:
+            continue  # one line-up beside itself tells nothing
+        one, other = sorted(ones)
+        won = 0.0 if choice == "neither" else 1.0 if ones[one] == (first if choice == "first" else second) else -1.0
+        found.setdefault((one, other), []).append((rows[first].task, won))
+        for line_up, episode in ones.items():
+            compared.setdefault(line_up, set()).add(episode)
+    words = {line_up: _verbosity(store, episodes) for line_up, episodes in compared.items()}
+    comparisons = []
+    for (one, other), votes in sorted(found.items()):
+        by_task: dict[str, list[float]] = {}
+        for task, won in votes:
+            by_task.setdefault(task, []).append(won)
+        better, worse = (sum(won == sign for _, won in votes) for sign in (1.0, -1.0))
+        low, high = wilson(better, better + worse)
+        p = permutation_p([sum(each) / len(each) for _, each in sorted(by_task.items())])
+        share = better / (better + worse) if better + worse else None
+        neither = len(votes) - better - worse
+        comparisons.append(
+            NaturalnessComparison(
+                one, other, better, worse, neither, share, low, high, len(by_task), p, words[one], words[other]
+            )
+        )
+    return tuple(comparisons)
 
 
-def preferred(counts: dict[str, int]) -> tuple[float, float, float] | None:
-    """The share of comparisons with a choice that one line-up won, and its 95 % Wilson interval; None of none."""
-    chosen = counts["better"] + counts["worse"]
-    if not chosen:
-        return None
-    share, z2 = counts["better"] / chosen, 1.96**2
-    middle = (share + z2 / (2 * chosen)) / (1 + z2 / chosen)
-    half = 1.96 / (1 + z2 / chosen) * math.sqrt(share * (1 - share) / chosen + z2 / (4 * chosen**2))
-    return share, middle - half, middle + half
+def _verbosity(store: Store, episodes: Iterable[str]) -> float | None:
+    """Words in a turn of speech, on average."""
+    lengths = [
+        len(turn.argument.split()) for one in sorted(episodes) for turn in store.turns(one) if turn.kind == "speak"
+    ]
+    return sum(lengths) / len(lengths) if lengths else None

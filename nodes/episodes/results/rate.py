@@ -1,4 +1,4 @@
-"""`episodes rate`: a page on loopback where people score episodes, and say which of two is the more natural one.
+"""`episodes rate`: a page where people score episodes, and say which of two is the more natural one.
 
 Plain forms, without a script: a scale per person and dimension with a reason for each, two raters an episode, first a
 dialogue whose scores are known. What is sent is in the run's file before the next page is shown.
@@ -6,13 +6,12 @@ dialogue whose scores are known. What is sent is in the run's file before the ne
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import re
-import secrets
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
-from http.server import HTTPServer
 from importlib import resources
 from itertools import combinations
 from pathlib import Path
@@ -21,24 +20,13 @@ from urllib.parse import quote
 
 import msgspec
 
-from nodes.episodes.evaluation.dimensions import SEVEN, Dimension
-from nodes.episodes.results.local_page import make_server, serve, turns_html
+from nodes.episodes.evaluation.dimensions import SEVEN, Dimension, fine, read_dimensions
+from nodes.episodes.results.local_page import PageServer, open_page, serve, turns_html
 from nodes.episodes.results.store import EpisodeRow, Store
 from runtime.errors import UserError
 from runtime.msgs.episode import Score
 
-_STYLE = (
-    "body{max-width:56rem}label{display:block;margin:.6rem 0}textarea{width:100%;min-height:3.2rem}"
-    "legend{font-weight:600}"
-    ".two{display:grid;grid-template-columns:1fr 1fr;gap:1rem}"
-    "@media(max-width:50rem){.two{grid-template-columns:1fr}}"
-    "div.scale{display:flex;flex-wrap:wrap;gap:.25rem;margin:.4rem 0}"
-    ".scale label{margin:0;min-width:2.6rem;padding:.35rem .3rem;text-align:center;border:1px solid var(--line);"
-    "border-radius:6px;cursor:pointer}.scale input{position:absolute;opacity:0;width:1px;height:1px}"
-    ".scale label:has(:checked){background:var(--link);color:var(--ground);border-color:var(--link)}"
-    ".scale label:has(:focus-visible){outline:3px solid var(--link);outline-offset:2px}"
-    "div.q{border-top:1px solid var(--line);padding:.8rem 0}fieldset div.q{margin:0}"
-)
+_STYLE = Path(__file__).with_suffix(".css")
 
 
 class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -94,7 +82,7 @@ class RatingPages:
         self.episodes = [row.id for row in store.episodes() if row.state == "done"]
         if not self.episodes:
             raise UserError(f"{store.path}: no episode is done; there is nothing to rate")
-        self.keys = {secrets.token_urlsafe(12): name for name in raters}
+        self.keys = store.rater_keys(raters)
         self._store, self._dimensions, self._each = store, tuple(dimensions), each
         self._known = qualification()
         self._most_pairs = pairs
@@ -323,23 +311,22 @@ def _whole(text: str) -> int | None:
         return None
 
 
-def make_rating_server(pages: RatingPages, port: int) -> HTTPServer:
-    """The server, bound to loopback, one request at a time. Raises UserError where the port is taken."""
+def rating_server(pages: RatingPages, port: int, host: str = "127.0.0.1") -> PageServer:
+    """The server, one request at a time. Raises UserError where the port is taken."""
 
     def page(path: str, query: Mapping[str, str], sent: Mapping[str, str] | None) -> str:
         return pages.page(path, query.get("key", ""), sent)
 
-    return make_server(page, port, title="Rating episodes", style=_STYLE, takes_forms=True)
+    return open_page(page, port, title="Rating episodes", style=_STYLE, takes_forms=True, host=host)
 
 
-def rate(
-    path: Path, raters: Sequence[str], dimensions: Sequence[Dimension], each: int, port: int, pairs: int = 20
-) -> int:
-    """Serve until Ctrl-C; each rater has an address of their own."""
-    with Store.open(path) as store:
-        pages = RatingPages(store, raters, dimensions, each, pairs)
-        server = make_rating_server(pages, port)
-        where = f"http://127.0.0.1:{server.server_address[1]}"
-        addresses = [f"{name}: {where}/?key={quote(key)}" for key, name in pages.keys.items()]
-        last = f"{len(pages.episodes)} episodes, {each} raters each; Ctrl-C ends, and the same command goes on"
+def rate(asked: argparse.Namespace) -> int:
+    """Serve until Ctrl-C; each rater has an address of their own, which a later call gives again."""
+    is_fine = asked.dimensions == Path("fine")
+    dimensions = fine() if is_fine else read_dimensions(asked.dimensions) if asked.dimensions else SEVEN
+    with Store.open(asked.run) as store:
+        pages = RatingPages(store, asked.rater, dimensions, asked.each, asked.pairs)
+        server = rating_server(pages, asked.port, "lan" if asked.lan else "127.0.0.1")
+        addresses = [f"{name}: {server.url}?key={quote(key)}" for key, name in pages.keys.items()]
+        last = f"{len(pages.episodes)} episodes, {asked.each} raters each; Ctrl-C ends, and the same command goes on"
         return serve(server, *addresses, last)

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from nodes.episodes.results.estimates import Mean
-from nodes.episodes.results.figures import OVERALL, ReportFigures, figures_of, preferred
+from nodes.episodes.results.figures import OVERALL, ReportFigures, figures_of
 from nodes.episodes.results.store import Store
 from runtime.command_line.arguments import check_new
 from runtime.errors import UserError, choices
@@ -96,12 +96,18 @@ def tables(figures: ReportFigures) -> list[str]:
             for one in figures.agreement
         ]
     if figures.naturalness:
-        lines += ["", "found more natural than an episode of the same task that was made otherwise, by people"]
-        for made, counts in figures.naturalness.items():
-            won = preferred(counts)
-            share = "" if won is None else f"; {won[0]:.2f} [{won[1]:.2f}, {won[2]:.2f}] of those chosen"
-            told = f"{counts['better']} times, less {counts['worse']}, no difference {counts['neither']}"
-            lines.append(f"  {made}: {told}{share}")
+        lines += [
+            "",
+            "which of two episodes of a task people found the more natural;",
+            "p by flipping the signs of whole tasks; words: in a turn of speech",
+        ]
+    for one in figures.naturalness:
+        share = "-" if one.share is None else f"{one.share:.2f} [{one.low:.2f}, {one.high:.2f}]"
+        lines += [
+            f"  {one.first} rather than {one.second}: {share}",
+            f"    {one.better} times, the other {one.worse}, no difference {one.neither}; {one.tasks} tasks, "
+            f"p {_or_dash(one.p)}; words {_or_dash(one.first_words)}, {_or_dash(one.second_words)}",
+        ]
     return lines
 
 
@@ -223,8 +229,14 @@ def page(figures: ReportFigures, card: dict[str, object]) -> str:
             ],
         ),
         _html_rows(
-            ("played by", "more natural", "less", "no difference"),
-            [(agents, *map(str, counts.values())) for agents, counts in figures.naturalness.items()],
+            ("found more natural", "than", "times", "the other", "no difference", "tasks", "p", "words", "words"),
+            [
+                (
+                    *(one.first, one.second, str(one.better), str(one.worse), str(one.neither), str(one.tasks)),
+                    *map(_or_dash, (one.p, one.first_words, one.second_words)),
+                )
+                for one in figures.naturalness
+            ],
         ),
         "<h2>Simulation card</h2><dl>",
         *(f"<dt>{escape(key)}</dt><dd>{escape(_plain(value))}</dd>" for key, value in card.items()),

@@ -226,22 +226,9 @@ class Store(Evaluations):
             " FROM turns WHERE episode = ? ORDER BY idx",
             (episode,),
         )
+        names = ("index", "number", "speaker", "kind", "argument", "to", "at_s", "lasts_s", "note", "fault", "timing")
         return [
-            Turn(
-                index=row[0],
-                number=row[1],
-                speaker=row[2],
-                kind=row[3],
-                argument=row[4],
-                to=json_list(row[5]),
-                at_s=row[6],
-                lasts_s=row[7],
-                note=row[8],
-                fault=row[9],
-                timing=row[10],
-                because=row[11],
-            )
-            for row in rows
+            Turn(**dict(zip((*names, "because"), (*row[:5], json_list(row[5]), *row[6:]), strict=True))) for row in rows
         ]
 
     def prompts(self, episode: str) -> list[PromptRecord]:

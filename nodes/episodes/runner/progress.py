@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Protocol, Self, TextIO
+from typing import Self, TextIO
 
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.models.budget import Spent
@@ -11,42 +11,10 @@ from nodes.models.servers import Servers
 from runtime.msgs.episode import Outcome
 
 
-class RunProgress(Protocol):
-    """Is told of every episode that was played."""
+class RunProgress:
+    """A bar on the terminal, or on another file that is one; is told of every episode that was played."""
 
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def played(self, plan: EpisodePlan, outcome: Outcome) -> None:
-        """An episode is over."""
-        ...
-
-    def stands(self, done: int, failed: int, spent: Spent) -> None:
-        """So many are over, elsewhere, and this is what all of it has cost."""
-        ...
-
-
-class Quiet:
-    """Shows nothing."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing to close."""
-
-    def played(self, plan: EpisodePlan, outcome: Outcome) -> None:
-        """Shows nothing."""
-
-    def stands(self, done: int, failed: int, spent: Spent) -> None:
-        """Shows nothing."""
-
-
-class Live:
-    """A bar on the terminal, or on another file that is one."""
-
-    def __init__(self, total: int, servers: Servers, file: TextIO | None = None) -> None:
+    def __init__(self, total: int, servers: Servers, *, is_shown: bool = True, file: TextIO | None = None) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -59,6 +27,7 @@ class Live:
             TimeRemainingColumn(),
             TextColumn("{task.fields[cost]}"),
             console=Console(file=file or sys.stderr),
+            disable=not is_shown,
         )
         self._task = self._bar.add_task("episodes", total=total, cost="")
 
@@ -70,10 +39,12 @@ class Live:
         self._bar.stop()
 
     def played(self, plan: EpisodePlan, outcome: Outcome) -> None:
+        """An episode is over."""
         self._failed += outcome.state == "failed"
         self._bar.update(self._task, advance=1, cost=_told(self._failed, self._servers.budget.so_far()))
 
     def stands(self, done: int, failed: int, spent: Spent) -> None:
+        """So many are over, elsewhere, and this is what all of it has cost."""
         self._bar.update(self._task, completed=done + failed, cost=_told(failed, spent))
 
 

@@ -133,7 +133,7 @@ async def play(plan: EpisodePlan, settings: Settings, answers: EpisodeAnswers) -
             ScriptedBrain([act for writer, act in script if writer == seat]) for seat in range(len(plan.briefings))
         ]
     else:
-        if plan.mode in ("SCRIPT", "SCRIPT-TURNS"):  # one writer for all
+        if plan.mode == "SCRIPT":  # one writer for all
             plan = msgspec.structs.replace(plan, agents=plan.agents[:1] * len(plan.agents))
         brains = [
             None if spec == "human" else brain_of(plan, seat, settings, answers)

@@ -8,7 +8,7 @@ from itertools import islice
 from zlib import crc32
 
 from nodes.episodes.scenarios.library import Library
-from nodes.episodes.scenarios.profiles import Character, ProfileError, Relationship, Scenario, Task
+from nodes.episodes.scenarios.profiles import Character, ProfileError, Scenario, Task
 
 LONGEST_STEM = 56
 MOST_CASTS = 100_000
@@ -68,23 +68,6 @@ def allowed_casts(library: Library, scenario: Scenario, generator: random.Random
     return list(islice(_extend(library, scenario, candidates, ()), MOST_CASTS))
 
 
-def misfit(library: Library, scenario: Scenario, cast: Sequence[str]) -> str | None:
-    """Why a cast breaks the scenario's constraints, as a sentence; None where it honours them all."""
-    if len(cast) != scenario.seats:
-        return f"{len(cast)} characters for {scenario.seats} seats"
-    if len(set(cast)) != len(cast):
-        return "somebody sits in two seats"
-    if twice := namesake(library, cast):
-        return f"two participants are called {twice}"
-    for seat, identifier in enumerate(cast):
-        problem = seat_misfit(scenario, seat, library.character(identifier)) or _bond_misfit(
-            library, scenario, cast[:seat], identifier
-        )
-        if problem:
-            return problem
-    return None
-
-
 def namesake(library: Library, cast: Sequence[str]) -> str:
     """A name that two of a cast have, by which nobody could tell them apart; "" where there is none."""
     names = [library.character(identifier).name for identifier in cast]
@@ -118,15 +101,6 @@ def seat_misfit(scenario: Scenario, seat: int, character: Character) -> str | No
         named = {name.casefold() for name in scenario.characters[seat]}
         if not named & {character.id, character.name.casefold()}:
             return f"seat {seat} is kept for {' or '.join(scenario.characters[seat])}, not {character.name}"
-    return None
-
-
-def _bond_misfit(library: Library, scenario: Scenario, seated: Sequence[str], newcomer: str) -> str | None:
-    for seat, identifier in enumerate(seated):
-        wanted: Relationship = scenario.relationship_between(seat, len(seated))
-        found = library.relationship(identifier, newcomer)
-        if found != wanted:
-            return f"{identifier} and {newcomer} stand as {found.word}; the scenario asks for {wanted.word}"
     return None
 
 

@@ -157,14 +157,6 @@ class Cast(msgspec.Struct, frozen=True, kw_only=True):
             return ""
         return self.stories.get((min(first, second), max(first, second)), "")
 
-    def seat_of(self, name: str) -> int | None:
-        """The seat of a full name, or of a first name that only one has; None where nobody is called so."""
-        wanted = name.strip().casefold()
-        full = [seat for seat, person in enumerate(self.people) if person.name.casefold() == wanted]
-        first = [seat for seat, person in enumerate(self.people) if person.first_name.casefold() == wanted]
-        found = full or first
-        return found[0] if len(found) == 1 else None
-
 
 def cast_of(library: Library, task: Task) -> Cast:
     """The cast of a task; raises ProfileError for a scenario or a character that the library does not hold.

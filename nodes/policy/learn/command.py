@@ -20,9 +20,9 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _learn(arguments: argparse.Namespace) -> int:
-    check_new(arguments.out)
     for file in (arguments.out, arguments.rows):
         expect_writable(file)
+    check_new(arguments.out)
     model = Path(place_of(arguments.model))
     if not model.is_file():
         raise UserError(f"model {arguments.model!r} does not exist; shipped is clear-table")

@@ -74,7 +74,7 @@ def main(argv: list[str]) -> int:
     if not -_LATEST_S < asked.from_s < asked.to_s:
         raise UserError(f"--from {asked.from_s:g} --to {asked.to_s:g}: expected a span of time that is not empty")
     out = asked.out or unique_path(asked.recording.with_name(f"{asked.recording.stem}-cut.mcap"))
-    source = Recording(asked.recording)
+    source = Recording(asked.recording, takes_any=True)
     messages = cut(source, out, from_s=asked.from_s, to_s=asked.to_s, topics=asked.topics)
     print(f"{messages} messages in {out}")
     for text in source.damage:

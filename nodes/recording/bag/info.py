@@ -11,14 +11,14 @@ from typing import Any
 
 import msgspec
 
-from nodes.recording.bag.recording import Recording, add_recording, envelope_or_none, is_journal
+from nodes.recording.bag.recording import Recording, add_recording, envelope_or_none, is_journal, is_view
 from runtime.bag.record import BagMessage
 from runtime.clock import to_s
 from runtime.coordination.health import Health
 from runtime.errors import RecordingError
 from runtime.message import Envelope
 from runtime.msgs import GuardState
-from runtime.supervision.view import terminal_width
+from runtime.supervision.view import plain, terminal_width
 
 OWN = ("health/", "calls/")
 """What each node tells of itself."""
@@ -40,27 +40,36 @@ class RecordedTopic:
     missing: int = 0
     oldest_image_s: float | None = None
     unreadable: int = 0
+    encodings: list[str] = field(default_factory=list)
+    disordered: int = 0  # messages that are stamped earlier than the one before
     _first_ns: int = 0
     _last_ns: int = 0
+    _before_ns: int = 0
     _seq: dict[str, int] = field(default_factory=dict)
 
-    def take(self, schema: str, size: int, envelope: Envelope | None) -> None:
+    def take(self, message: BagMessage, envelope: Envelope | None) -> None:
         """Count one message."""
         self.messages += 1
-        self.bytes += size
-        if schema not in self.schemas:
-            self.schemas.append(schema)
+        self.bytes += len(message.data)
+        if message.schema not in self.schemas:
+            self.schemas.append(message.schema)
+        if message.encoding not in self.encodings:
+            self.encodings.append(message.encoding)
         if envelope is None:
             self.unreadable += 1
             return
         if envelope.source not in self.sources:
             self.sources.append(envelope.source)
-        if self._last_ns:
-            self.longest_gap_s = max(self.longest_gap_s, to_s(envelope.published_ns - self._last_ns))
-        self._first_ns = self._first_ns or envelope.published_ns
-        self._last_ns = max(self._last_ns, envelope.published_ns)
-        if envelope.topic != self.topic:
-            return  # a view that the recorder made of another topic's messages, not of each
+        stamp_ns = envelope.published_ns
+        if self.messages - self.unreadable > 1:
+            self.longest_gap_s = max(self.longest_gap_s, to_s(abs(stamp_ns - self._before_ns)))
+            self.disordered += stamp_ns < self._before_ns
+            self._first_ns = min(self._first_ns, stamp_ns)
+        else:
+            self._first_ns = stamp_ns
+        self._before_ns, self._last_ns = stamp_ns, max(self._last_ns, stamp_ns)
+        if is_view(message, envelope):
+            return  # not of each
         before = self._seq.get(envelope.source, 0)
         if envelope.seq > before + 1 and before:
             self.missing += envelope.seq - before - 1
@@ -87,6 +96,8 @@ class Info:
     is_complete: bool
     has_left_out: bool  # a chunk, or a part that it names
     damage: list[str]
+    is_ours: bool
+    written_by: str  # what MCAP's head says: profile and library
     clock: str
     seed: str
     launch_file: str
@@ -114,7 +125,7 @@ def _beyond_ranges(guard: BagMessage) -> tuple[str, ...]:
 
 def inspect(path: Path) -> Info:
     """Read a recording from end to end. Raises RecordingError where it is none."""
-    recording = Recording(path)
+    recording = Recording(path, takes_any=True)
     topics: dict[str, RecordedTopic] = {}
     ledger: dict[tuple[str, int], Health] = {}
     types: dict[str, set[str]] = {}
@@ -123,7 +134,7 @@ def inspect(path: Path) -> Info:
     for message in recording.gone_through("reading"):
         messages += 1
         envelope = envelope_or_none(message)
-        topics.setdefault(message.topic, RecordedTopic(message.topic)).take(message.schema, len(message.data), envelope)
+        topics.setdefault(message.topic, RecordedTopic(message.topic)).take(message, envelope)
         types.setdefault(message.topic, set()).add(message.schema)
         if envelope is not None:
             last_ns = last_ns if is_journal(message) else max(last_ns, envelope.published_ns)
@@ -147,6 +158,11 @@ def inspect(path: Path) -> Info:
         for topic, names in sorted(types.items())
         if len(names) > 1
     ]
+    warnings += [
+        f"topic {name}: {topic.disordered} messages are stamped earlier than the one before them"
+        for name, topic in sorted(topics.items())
+        if topic.disordered and not recording.is_ours
+    ]
     if guard is not None:
         warnings += _beyond_ranges(guard)
     return Info(
@@ -158,6 +174,8 @@ def inspect(path: Path) -> Info:
         is_complete=recording.is_complete,
         has_left_out=recording.has_left_out,
         damage=recording.damage,
+        is_ours=recording.is_ours,
+        written_by=" ".join(filter(None, (recording.readers[0].profile, recording.readers[0].library))),
         clock=recording.about.get("clock", ""),
         seed=recording.about.get("seed", ""),
         launch_file=recording.about.get("launch_file", ""),
@@ -180,7 +198,7 @@ def main(argv: list[str]) -> int:
     """`polyrhythm bag info`: 0, also for a recording that was cut off; 1 where it, or a chunk of it, cannot be read."""
     parser = argparse.ArgumentParser(
         prog="polyrhythm bag info",
-        description="Topics, rates, gaps, ages, drops, duration and parts of a recording.",
+        description="Topics, rates, gaps, ages, drops, duration and parts of a recording; topics of any MCAP file.",
         epilog="example: polyrhythm bag info runs/20261121-113639-laptop/run.mcap --json",
     )
     add_recording(parser)
@@ -209,7 +227,10 @@ def _print(info: Info, *, is_whole: bool) -> None:
     parts = f", {len(info.parts)} parts" if len(info.parts) > 1 else ""
     span = f" ({info.from_s:.1f} to {info.to_s:.1f} s of its run)" if info.from_s else ""
     print(f"{info.recording}: {info.duration_s:.1f} s{span}, {info.messages} messages, {size_mb:.1f} MB{parts}")
-    print(f"{info.clock or 'unknown'} time, seed {info.seed or '?'}, {info.launch_file} {info.git}".rstrip())
+    if not info.is_ours:
+        print(f"not recorded by Polyrhythm; written by {info.written_by or 'somebody who does not say'}")
+    else:
+        print(f"{info.clock or 'unknown'} time, seed {info.seed or '?'}, {info.launch_file} {info.git}".rstrip())
     topics = [topic for topic in info.topics if is_whole or not topic.topic.startswith(OWN)]
     width = max([len(topic.topic) for topic in topics] + [5])
     columns = terminal_width()
@@ -219,10 +240,25 @@ def _print(info: Info, *, is_whole: bool) -> None:
     for topic in topics:
         age = f"{topic.oldest_image_s * 1e3:.0f} ms" if topic.oldest_image_s is not None else ""
         numbers = (f"{topic.messages:8}", f"{topic.hz:7.2f}", f"{topic.longest_gap_s:9.3f} s", f"{topic.missing:7}")
-        line = gap.join((f"{topic.topic:{width}}", *numbers, f"{age:>9}", ", ".join(topic.schemas)))
+        line = gap.join((f"{plain(topic.topic):{width}}", *numbers, f"{age:>9}", _kind(topic, info)))
         print(line if columns is None or len(line) <= columns else f"{line[: columns - 1]}…")
     if hidden := len(info.topics) - len(topics):
         print(f"and {hidden} topics with what each node tells of itself (--all lists them)")
+    if info.is_ours:
+        _print_losses(info)
+    for text in (*info.warnings, *info.damage):
+        print(f"! {text}")
+    if not info.is_complete:
+        print("! the recording was not closed or is damaged; `polyrhythm bag recover` writes a sound one")
+
+
+def _kind(topic: RecordedTopic, info: Info) -> str:
+    """Its types; of others' files with how the messages are encoded."""
+    names = ", ".join(name or "no schema" for name in topic.schemas)
+    return names if info.is_ours else f"{names} ({', '.join(one or 'no encoding' for one in topic.encodings)})"
+
+
+def _print_losses(info: Info) -> None:
     is_told = any(topic.topic.startswith("health/") for topic in info.topics)
     nothing = "nothing" if is_told else "unknown: no health/... is in this recording"
     lost = ", ".join(f"{number} {reason}" for reason, number in info.dropped.items()) or nothing
@@ -235,7 +271,3 @@ def _print(info: Info, *, is_whole: bool) -> None:
     if info.missed_away:
         gone = f", and {more} more are missing here" if more else ""
     print(f"missed by the recorder: {missed}{gone}{_fared(info.recorder)}")
-    for text in (*info.warnings, *info.damage):
-        print(f"! {text}")
-    if not info.is_complete:
-        print("! the recording was not closed or is damaged; `polyrhythm bag recover` writes a sound one")

@@ -15,6 +15,7 @@ from nodes.recording.bag.recording import (
     check_picture,
     envelope_or_none,
     is_journal,
+    is_view,
     tell_damage,
 )
 from runtime.clock import to_s
@@ -72,8 +73,8 @@ class Curves:
             if is_journal(message):
                 continue
             self.end_s = max(self.end_s, at_s)
-            if message.topic != envelope.topic:
-                continue  # the recorder's own view of another topic
+            if is_view(message, envelope):
+                continue
             if not message.topic.startswith(("health/", "calls/")):
                 seconds = self.counts.setdefault(message.topic, {})
                 seconds[int(at_s)] = seconds.get(int(at_s), 0) + 1
@@ -202,7 +203,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--out", type=Path, metavar="FILE", help="default: RUN-plot.png beside it")
     asked = parser.parse_args(argv)
     check_picture(asked.out)
-    recording = Recording(asked.recording)
+    recording = Recording(asked.recording, takes_any=True)
     curves = Curves(recording)
     if not curves.counts:
         raise RecordingError(f"{asked.recording}: holds no messages, so there is nothing to draw")

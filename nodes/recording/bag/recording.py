@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +20,22 @@ from runtime.msgs import JOINTS
 
 JOURNAL_S = 2.0
 """A handler call is in the recording at most this long after it ended."""
+LONGEST_NAME = 200
+"""Characters of a file's name."""
 PICTURES = (".png", ".svg", ".pdf")
 
 
 class Recording:
-    """One run, however many files it has. Raises RecordingError where a file is none of ours, or of another run."""
+    """One run, however many files it has; with `takes_any`, any MCAP file.
 
-    def __init__(self, path: Path, parts: list[Path] | None = None) -> None:
+    Raises RecordingError where a file is none of ours, or of another run.
+    """
+
+    def __init__(self, path: Path, parts: list[Path] | None = None, *, takes_any: bool = False) -> None:
         self.path = path
         self._left_out: list[str] = []
         self._has_lost_part = False
-        self.readers = [BagReader(path)] if parts is None else [BagReader(part) for part in parts]
+        self.readers = [BagReader(path, takes_any=takes_any)] if parts is None else [BagReader(part) for part in parts]
         for part in parts_of(path)[1:] if parts is None else ():
             try:
                 self.readers.append(BagReader(part))
@@ -87,19 +92,12 @@ class Recording:
     def is_virtual(self) -> bool:
         return self.about.get("clock") == "virtual"
 
-    @cached_property
+    @property
     def start_ns(self) -> int:
-        """Run time zero as a monotonic stamp; that of the first message where the recording does not say."""
+        """Run time zero as a monotonic stamp; that of the earliest message where the recording does not say."""
         noted_ns = zero_ns_of(self.readers[0].metadata)
-        return self._first_ns() if noted_ns is None else noted_ns
-
-    def _first_ns(self) -> int:
-        known = [(reader, reader.damage, reader.is_complete, reader.has_left_out) for reader in self.readers]
-        envelopes = (envelope for message in self if (envelope := envelope_or_none(message)) is not None)
-        first = next(envelopes, None)
-        for reader, damage, is_complete, has_left_out in known:  # what is known once the messages were read stays so
-            reader.damage, reader.is_complete, reader.has_left_out = damage, is_complete, has_left_out
-        return first.published_ns if first is not None else 0
+        stamps_ns = [one.first_log_ns - one.wall_offset_ns for one in self.readers if one.first_log_ns is not None]
+        return min(stamps_ns, default=0) if noted_ns is None else noted_ns
 
     @property
     def begin_ns(self) -> int:
@@ -116,6 +114,11 @@ class Recording:
         return tuple(names) if is_told else JOINTS
 
     @property
+    def is_ours(self) -> bool:
+        """Whether a recorder of ours wrote it."""
+        return self.readers[0].is_ours
+
+    @property
     def played(self) -> tuple[str, ...]:
         """The nodes that another recording stood in for in this run."""
         names = self.noted("replayed")
@@ -129,6 +132,11 @@ class Recording:
 def is_journal(message: BagMessage) -> bool:
     """Whether it tells of calls before it, and of log lines; nothing happened when it was recorded."""
     return message.schema == "Calls" or message.topic == "log"
+
+
+def is_view(message: BagMessage, envelope: Envelope) -> bool:
+    """Whether the recorder made it of another topic's message: it has that one's envelope and no type of its own."""
+    return envelope.topic != message.topic and not message.type_name
 
 
 def check_same_run(first: BagReader, other: BagReader) -> None:
@@ -152,7 +160,7 @@ def file_names(topics: Iterable[str]) -> dict[str, str]:
     """A name for each topic that a file may have, and no other topic has: "head/image" is head_image."""
     names: dict[str, str] = {}
     for topic in sorted(topics):
-        name = wanted = topic.replace("/", "_") or "_"
+        name = wanted = re.sub(r"[^\w.-]", "_", topic)[:LONGEST_NAME] or "_"
         number = 2
         while name in names.values():
             name, number = f"{wanted}-{number}", number + 1
@@ -190,7 +198,11 @@ def copy_head(source: Recording, path: Path, note: dict[str, str]) -> BagWriter:
         about[ZERO] = str(source.start_ns)
     if source.begin_ns > source.start_ns:
         about[BEGIN] = str(source.begin_ns)
-    writer = BagWriter(path, {**about, **note}, wall_offset_ns=source.readers[0].wall_offset_ns)
+    first = source.readers[0]
+    profile = None if source.is_ours else first.profile
+    writer = BagWriter(path, {**about, **note}, wall_offset_ns=first.wall_offset_ns, profile=profile)
+    for name, values in () if source.is_ours else first.metadata.items():
+        writer.note(name, values)
     for reader in source.readers[:1]:
         for name, data in reader.attachments.items():
             writer.attach(name, "application/toml" if name.endswith(".toml") else "application/octet-stream", data)

@@ -23,7 +23,7 @@ from runtime.bag import answers
 from runtime.bag.answers import CANCELLED, SLEPT, WOKEN
 from runtime.bag.journal import CallRecord, Calls
 from runtime.bag.schema import Document
-from runtime.clock import to_s
+from runtime.clock import ANSWER_TIMEOUT_S, to_s
 from runtime.context import AgeRules, HandlerContext, current_call
 from runtime.coordination.fence import Fence, PreemptionEpochs
 from runtime.errors import RecordingError
@@ -123,7 +123,13 @@ class CallClock:
     async def sleep(self, seconds: float) -> None:
         """Returns at once."""
 
-    async def external(self, call: Awaitable[T] | Callable[[], Awaitable[T]], latency_s: float = 0.0) -> T:
+    async def external(
+        self,
+        call: Awaitable[T] | Callable[[], Awaitable[T]],
+        latency_s: float = 0.0,
+        *,
+        timeout_s: float = ANSWER_TIMEOUT_S,
+    ) -> T:
         """Raises NotReplayableError: the runtime asks nothing of the world."""
         raise NotReplayableError("it asks the world outside, whose answers are not recorded")
 
@@ -145,7 +151,13 @@ class ReplayClock(CallClock):
         """Returns when it was over then, in the order of all that happened."""
         await self._wait(SLEPT)
 
-    async def external(self, call: Awaitable[T] | Callable[[], Awaitable[T]], latency_s: float = 0.0) -> T:
+    async def external(
+        self,
+        call: Awaitable[T] | Callable[[], Awaitable[T]],
+        latency_s: float = 0.0,
+        *,
+        timeout_s: float = ANSWER_TIMEOUT_S,
+    ) -> T:
         """The recorded answer. Raises what the call raised, and NotReplayableError where no answer was kept."""
         if inspect.iscoroutine(call):
             call.close()

@@ -15,10 +15,11 @@ pytest.importorskip("mcap_ros2", reason="needs mcap-ros2-support")
 pytest.importorskip("zenoh", reason="needs the extra ros2")
 
 from mcap_ros2 import decoder as decoders
-from rosbags.typesys import get_types_from_msg
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from zenoh import ext as zenoh_ext
 
-from bridges.ros2.conversions import FROM_ROS, STRING, TO_ROS, TWIST, Arrived, our_stamp
+from bridges.ros2.conversions import FROM_ROS, STRING, TO_ROS, Arrived, our_stamp
+from bridges.ros2.link import TWISTS
 from bridges.ros2.zenoh_link import attachment_of, topic_key
 from nodes.recording.foxglove.typed_topics import TypedTopics
 from nodes.recording.ros2_messages import (
@@ -38,6 +39,7 @@ from nodes.recording.ros2_messages import (
     trajectory_goal_request,
     trigger_request,
     twist,
+    twist_stamped,
     type_hash,
 )
 from runtime.errors import CodecError
@@ -195,16 +197,20 @@ def test_joints_come_in_by_name_and_whole() -> None:
     assert FROM_ROS["sensor_msgs/msg/JointState"][1](arrived(sent)) is None
 
 
-def test_a_twist_asks_for_base_speed_and_leaves_the_joints_where_they_are() -> None:
+@pytest.mark.parametrize("kind", TWISTS)
+def test_a_twist_asks_for_base_speed_and_leaves_the_joints_where_they_are(kind: str) -> None:
+    def asks(*speeds: float) -> Any:
+        return twist(*speeds) if kind == TWISTS[0] else twist_stamped(WALL_NS, twist(*speeds))
+
     state = OURS[RobotState]
     assert isinstance(state, RobotState)
-    assert FROM_ROS[TWIST][1](arrived(twist(0.1, -0.4))) is None, "where the joints are, nobody knows yet"
-    asked = FROM_ROS[TWIST][1](arrived(twist(0.1, -0.4), state=state))
+    assert FROM_ROS[kind][1](arrived(asks(0.1, -0.4))) is None, "where the joints are, nobody knows yet"
+    asked = FROM_ROS[kind][1](arrived(asks(0.1, -0.4), state=state))
     assert asked == JointCommand(position=state.position, base_v_mps=0.1, base_w_radps=-0.4)
-    aside = FROM_ROS[TWIST][1](arrived(twist(0.1, 0.0, 0.2), state=state))
+    aside = FROM_ROS[kind][1](arrived(asks(0.1, 0.0, 0.2), state=state))
     assert aside == JointCommand(position=state.position, base_v_mps=0.1, base_vy_mps=0.2)
-    assert FROM_ROS[TWIST][1](arrived(twist(math.nan, 0.0), state=state)) is None
-    assert FROM_ROS[TWIST][1](arrived(twist(0.0, 0.0, math.inf), state=state)) is None
+    assert FROM_ROS[kind][1](arrived(asks(math.nan, 0.0), state=state)) is None
+    assert FROM_ROS[kind][1](arrived(asks(0.0, 0.0, math.inf), state=state)) is None
 
 
 def test_pictures_and_words_come_back() -> None:
@@ -224,3 +230,10 @@ def test_pictures_and_words_come_back() -> None:
 def test_a_stamp_of_another_clock_is_not_believed(ahead_ns: int, taken_ns: int) -> None:
     came_ns = 9_000_000_000
     assert our_stamp(WALL_NS + came_ns + ahead_ns, came_ns, WALL_NS) == came_ns + taken_ns
+
+
+@pytest.mark.parametrize("store", [Stores.ROS2_HUMBLE, Stores.ROS2_JAZZY, Stores.ROS2_KILTED])
+def test_what_goes_either_way_is_the_same_type_in_each_release(store: Stores) -> None:
+    theirs = get_typestore(store)
+    for ros_type in (*TO_ROS, *FROM_ROS, "trajectory_msgs/msg/JointTrajectory"):
+        assert theirs.hash_rihs01(ros_type) == type_hash(ros_type), ros_type

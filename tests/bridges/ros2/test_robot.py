@@ -8,18 +8,28 @@ from typing import Any, cast
 import pytest
 from msgspec import structs
 
-from tests.support.sentences import pattern
+from tests.support.sentences import pattern, sentence
 
 pytest.importorskip("rosbags", reason="needs the extra ros2")
 pytest.importorskip("zenoh", reason="needs the extra ros2")
 pytest.importorskip("roslibpy", reason="needs roslibpy, a client of rosbridge that others wrote")
 
-from bridges.ros2.link import open_link
+from bridges.ros2.link import TWISTS, open_link
 from bridges.ros2.robot import Ros2Robot
-from nodes.recording.ros2_messages import joint_state, odometry, ros, to_cdr, twist
+from nodes.recording.ros2_messages import (
+    BaseValues,
+    JointValues,
+    joint_state,
+    odometry,
+    robot_state,
+    ros,
+    stamp_ns_of,
+    to_cdr,
+    twist,
+)
 from nodes.robot.protocol import RobotError
 from nodes.stretch.limits import STRETCH_4
-from runtime.clock import SystemClock
+from runtime.clock import SystemClock, to_ns
 from runtime.errors import CodecError, ParameterError
 from runtime.msgs import JointCommand
 from tests.bridges.ros2.ros_side import ACTION, DOMAIN, HOME, RUNSTOP, STOW, RosbridgeSide, RosSide, ZenohSide
@@ -255,3 +265,43 @@ def test_a_way_sideways_goes_both_ways_where_the_base_has_one(
         assert (wire.twists[-1].linear.x, wire.twists[-1].linear.y) == pytest.approx(sent)
     finally:
         robot.close()
+
+
+def test_a_base_gets_the_twist_that_ros_hears_and_one_that_stands_is_told() -> None:
+    side = ZenohSide("rmw_zenoh")
+    clock, heard = SystemClock(), list[Any]()
+    link = open_link(side.at, "rmw_zenoh", DOMAIN, lambda *_: None)
+    try:
+        link.subscribe("/base/cmd_vel", TWISTS[1], heard.append)
+        link.subscribe("/odd/cmd_vel", "std_msgs/msg/String", heard.append)
+        eventually(lambda: len(link.graph_types()) > 1, "the graph tells of who listens")
+        parameters: dict[str, Any] = {"speaks": "rmw_zenoh", "domain": DOMAIN, "names": "lift=joint_lift"}
+        with pytest.raises(RobotError, match="std_msgs/msg/String"):
+            Ros2Robot(side.at, cmd_vel="/odd/cmd_vel", **parameters).start(clock.now_ns())
+        robot = Ros2Robot(side.at, cmd_vel="/base/cmd_vel", **parameters)
+        robot.start(clock.now_ns())
+        began_ns = clock.now_ns()
+
+        def drives(after_s: float) -> tuple[str, ...]:
+            robot.advance(began_ns + to_ns(after_s))
+            robot.command(JointCommand(position=TARGET, base_v_mps=0.1))
+            return robot.status(began_ns).alerts
+
+        def is_heard() -> bool:
+            assert drives(0.0) == ()
+            return bool(heard)
+
+        eventually(is_heard, "a stamped twist")
+        assert heard[0].twist.linear.x == pytest.approx(0.1)
+        assert stamp_ns_of(heard[0].header) > 0
+        odom = side.key("/odom", "nav_msgs/msg/Odometry")
+        there = robot_state(0, JointValues((), (), ()), BaseValues(x_m=1.0))
+        side.session.put(odom, to_cdr(odometry(0, there)))
+        eventually(lambda: robot.read(clock.now_ns()).base_x_m == 1.0 or bool(drives(0.9)), "it has moved")
+        assert drives(1.5) == (), "it moved meanwhile"
+        told = [words for step in range(6) for words in drives(1.5 + 0.3 * step)]
+        assert sentence("bridges.base_stands") in "".join(told)
+        robot.close()
+    finally:
+        link.close()
+        side.close()

@@ -29,6 +29,8 @@ class FakeLibrary(types.ModuleType):
         self.devices = {"123": "Intel RealSense D435I"}
         self.is_plugged = True
         self.has_frame = True
+        self.is_stuck = False
+        self.noise = np.random.default_rng(1)
         self.age_s = 0.03
         self.starts = self.stops = 0
         self.stream = types.SimpleNamespace(color="color", depth="depth")
@@ -75,6 +77,8 @@ class FakeLibrary(types.ModuleType):
             raise RuntimeError("device disconnected")
         if not self.has_frame:
             return False, None
+        if not self.is_stuck:
+            self.rgb[-1, -1] = self.noise.integers(0, 255, 3)  # in place, as the library writes into its own memory
         stamp_ms = wall_time_ns() / 1e6 - self.age_s * 1e3
         colour = types.SimpleNamespace(get_data=lambda: self.rgb, get_timestamp=lambda: stamp_ms)
         depth = types.SimpleNamespace(get_data=lambda: self.depth)
@@ -127,6 +131,14 @@ def test_a_camera_that_goes_away_is_told_once_and_taken_again(library: FakeLibra
     assert len(images) > before
     assert [state.is_live for state in states] == [True, False, True]
     assert sentence("camera.is_gone") in states[1].why
+
+
+def test_a_camera_that_shows_one_picture_with_new_stamps_is_told_and_shows_it_no_more(library: FakeLibrary) -> None:
+    library.is_stuck = True
+    images, states, sim = seen(DepthCamera(), 1.0)
+    sim.close()
+    assert [state.is_live for state in states] == [True, False]
+    assert len(images) <= 5
 
 
 def test_a_camera_that_stalls_is_a_fault_and_no_old_frame_comes(library: FakeLibrary) -> None:

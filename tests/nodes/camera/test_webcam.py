@@ -113,7 +113,10 @@ class Device:
     def __init__(self, clock: VirtualClock) -> None:
         self.clock = clock
         self.is_plugged = True
+        self.is_stuck = False
         self.delay_s = 0.02
+        self.noise = np.random.default_rng(1)
+        self.frame = np.zeros((48, 64, 3), np.uint8)
 
     def grab(self) -> bool:
         return self.is_plugged
@@ -122,7 +125,9 @@ class Device:
         return self.clock.now_ns() * 1e-6 - self.delay_s * 1e3
 
     def retrieve(self) -> tuple[bool, NDArray[np.uint8]]:
-        return True, np.zeros((48, 64, 3), np.uint8)
+        if not self.is_stuck:
+            self.frame = self.noise.integers(0, 9, self.frame.shape, np.uint8)
+        return True, self.frame
 
     def release(self) -> None:
         pass
@@ -164,6 +169,29 @@ def test_an_unplugged_device_is_a_fault_and_sees_again_when_it_is_back(
     sim.close()
     assert len(images) > seen + 10
     assert [state.is_live for state in states] == [True, False, True]
+
+
+def test_a_device_that_shows_one_picture_with_new_stamps_is_a_fault_within_a_second_until_it_shows_another(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    sim = Simulation(Camera(source=0, fps=10.0))
+    images, states = sim.record(Camera.image), sim.record(Camera.state)
+    device = Device(sim.clock)
+    monkeypatch.setattr(
+        "nodes.camera.video_source.open_source",
+        lambda *_: LiveSource(device, sim.clock),  # type: ignore[arg-type]
+    )
+    sim.run(seconds=1.0)
+    device.is_stuck, seen = True, len(images)
+    sim.run(seconds=1.0)
+    assert [state.is_live for state in states] == [True, False]
+    assert len(images) <= seen + 5
+    assert caplog.text.count(sentence("camera.shows_one_picture")) == 1
+    device.is_stuck = False
+    sim.run(seconds=1.0)
+    sim.close()
+    assert [state.is_live for state in states] == [True, False, True]
+    assert len(images) > seen + 8
 
 
 def test_a_device_that_delivers_nothing_is_a_fault_before_it_returns(caplog: pytest.LogCaptureFixture) -> None:

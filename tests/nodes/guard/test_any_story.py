@@ -60,7 +60,7 @@ class AnyStory(RuleBasedStateMachine):
         self.machine.interrupt(interrupt("stop", by=by), self.now_ns, self.now_ns)
         self.is_stopped = True
 
-    @rule(by=st.sampled_from(["planner", "contact", "Ana"]), early_ms=st.integers(0, 50))
+    @rule(by=st.sampled_from(["ladder", "contact", "Ana"]), early_ms=st.integers(0, 50))
     def resume(self, by: str, early_ms: int) -> None:
         self.machine.interrupt(interrupt("resume", by=by), self.now_ns - early_ms * MS, self.now_ns)
         if self.machine.mode != "stopped":

@@ -1,14 +1,17 @@
-"""What a stopped base does by itself, a touch that stays on the way back, and targets beyond a joint's range."""
+"""What the base does against what is asked of it and against its own second source; what it does while stopped; a touch
+that stays on the way back; targets beyond a joint's range.
+"""
 
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable
 
 import msgspec
 import pytest
 
-from nodes.guard.lasting_faults import ASIDE_M, ASIDE_RAD
+from nodes.guard.base_motion import ASIDE_M, ASIDE_RAD
 from nodes.guard.state_machine import GuardMachine
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.message import Envelope, Stamped
@@ -119,6 +122,109 @@ def test_a_base_that_stands_still_in_a_stop_is_left_alone() -> None:
     )
     base.run(60.0)
     assert not base.machine.needs_runstop(base.now_ns)
+
+
+@pytest.mark.parametrize(
+    ("asked", "moves", "fault"),
+    [
+        ((0.3, 0.0), (-0.3, 0.0), "motion"),
+        ((-0.2, 0.0), (0.1, 0.0), "motion"),
+        ((0.0, 1.0), (0.0, -1.0), "motion"),
+        ((0.0, 0.0), (0.09, 0.0), "motion"),
+        ((0.0, 0.0), (0.0, -0.2), "motion"),
+        ((0.3, 0.0), (0.0, 0.0), "following"),
+        ((0.08, 0.0), (0.0, 0.0), "following"),
+        ((0.03, 0.0), (0.0, 0.0), "following"),
+        ((0.0, 1.0), (0.0, 0.0), "following"),
+        ((0.0, 0.3), (0.0, 0.0), "following"),
+    ],
+)
+def test_a_base_that_does_not_do_what_is_asked_stops_before_it_is_20_cm_or_half_a_radian_off(
+    asked: tuple[float, float], moves: tuple[float, float], fault: str
+) -> None:
+    base = Base()
+    base.run(1.0, *asked)
+    base.moves = moves
+    off_m = off_rad = 0.0
+    while not base.faults:
+        off_m += abs(asked[0] - moves[0]) * 0.02
+        off_rad += abs(asked[1] - moves[1]) * 0.02
+        base.step(*asked)
+        assert off_m < 0.21
+        assert off_rad < 0.75
+    assert (base.mode, base.faults) == ("stopped", [fault])
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        lambda state, there: {"base_v_mps": 0.0},
+        lambda state, there: {"base_x_m": there},
+        lambda state, there: {"base_x_m": 2 * there - state.base_x_m},
+        lambda state, there: {"base_x_m": there, "base_v_mps": 0.0},
+    ],
+    ids=["no speed", "no odometry", "odometry backwards", "neither"],
+)
+def test_a_base_of_which_one_source_is_dead_or_both_are_stops_within_20_cm(
+    shown: Callable[[RobotState, float], dict[str, float]],
+) -> None:
+    base = Base()
+    base.run(1.0, 0.3)
+    x_m = base.x_m
+    base.shows = lambda state: msgspec.structs.replace(state, **shown(state, x_m))  # type: ignore[type-var]  # a Struct
+    while not base.faults:
+        base.step(0.3)
+        assert base.x_m - x_m < 0.2
+    assert base.faults[0] in ("unknown", "following")
+
+
+def test_a_base_that_stands_while_its_odometry_runs_stops() -> None:
+    base = Base()
+    base.shows = lambda state: msgspec.structs.replace(  # type: ignore[type-var]  # a Struct
+        state, base_x_m=0.1e-9 * state.read_ns
+    )
+    base.run(1.5, 0.0)
+    assert base.faults == ["unknown"]
+
+
+def test_a_heading_that_is_not_known_is_a_fault_where_it_lasts() -> None:
+    base = Base()
+    for seconds, faults in ((0.08, []), (0.2, ["unknown"])):
+        base.run(0.5, 0.1)
+        base.shows = lambda state: msgspec.structs.replace(state, base_heading_rad=math.nan)  # type: ignore[type-var]
+        base.run(seconds, 0.1)
+        base.shows = lambda state: state
+        assert base.faults == faults
+
+
+@pytest.mark.parametrize("late", [0, 5, 12])
+def test_a_base_that_lags_slips_and_is_measured_with_noise_drives_on(late: int) -> None:
+    base, chance = Base(), random.Random(late)
+    speeds = [(0.3, 0.0), (0.0, 1.9), (-0.2, 0.3), (0.1, -0.5), (0.0, 0.0)]
+    coming = [(0.0, 0.0)] * late
+    base.shows = lambda state: msgspec.structs.replace(  # type: ignore[type-var]  # a Struct
+        state, base_x_m=state.base_x_m + chance.gauss(0, 0.003),
+        base_v_mps=state.base_v_mps * 0.93 + chance.gauss(0, 0.01),
+        base_heading_rad=state.base_heading_rad + chance.gauss(0, 0.005),
+    )  # fmt: skip
+    for number in range(3000):
+        base.step(*speeds[number // 100 % 5])
+        coming.append((base.v_mps * 1.07, base.w_radps * 0.93))
+        base.moves = coming.pop(0)
+    assert base.faults == []
+    assert base.mode == "moving"
+
+
+def test_states_that_come_late_say_nothing_of_the_way_between() -> None:
+    base = Base()
+    base.run(1.0, 0.3)
+    for _ in range(20):  # the driver hung: commands were not applied, and nobody knows for how long
+        base.now_ns += 300 * MS
+        base.moves = (0.0, 0.0)
+        base.step(0.3)
+        base.moves = None
+        base.run(0.1, 0.3)
+    assert base.faults == []
 
 
 @pytest.mark.parametrize("touch", ["contact", "effort"])

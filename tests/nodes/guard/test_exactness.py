@@ -110,11 +110,11 @@ def test_a_replan_and_a_resume_say_what_is_waited_for() -> None:
     ("by", "early_ns", "words"),
     [
         (
-            "contact",
+            "console",
             -1,
-            sentence("guard.resume_refused", by="contact", why=sentence("guard.stopped_as_well", who="Ana")),
+            sentence("guard.resume_refused", by="console", why=sentence("guard.stopped_as_well", who="Ana")),
         ),
-        ("", -1, sentence("guard.resume_refused", by="unknown", why=sentence("guard.stopped_as_well", who="Ana"))),
+        ("", -1, sentence("guard.resume_refused", by="unknown", why=sentence("guard.only_a_person_lifts"))),
         ("Ana", 0, sentence("guard.resume_refused", by="Ana", why=sentence("guard.said_before_the_stop"))),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from math import nan
+from math import cos, nan, sin
 from typing import Any
 
 import msgspec
@@ -22,7 +22,7 @@ from runtime.launch.graph import NodeSpec
 from runtime.msgs import JOINTS, GuardState, Interrupt, JointCommand, RobotState, RobotStatus
 from tests.support.guard.guard_driven import FAR, Story, interrupt
 from tests.support.sentences import sentence
-from tests.support.standing import HOME, ZEROS, standing
+from tests.support.standing import HOME, ZEROS, moving, standing
 
 TICK_S = 0.02
 
@@ -34,6 +34,7 @@ class Lab(Story):
         super().__init__()
         self.shows: dict[str, Any] = {}
         self.follows = True
+        self.pose = (0.0, 0.0, 0.0)
 
     def look(self, seconds: float, **sent: Any) -> str:
         """Who stopped the robot within that time, or ""."""
@@ -43,7 +44,15 @@ class Lab(Story):
             self.now_ns += to_ns(TICK_S)
             out = self.machine.tick(self.now_ns)
             position = out.position if out is not None and self.follows else HOME
-            state = msgspec.structs.replace(standing(self.now_ns, position), **self.shows)  # type: ignore[type-var]
+            v_mps, w_radps = (out.base_v_mps, out.base_w_radps) if out is not None else (0.0, 0.0)
+            x_m, y_m, heading = self.pose
+            self.pose = (
+                x_m + v_mps * TICK_S * cos(heading),
+                y_m + v_mps * TICK_S * sin(heading),
+                heading + w_radps * TICK_S,
+            )
+            felt = moving(self.now_ns, position, ZEROS, v_mps, w_radps, self.pose)
+            state = msgspec.structs.replace(felt, **self.shows)  # type: ignore[type-var]
             self.machine.update_state(state)
             if by := self.machine.check_monitors(self.now_ns) or self.machine.check_conduct(self.now_ns):
                 return by

@@ -14,6 +14,7 @@ from runtime.launch.graph import NodeSpec
 from runtime.msgs import GuardState, Image, Interrupt, JointCommand, RobotState
 from runtime.msgs.signature import Signatures, order
 from tests.support.robots.still_robot import StillRobot
+from tests.support.sentences import sentence
 from tests.support.standing import HOME
 
 SPEED_MPS = 0.1
@@ -26,15 +27,19 @@ class FreezingCamera(Node):
     image = Publisher(Image, "head/image")
 
     def __init__(self) -> None:
-        self.is_on = self.repeats = self.is_frozen = False
+        self.is_on = self.repeats = self.is_frozen = self.stamps_anew = False
         self.captured_ns = 0
+        self.noise = np.random.default_rng(1)
+        self.rgb = np.zeros((8, 8, 3), np.uint8)
 
     @every(hz=10)
     def tick(self) -> None:
         if not self.is_frozen:
+            self.rgb = self.noise.integers(0, 255, self.rgb.shape, np.uint8)
+        if not self.is_frozen or self.stamps_anew:
             self.captured_ns = self.clock.now_ns()
         if self.is_on and (self.repeats or not self.is_frozen):
-            rgb, depth = np.zeros((8, 8, 3), np.uint8), np.ones((8, 8), np.float32)
+            rgb, depth = self.rgb, np.ones((8, 8), np.float32)
             self.image.publish(Image(camera="head", captured_ns=self.captured_ns, rgb=rgb, depth_m=depth, focal_px=6.0))
 
 
@@ -72,6 +77,31 @@ def test_a_robot_that_drives_by_pictures_holds_without_one_and_when_the_camera_f
     sim.run(seconds=0.5)
     modes.append(states[-1].mode)
     assert modes == ["armed", "moving", "holding", "moving"]
+
+
+def test_a_camera_that_repeats_one_picture_with_new_stamps_while_the_robot_moves_holds_it_within_a_second(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    camera, robot = FreezingCamera(), StillRobot()
+    sim = Simulation(robot, NodeSpec("guard", Guard, instance=Guard(arm="auto")), camera, Looking())
+    states: list[GuardState] = sim.record_topic("guard/state", GuardState)
+
+    def mode() -> str:
+        return states[-1].mode
+
+    camera.is_on = True
+    sim.run(seconds=1.0)
+    assert mode() == "moving"
+    camera.is_frozen = camera.repeats = camera.stamps_anew = True
+    sim.run(seconds=1.0)
+    assert mode() == "holding"
+    assert sentence("guard.picture_is_stuck") in states[-1].reason
+    sim.run(seconds=2.0)
+    assert mode() == "holding"
+    assert caplog.text.count(sentence("guard.camera_is_stuck", camera="head")) == 1
+    camera.is_frozen = False
+    sim.run(seconds=0.5)
+    assert mode() == "moving"
 
 
 @pytest.mark.parametrize("repeats", [True, False])

@@ -10,7 +10,21 @@ import pytest
 
 from nodes.interrupts.coordinator import Coordinator
 from nodes.interrupts.reflex import Reflex
-from runtime import Fence, Graph, LaunchFileError, Node, NodeSpec, Publisher, Simulation, Subscription, every, on, run
+from runtime import (
+    Fence,
+    Graph,
+    GraphError,
+    LaunchFileError,
+    Node,
+    NodeSpec,
+    Publisher,
+    Simulation,
+    Subscription,
+    every,
+    graph,
+    on,
+    run,
+)
 from runtime.launch.file import check, resolve
 from runtime.msgs import Utterance
 from tests.support.sentences import pattern
@@ -111,10 +125,18 @@ COORDINATOR = "nodes.interrupts.coordinator:Coordinator"
 
 
 def test_a_graph_with_seats_and_interrupts_and_nobody_who_issues_fences_is_refused() -> None:
-    graph = {"planner": f"{HERE}:Thinker", "person": f"{HERE}:Person", "reflex": REFLEX}
+    nodes = {"planner": f"{HERE}:Thinker", "person": f"{HERE}:Person", "reflex": REFLEX}
     with pytest.raises(LaunchFileError, match=pattern("runtime.nobody_fences", seat="planner", who="reflex")):
-        check(launch(**graph))
-    check(launch(**graph, coordinator=COORDINATOR))
+        check(launch(**nodes))
+    check(launch(**nodes, coordinator=COORDINATOR))
+
+
+def test_a_graph_in_one_python_file_is_asked_the_same() -> None:
+    nodes = (Thinker(), Person(), Reflex())
+    with pytest.raises(GraphError, match=pattern("runtime.nobody_fences", seat="planner", who="reflex")) as raised:
+        graph(*nodes)
+    assert raised.value.code == "P034"
+    graph(*nodes, Coordinator())
 
 
 def test_a_graph_without_seats_or_without_interrupts_needs_nobody_who_issues_fences() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from nodes.guard.command import main as guard_main
 from nodes.terminal.say import main
 from runtime.operating_system import machine
 from runtime.supervision.registry import find_runs
@@ -107,6 +108,28 @@ def test_a_stop_goes_to_every_run_and_other_words_to_the_one_that_is_named(
     assert sorted(capsys.readouterr().out.splitlines()) == sorted(
         f"{run.title}: robot: Bo says: Stop!" for run in started
     )
+    (started[0].folder / "run.json").write_text('{"of": "another release"}')
+    assert main(["Stop!", "--by", "Ann"]) == 1, "one of them cannot be read"
+    told = capsys.readouterr()
+    assert told.out == "robot: Ann says: Stop!\n"
+    assert sentence("terminal.cannot_be_read", folder=started[0].folder) in told.err
+    assert guard_main(["runstop"]) == 1, "which goes to every run, too"
+    assert sentence("terminal.cannot_be_read", folder=started[0].folder) in capsys.readouterr().err
+
+
+@pytest.mark.long
+@pytest.mark.processes
+def test_a_stop_stops_the_robots_of_two_laptop_runs_and_names_both(
+    runs: Runs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    started = [runs.start("laptop"), runs.start("laptop")]
+    assert main(["Stop!", "--by", "Ann", "--json"]) == 0
+    told = {one["pid"]: one for one in json.loads(capsys.readouterr().out)["runs"]}
+    assert sorted(told) == sorted(run.info.supervisor_pid for run in started)
+    for run in started:
+        assert any(answer["who"] == "guard" for answer in told[run.info.supervisor_pid]["answers"])
+        assert guard_main(["state", "--run", str(run.info.supervisor_pid), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["mode"] == "stopped"
 
 
 @pytest.mark.processes

@@ -278,14 +278,12 @@ def test_a_flipped_bit_costs_one_chunk_and_is_told(tmp_path: Path) -> None:
     assert sentence("runtime.damaged_chunk") in reader.damage[0]
 
 
-def test_a_forged_length_is_damage_and_not_memory(tmp_path: Path) -> None:
+def test_a_forged_length_costs_neither_memory_nor_the_message(tmp_path: Path) -> None:
     path = write(tmp_path / "a.mcap", said(1, 1.0))
     data = path.read_bytes()
     at = data.index(b"\x28\xb5\x2f\xfd")
     path.write_bytes(data[: at - 8] + (2**62).to_bytes(8, "little") + data[at:])
-    reader = BagReader(path)
-    list(reader)
-    assert reader.damage
+    assert len(list(BagReader(path))) == 1
 
 
 def test_a_folder_is_refused_with_the_recordings_in_it(tmp_path: Path) -> None:

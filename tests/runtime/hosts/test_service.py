@@ -23,7 +23,7 @@ from runtime.clock import to_ns
 from runtime.commands.doctor import examine_launch
 from runtime.errors import PolyrhythmError, TransportError, UserError
 from runtime.hosts import keys
-from runtime.hosts.service import Answerer, Client, ClientQuestion, Costs, OneByOne, Questions, QuestionServer
+from runtime.hosts.service import Answerer, Client, ClientQuestion, Costs, Questions, QuestionServer
 from runtime.supervision.diagnostics import Finding
 from tests.support.models.model_files import linear_model
 from tests.support.models.policy_model import policy_model
@@ -34,6 +34,22 @@ from tests.support.sentences import pattern, sentence
 pytestmark = pytest.mark.processes
 
 LONG_S = 60.0
+
+
+class OneByOne:
+    """An `Answerer` by a function that takes one question."""
+
+    most = 1
+
+    def __init__(self, handler: Callable[[Sequence[bytes]], Sequence[bytes]]) -> None:
+        self.costs = Costs()
+        self._handler = handler
+
+    def kind_of(self, frames: Sequence[bytes]) -> str:
+        return ""
+
+    def answer(self, kind: str, questions: Sequence[Sequence[bytes]]) -> Sequence[Sequence[bytes] | Exception]:
+        return [self._handler(frames) for frames in questions]
 
 
 def question(client: str, number: int, due_s: float) -> ClientQuestion:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,3 +28,22 @@ def test_who_interrupts_a_virtual_run_is_told_where_its_recording_is(
     assert main(["run", "hello", "--virtual", "--record", str(path)]) == 130
     told = sentence("runtime.recorded_until_then", recording=path)
     assert (told in capsys.readouterr().err) is is_recorded
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(("arguments", "code"), [(("run", "hello"), 0), (("run", "hello", "--virtual"), 130)])
+@pytest.mark.parametrize("module", ["runtime.operating_system.telling", "runtime.errors", "runtime.launch.graph"])
+def test_ctrl_c_gives_its_code_also_while_the_command_is_loaded(
+    arguments: tuple[str, ...], code: int, module: str
+) -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "runtime", *arguments]
+    loading = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    assert loading.stderr is not None
+    with loading.stderr as errors:
+        for line in errors:
+            if line.rstrip().endswith(f" {module}"):
+                os.kill(loading.pid, signal.SIGINT)
+                break
+        told = errors.read()
+    assert loading.wait(60) == code, told
+    assert "Traceback" not in told

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from math import cos, hypot, inf, sin
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from nodes.stretch.limits import STRETCH_3
 from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Interrupt, JointCommand, RobotState, RobotStatus
+from runtime.msgs.interrupt import Cause
 from tests.support.standing import HOME, moving, standing
 
 MS = 1_000_000
@@ -52,7 +53,17 @@ def command(
 
 
 def interrupt(depth: str, by: str, ident: str = "i") -> Interrupt:
-    return Interrupt(id=ident, depth=depth, text="words", by=by)  # type: ignore[arg-type]  # from a strategy
+    """By a person, a cause, or else a machine, whose name says nothing."""
+    is_person = by in PEOPLE
+    cause = "person" if is_person else by if by in get_args(Cause) and by else "ladder"
+    return Interrupt(
+        id=ident,
+        depth=depth,  # type: ignore[arg-type]  # from a strategy
+        text="words",
+        by=by,
+        cause=cause,  # type: ignore[arg-type]  # from a strategy
+        person=by if is_person else "",
+    )
 
 
 def wheels(out: JointCommand) -> tuple[float, float]:

@@ -1,10 +1,14 @@
-"""A robot whose joints are where they are told to be and that otherwise stands still, for graphs in tests."""
+"""A robot whose joints are where they are told to be and whose base drives as it is told, for graphs in tests."""
 
 from __future__ import annotations
 
+from math import cos, sin
+
+import msgspec
+
 from runtime import ALONE, Node, Publisher, QoS, Subscription, every
 from runtime.msgs import JointCommand, RobotState
-from tests.support.standing import HOME, ZEROS, standing
+from tests.support.standing import HOME, ZEROS, moving
 
 
 class StillRobot(Node):
@@ -17,6 +21,7 @@ class StillRobot(Node):
     effort = 0.0
     is_silent = False
     position: tuple[float, ...] = HOME
+    x_m = y_m = heading_rad = v_mps = w_radps = 0.0
 
     def devices(self) -> tuple[str, ...]:
         """None."""
@@ -24,9 +29,15 @@ class StillRobot(Node):
 
     @every(hz=50)
     def tick(self) -> None:
+        self.x_m += self.v_mps * cos(self.heading_rad) * 0.02
+        self.y_m += self.v_mps * sin(self.heading_rad) * 0.02
+        self.heading_rad += self.w_radps * 0.02
         if not self.is_silent:
             effort = (self.effort, *ZEROS[1:])
             if not self.is_blocked and (command := self.command.latest()) is not None:
-                self.position = command.position
-            now_ns = self.clock.now_ns()
-            self.state.publish(standing(now_ns, self.position, effort=effort, contact=self.contact))
+                self.position, self.v_mps, self.w_radps = command.position, command.base_v_mps, command.base_w_radps
+            felt = moving(
+                self.clock.now_ns(), self.position, ZEROS, self.v_mps, self.w_radps,
+                (self.x_m, self.y_m, self.heading_rad),
+            )  # fmt: skip
+            self.state.publish(msgspec.structs.replace(felt, effort=effort, contact=self.contact))  # type: ignore[type-var]  # a Struct

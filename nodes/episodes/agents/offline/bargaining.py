@@ -157,14 +157,12 @@ def bargain_number(voice: DialogueVoice) -> Act:
         return voice.say(
             f"Then we are too far apart on {deal.about}. No hard feelings, {voice.other}. Take care.",
             f"I can't make that work for {deal.about}, I'm sorry. Goodbye, {voice.other}.",
-            f"We won't meet on {deal.about}, I think, and better to say so. Goodbye, {voice.other}.",
         )
     if step.kind == "accept":
         return voice.say(
             f"{price}: deal, {voice.other}.",
             f"All right, {price}. Agreed.",
             f"Agreed, {price} it is.",
-            f"You've talked me into it, {voice.other}: {price}, agreed.",
         )
     named = offers(voice.sight.turns, deal)
     mine = [number for speaker, number in named if speaker == voice.me]
@@ -172,60 +170,30 @@ def bargain_number(voice: DialogueVoice) -> Act:
     because = f" {voice.unsaid()[0]}" if voice.unsaid() else ""
     if not mine:
         lead = voice.greets()
-        if theirs:
-            return voice.say(
-                f"{lead}{_number(theirs[-1])} is not what I had in mind. I was thinking of {price}.{because}",
-                f"{lead}Hm. I came with {price} in my head.{because}",
-                f"{lead}Let me tell you where I stand: {price}.{because}",
-            )
         return voice.say(
             f"{lead}I had {price} in mind for {deal.about}.{because}",
             f"{lead}About {deal.about}: I was thinking of {price}.{because}",
-            f"{lead}Shall I begin? {price} for {deal.about}.{because}",
+            f"{lead}Let me tell you where I stand: {price}.{because}",
         )
-    moved = abs(step.number - mine[-1]) > 1e-9
-    gap = abs(step.number - theirs[-1]) if theirs else None
-    came = abs(theirs[-1] - theirs[-2]) if len(theirs) > 1 else None
-    if not moved:
+    if abs(step.number - mine[-1]) < 1e-9:
         return voice.say(
             f"I'd have to stay at {price} for now.{because} Can you come a little closer?",
             f"{price} is where I am.{because} What would make it easier for you to move?",
             f"I have thought about it, and {price} is still what I can do today.{because}",
             f"Let me put it plainly, {voice.other}: at {price} I would say yes at once.",
         )
-    if gap is not None and gap <= 3 * deal.step:
+    if theirs and abs(step.number - theirs[-1]) <= 3 * deal.step:
         return voice.say(
             f"We are nearly there. {price}?",
             f"Just a little more: {price}, and we shake hands on it.",
             f"It would be silly to part over so little. {price}, {voice.other}?",
-            f"Meet me at {price}, and I'll stop counting.",
         )
-    if came is not None and came < 1e-9:
-        return voice.say(
-            f"You haven't moved, {voice.other}, and I will all the same: {price}.{because}",
-            f"One of us has to go first. {price}.{because}",
-            f"I'd have liked to see you move as well. {price}.{because}",
-        )
-    if came is not None and gap is not None and came >= gap:
-        return voice.say(
-            f"That was a big step, thank you. Then I can go to {price}.{because}",
-            f"Now that helps, {voice.other}. {price}.{because}",
-            f"I see that you mean it. So do I: {price}.",
-        )
-    could = f"I could go to {price}.{because}"
-    ways = [
-        f"{voice.takes_up(could)}{could}",
+    return voice.say(
+        f"I could go to {price}.{because}",
         f"What about {price}?{because}",
         f"That's still a stretch for me, but I can do {price}.{because}",
         f"If we settle it today, I'd go to {price}.{because}",
-        f"I have turned it over, and I can do {price}.{because}",
-    ]
-    if came is not None and gap is not None:  # they have come closer, and stand still far away
-        ways += [f"Closer, but not yet there. {price} from my side.{because}"]
-        ways += [f"You are making it hard, {voice.other}. {price}.{because}"] if came < gap / 4 else []
-    if len(mine) > 1:
-        ways += [f"I've moved again, as you see: {price}. Your turn."]
-    return voice.say(*ways)
+    )
 
 
 def bargain_items(voice: DialogueVoice) -> Act:
@@ -247,7 +215,7 @@ def bargain_items(voice: DialogueVoice) -> Act:
     favourite = max(facts.worth, key=lambda item: facts.worth[item])
     because = f" {voice.unsaid()[0]}" if voice.unsaid() else ""
     if not voice.mine:
-        lead = voice.greets() or voice.takes_up("")
+        lead = voice.greets()
         return voice.say(
             f"{lead}What matters most to me is the {favourite}.{because} How about this: {words}?",
             f"{lead}Let's divide it so that everybody is happy. I care most about the {favourite}: {words}?",
@@ -259,8 +227,6 @@ def bargain_items(voice: DialogueVoice) -> Act:
         f"I see what you are after, {voice.other}. Then {words}?",
         f"One more idea: {words}. What do you say?",
         f"To be fair to everybody: {words}.",
-        f"You'd get more of it this way, {voice.other}: {words}.",
-        f"What if we turn it round? {words}.",
     )
 
 

@@ -1,21 +1,18 @@
 """How the offline agent persuades and is persuaded: it opens, gives reasons, answers, offers, gives way or does not.
 
 Where the scenario has lines for the seat (`Facts.says`: opening, reasons, a question, an offer, a yes), they are said,
-in answer to what was just said. Where it has none, the words are made from the goal's own.
+in answer to what was just said. Where it has neither lines nor facts, a talk is kept up that gives nothing away.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from nodes.episodes.agents.deal_reading import gives_way
-from nodes.episodes.agents.offline.goal_reading import says_any, wish_of
 from nodes.episodes.agents.offline.listening import Heard
-from nodes.episodes.agents.offline.phrasing import SETTLED, DialogueVoice, is_closing
+from nodes.episodes.agents.offline.phrasing import DialogueVoice, is_told, says_any
 from runtime.msgs.episode import Act
 
-_REQUEST = re.compile(r"\b(?:could|would|can|will) you (?:please |maybe |perhaps )?(?P<what>[^?.;]{4,160})\?", re.I)
 _OFFERS = re.compile(r"\b(what if|what about|i could|i would|we could|let me have|you may|you can)\b", re.I)
 _REFUSED = re.compile(r"\b(can't agree|better to say so)\b", re.I)
 PATIENT = 8
@@ -59,8 +56,7 @@ def argue(voice: DialogueVoice) -> Act:
         )
     if len(lines) > 1 or (lines and len(voice.facts.says) < BEATS):
         line = _fitting(voice, lines if len(voice.facts.says) < BEATS else lines[:-1])
-        lead = voice.greets() or voice.takes_up(line)
-        return Act(kind="speak", argument=lead + line)
+        return Act(kind="speak", argument=voice.greets() + line)
     if voice.heard and voice.heard.rstrip().endswith("?") and lines and len(own) < PATIENT:
         voice.because = voice.theirs[-1].index
         return voice.say(
@@ -116,7 +112,7 @@ def work_and_talk(voice: DialogueVoice) -> Act:
         else voice.facts.does
     )
     left = [what for what in order if what not in done and what not in spared]
-    if not all(_is_told(what, voice) for what in voice.facts.seeks):
+    if not all(is_told(voice.theirs, what) for what in voice.facts.seeks):
         left = []  # what to do is still to be found out
     lines = voice.unsaid()
     spoke_last = bool(voice.mine) and voice.mine[-1].kind == "speak"
@@ -125,7 +121,7 @@ def work_and_talk(voice: DialogueVoice) -> Act:
     if left and spoke_last and has_opened and not talks_first:
         return Act(kind="action", argument=f"puts the {left[0]}")
     if lines:
-        return Act(kind="speak", argument=voice.takes_up(lines[0]) + lines[0])
+        return Act(kind="speak", argument=lines[0])
     if left:
         return Act(kind="action", argument=f"puts the {left[0]}")
     if any("I am done" in turn.argument or "where it is" in turn.argument for turn in voice.mine):
@@ -140,12 +136,6 @@ def work_and_talk(voice: DialogueVoice) -> Act:
     return voice.say(f"I am done: {things}{but}.")
 
 
-def _is_told(what: str, voice: DialogueVoice) -> bool:
-    """Whether somebody has said it, other than in a question."""
-    told = " ".join(turn.argument for turn in voice.theirs if turn.kind == "speak")
-    return any(what in part.lower() and not part.endswith("?") for part in re.split(r"(?<=[.!?]) ", told))
-
-
 def _is_spared(what: str, asked: str) -> bool:
     """Whether somebody wants that thing left: a sentence with its first word and a no."""
     word = re.escape(what.split()[0])
@@ -153,131 +143,21 @@ def _is_spared(what: str, asked: str) -> bool:
     return bool(re.search(pattern, asked, re.I))
 
 
-def negotiate_wishes(voice: DialogueVoice) -> Act:
-    """Ask, give a reason, hear the other out, offer a trade, settle."""
-    wish = wish_of(voice.briefing.goal, voice.forbidden)
-    stage = len(voice.mine)
-    asked = _asked_of_me(voice)
-    wanted = wish.request or (f"let me {wish.aim}" if wish.aim else "")
-    if any(SETTLED.search(turn.argument) for turn in voice.sight.turns if turn.kind == "speak"):
-        if any(SETTLED.search(turn.argument) for turn in voice.mine):
-            return voice.farewell()
-        return voice.say(
-            f"Good, then it's settled. Thank you, {voice.other}.",
-            f"I'm glad, {voice.other}. Then we have an understanding.",
-        )
-    if stage == 0:
-        return _open(voice, wish.request, wish.question, wish.aim)
-    if asked and asked == wanted:
-        return voice.say(
-            f"Then we want the same, {voice.other}. Let's do it that way.",
-            "That is just what I want as well. Then it's settled.",
-        )
-    if voice.heard_yes():
-        return voice.say(
-            f"Thank you, {voice.other}, that means a lot. Let's do it that way.",
-            f"Then it's settled, {voice.other}. Thank you.",
-        )
-    if asked and stage >= 3 and wanted and not (wish.refusal and stage == 3):
-        return voice.say(
-            f"That sounds fair: I {_mirrored(asked)}, and you {wanted}. That is settled, then?",
-            f"All right, {voice.other}. I'll do my part if you do yours. Let's do it that way.",
-        )
-    if asked and stage >= 4 and not wanted:
-        return voice.say(
-            f"You have a point, {voice.other}. All right, I'll {_mirrored(asked)}. That is settled, then.",
-            f"All right, {voice.other}, for you I'll {_mirrored(asked)}. Let's do it that way.",
-        )
-    if asked and stage == 2 and not wish.refusal:
-        trade = f" If I {_mirrored(asked)}, would you {wanted}?" if wanted else " I think I can do that, gladly."
-        return voice.say(
-            f"Let me meet you halfway.{trade}",
-            f"I don't want either of us to lose out, {voice.other}.{trade}",
-        )
-    if asked and stage == 1 and not wish.refusal:
-        return voice.say(
-            f"I understand that this matters to you. To {_mirrored(asked)} is not easy for me, though. "
-            "What makes it so important?",
-            f"Hm. I'd want to think about that, {voice.other}. Why is it so important to you?",
-        )
-    if wish.refusal and stage <= 3 and (asked or voice.theirs):
-        reason = f" {wish.reasons[0]}" if wish.reasons else ""
-        against = voice.say(
-            f"I'd rather not {wish.refusal}, {voice.other}.{reason}",
-            f"To be honest, I'd prefer not to {wish.refusal}.{reason}",
-        )
-        if not is_closing(against):
-            return against
-    if wish.reasons and stage <= 4:
-        told = [reason for reason in wish.reasons if not any(reason in turn.argument for turn in voice.mine)]
-        if told:
-            ask = f" So, could you {wish.request}?" if wish.request else ""
-            return voice.say(
-                f"You see, {_lower(told[0])}{ask}",
-                f"{told[0]} That's why it matters to me.",
-                f"{told[0]} I hope you understand, {voice.other}.",
-            )
-    if wish.question and stage <= 3:
-        return voice.say(
-            f"You would tell me {wish.question}, wouldn't you?",
-            f"I don't mean to pry, but I'd really like to know {wish.question}.",
-            f"Between us, {voice.other}: {wish.question}?",
-        )
-    if wanted and stage <= 5:
-        return voice.say(
-            f"I would not ask if it weren't important to me. Could you {wanted}?",
-            f"It would make a real difference, {voice.other}. What would you need from me in return?",
-            f"Think about it: in the end it helps both of us if you {wanted}.",
-            f"What is holding you back, {voice.other}?",
-        )
-    if stage <= 4:
-        return voice.say(
-            f"I see it a little differently, {voice.other}, but go on. What would be a good outcome for you?",
-            f"That's fair, {voice.other}. I can live with that.",
-            "Let's find something that works for both of us.",
-        )
-    return voice.farewell()
+SMALL_TALK = 4
+"""So many own lines keep up a talk of which no rule knows what it is about."""
 
 
-def _open(voice: DialogueVoice, request: str, question: str, aim: str) -> Act:
-    lead = voice.greets() or voice.takes_up("")
-    if request:
-        return voice.say(
-            f"{lead}There is something I wanted to ask you. Could you {request}?",
-            f"{lead}I'll come straight to it: would you {request}?",
-        )
-    if question:
-        return voice.say(
-            f"{lead}I was hoping you could help me. I'd like to know {question}.",
-            f"{lead}I've been wondering {question}. What do you think?",
-        )
-    if aim:
-        return voice.say(
-            f"{lead}I'd like to {aim}, and I hope we can do that together.",
-            f"{lead}What I have in mind is this: I would like to {aim}.",
-        )
+def keep_up(voice: DialogueVoice) -> Act:
+    """Say what fits any talk, and go: a goal in prose is for those who read."""
+    if len(voice.mine) >= SMALL_TALK:
+        return voice.farewell()
     return voice.say(
-        f"{lead}How are you doing with all this?",
-        f"{lead}I'm glad we can talk about this. Where do you stand?",
+        f"{voice.greets()}I'm glad we can talk about this. Where do you stand?",
+        "What would be a good outcome for you?",
+        f"I see it a little differently, {voice.other}, but go on.",
+        "Let's find something that works for both of us.",
+        "Tell me more about that, so that I see what matters to you.",
+        "I have to think about it. What would you do in my place?",
+        "There is something in that, I grant you.",
+        "And if we both gave a little?",
     )
-
-
-def _asked_of_me(voice: DialogueVoice) -> str:
-    """The others' newest request, as a verb phrase; "" where none was made."""
-    for turn in reversed(voice.theirs):
-        found = _REQUEST.search(turn.argument) if turn.kind == "speak" else None
-        if found and not re.match(r"come a little|make it|need|move|tell me|say", found["what"]):
-            return found["what"].strip()
-    return ""
-
-
-def _lower(text: str) -> str:
-    return text[0].lower() + text[1:] if re.match(r"(The|There|A|An|It|They|He|She|One|Some)\b", text) else text
-
-
-def _mirrored(request: str) -> str:
-    """A request made to me as I say it: "lend me your drill" -> "lend you my drill"."""
-    swap: dict[str, str] = {"me": "you", "my": "your", "your": "my", "you": "me", "mine": "yours", "yours": "mine"}
-    swap |= {"i": "you", "myself": "yourself", "yourself": "myself"}
-    replace: Callable[[re.Match[str]], str] = lambda found: swap[found[0].lower()]  # noqa: E731
-    return re.sub(rf"\b(?:{'|'.join(swap)})\b", replace, request, flags=re.I)

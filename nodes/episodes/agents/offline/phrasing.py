@@ -9,59 +9,15 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Sequence
 from typing import Literal
 
-from nodes.episodes.agents.deal_reading import says_yes
-from nodes.episodes.agents.offline.goal_reading import says_any
 from nodes.episodes.dialogue.observation import AgentObservation
 from runtime.msgs.episode import Act, ActKind, Turn
 
 Level = Literal["low", "medium", "high"]
 
 FAREWELL = re.compile(r"\b(goodbye|bye|see you|take care|so long|until next time|talk soon)\b", re.I)
-SETTLED = re.compile(
-    r"\b(that is settled|then it's settled|let's do it that way|we have an understanding|that sounds fair)\b", re.I
-)
-_THANKS = re.compile(r"\b(thank|thanks|glad)\b", re.I)
-
-# How one takes up what another has just said, by what that was and by how warm one is.
-_TAKES_UP: dict[str, dict[str, tuple[str, ...]]] = {
-    "question": {
-        "warm": ("I'll be honest with you.", "Let me put it this way."),
-        "plain": ("Let me put it this way.", "How shall I say it."),
-        "dry": ("Put it like this.", "Let me say it my way."),
-    },
-    "asks back": {
-        "warm": ("May I ask you something as well?",),
-        "plain": ("Let me ask back.",),
-        "dry": ("I'll ask you one.",),
-    },
-    "refusal": {
-        "warm": ("I understand, and I don't want to press you.", "That's all right."),
-        "plain": ("I see.", "All right, but hear me out."),
-        "dry": ("I thought as much.", "So be it. Still."),
-    },
-    "offer": {
-        "warm": ("That's kind of you.", "I hadn't expected that, thank you."),
-        "plain": ("Now we're getting somewhere.", "That's something."),
-        "dry": ("Well, that's a start.", "It took you a while."),
-    },
-    "reason": {
-        "warm": ("I hear you.", "I believe you."),
-        "plain": ("I see.", "That may be.", "Mm."),
-        "dry": ("So you say.", "Maybe.", "That's your side of it.", "Hm."),
-    },
-}
-_ANSWERS = re.compile(
-    r"(yes|no|oh|good|and|but|then|so|well|still|thank|thanks|please|fine|all right|i see|i know|i believe|i understand"
-    r"|agreed|perhaps|maybe|of course|to be honest|what if|that|that's|this)\b",
-    re.I,
-)
-"""How a line begins that takes up by itself what was said."""
-_REFUSAL = re.compile(
-    r"\b(rather not|prefer not|don't want to|not today|can't talk about|let's talk about something)\b", re.I
-)
-_OFFER = re.compile(r"\b(what if|what about|i could|we could|i'd|i'll|let me have|take the|you may)\b", re.I)
 
 
 class DialogueVoice:
@@ -115,26 +71,6 @@ class DialogueVoice:
         """The scenario's own lines for this seat that are still to be said, in order."""
         return [line for line in self.facts.says if not self.has_said(line) and not says_any(line, self.forbidden)]
 
-    def takes_up(self, line: str) -> str:
-        """A few words on what was just said, before this line, or none; never the same twice.
-
-        None where the line does that by itself; none that promise an answer, which the line may not be.
-        """
-        if not self.heard or not self.mine or _ANSWERS.match(line):
-            return ""
-        last = self.heard.rstrip()
-        if last.endswith("?"):
-            about = "asks back" if line.rstrip().endswith("?") else "question"
-        elif _REFUSAL.search(last):
-            about = "refusal"
-        else:
-            about = "offer" if _OFFER.search(last) and len(self.theirs) > 2 else "reason"
-        warmth = {"low": "dry", "medium": "plain", "high": "warm"}[self.trait("agreeableness")]
-        said = " ".join(turn.argument for turn in self.sight.turns)
-        fit = [way for way in _TAKES_UP[about][warmth] if way not in said]
-        likely = {"low": 0.2, "medium": 0.4, "high": 0.6}[self.trait("extraversion")]
-        return self.chance.choice(fit) + " " if fit and self.chance.random() < likely else ""
-
     def greets(self) -> str:
         """What opens a talk; "" once it is open."""
         if self.mine or self.theirs:
@@ -157,15 +93,6 @@ class DialogueVoice:
         new = [way for way in ways if way[:8] not in begun]
         return Act(kind="speak", argument=self.chance.choice(new)) if new else Act(kind="leave")
 
-    def heard_yes(self) -> bool:
-        """Whether the last thing said by another agrees."""
-        pattern = r"\b(gladly|of course|happy to|sounds fair|fair enough)\b"
-        return says_yes(self.heard) or bool(re.search(pattern, self.heard, re.I))
-
-    def heard_thanks(self) -> bool:
-        """Whether the last thing said by another thanks."""
-        return bool(_THANKS.search(self.heard))
-
 
 def is_closing(act: Act) -> bool:
     """Whether nothing new was left to say."""
@@ -175,3 +102,14 @@ def is_closing(act: Act) -> bool:
 def is_farewell(turn: Turn) -> bool:
     """Whether somebody says goodbye."""
     return turn.kind == "speak" and bool(FAREWELL.search(turn.argument))
+
+
+def says_any(text: str, words: tuple[str, ...]) -> bool:
+    """Whether the text holds one of these words or phrases, as whole words."""
+    return any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.I) for word in words if word.strip())
+
+
+def is_told(turns: Sequence[Turn], key: str) -> bool:
+    """Whether somebody said something about it that is no question."""
+    sentences = (part for turn in turns for part in re.split(r"(?<=[.!?])\s+", turn.argument))
+    return any(says_any(part, (key,)) and not part.rstrip().endswith("?") for part in sentences)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 
 from nodes.episodes.agents.offline.bargaining import bargain_items, bargain_number
-from nodes.episodes.agents.offline.persuading import argue, negotiate_wishes, work_and_talk
+from nodes.episodes.agents.offline.persuading import argue, keep_up, work_and_talk
 from nodes.episodes.agents.offline.phrasing import DialogueVoice, is_farewell
 from nodes.episodes.agents.offline.trading_knowledge import trade_knowledge
 from nodes.episodes.dialogue.observation import AgentChoice, AgentObservation
@@ -43,7 +43,7 @@ def _act(voice: DialogueVoice) -> Act:
         return argue(voice)
     if facts.knows or facts.seeks:
         return trade_knowledge(voice)
-    return negotiate_wishes(voice)
+    return keep_up(voice)
 
 
 def _bid(voice: DialogueVoice) -> AgentChoice:

@@ -22,7 +22,8 @@ def main(argv: list[str]) -> int:
         prog="polyrhythm bag export",
         description="Write a recording as a LeRobot v3.0 dataset (needs the extra polyrhythm[export]), as a ROS 2 bag "
         "(needs polyrhythm[ros2]), as a Rerun file (needs polyrhythm[rerun]), as JSON lines, as one CSV file a topic, "
-        "as one video a camera, or as one sound a microphone.",
+        "as one video a camera, or as one sound a microphone. Tables are made of any MCAP file, too: JSON, ROS 1, "
+        "ROS 2 and protobuf (needs polyrhythm[mcap]).",
         epilog="example: polyrhythm bag export run.mcap --to lerobot --out dataset",
     )
     parser.add_argument("recordings", type=Path, nargs="+", metavar="RUN.mcap", help="lerobot: one episode each")
@@ -55,7 +56,10 @@ def main(argv: list[str]) -> int:
     if (asked.feature or asked.task is not None) and asked.to != "lerobot":
         raise UserError(f"--to {asked.to}: --feature and --task are for a dataset")
     first: Path = asked.recordings[0]
-    recordings = [Recording(path) for path in asked.recordings]  # before the name beside it: a folder may have none
+    is_table = asked.to in ("jsonl", "csv")
+    recordings = [
+        Recording(path, takes_any=is_table) for path in asked.recordings
+    ]  # before the name beside it: a folder may have none
     suffix = {
         "lerobot": "-lerobot",
         "ros2": "-ros2",
@@ -136,21 +140,34 @@ def _export(asked: argparse.Namespace, recordings: list[Recording], out: Path) -
 
 
 def import_main(argv: list[str]) -> int:
-    """`polyrhythm bag import`: a ROS 2 bag as a recording."""
+    """`polyrhythm bag import`: a ROS 2 bag as a recording; 1 where it holds less than it says."""
     parser = argparse.ArgumentParser(
         prog="polyrhythm bag import",
         description="Read a ROS 2 bag (a folder of rosbag2) into a recording that can be replayed: images, JointState "
         "with Odometry, String on heard and said. Needs polyrhythm[ros2]; no ROS.",
         epilog="example: polyrhythm bag import kitchen_bag --out kitchen.mcap",
     )
-    parser.add_argument("bag", type=Path, metavar="BAG", help="the bag's folder, with its metadata.yaml")
+    parser.add_argument("bag", type=Path, metavar="BAG", help="the bag's folder, with its metadata.yaml; or one file")
     parser.add_argument("--out", type=Path, metavar="RUN.mcap", help="default: beside the bag")
+    parser.add_argument(
+        "--take", action="append", default=[], metavar="OURS=TOPIC",
+        help="which topic of the bag becomes ours, where there are several, such as robot/state=/arm/joint_states or "
+        "odometry=/odometry/filtered; default: the usual name, or the first",
+    )  # fmt: skip
     asked = parser.parse_args(argv)
-    out = new_path(asked.out, asked.bag.with_name(asked.bag.name + ".mcap"))
-    for topic, number in _ros2().import_ros2(asked.bag, out).items():
-        print(f"{number} messages of {topic}" if not topic.startswith("left") else f"{topic}: {number} messages")
+    chosen = dict(one.split("=", 1) for one in asked.take if "=" in one)
+    if len(chosen) < len(asked.take):
+        raise UserError("--take: expected OURS=TOPIC, each of ours once, such as robot/state=/arm/joint_states")
+    out = new_path(asked.out, asked.bag.with_name(asked.bag.stem + ".mcap"))
+    found = _ros2().import_ros2(asked.bag, out, chosen)
+    for (topic, ours), number in sorted(found.taken.items()):
+        print(f"{number} messages of {topic} are in {ours}")
+    for (topic, why), number in sorted(found.left_out.items()):
+        print(f"{number} messages of {topic} are left out: {why}")
+    for topic, number in sorted(found.lost.items()):
+        _tell(f"{number} messages of {topic} that metadata.yaml counts are not in the bag")
     print(f"a recording: {out}")
-    return 0
+    return int(bool(found.lost))
 
 
 def _ros2() -> ModuleType:

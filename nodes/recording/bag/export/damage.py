@@ -45,6 +45,6 @@ class Damaged:
 def _name(message: BagMessage) -> str:
     """As `polyrhythm echo` names it, where it still says whose it was."""
     envelope = envelope_or_none(message)
-    if envelope is None:
+    if envelope is None or not envelope.source:
         return f"{message.topic} #{message.sequence}"
     return f"{envelope.topic} #{envelope.seq} from {envelope.source}"

@@ -9,8 +9,10 @@ left behind. ROS stamps are wall-clock times: the recording's own, moved by the 
 from __future__ import annotations
 
 import base64
-import math
-from collections.abc import Callable, Iterator
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,26 +25,39 @@ from rosbags.serde import SerdeError
 from nodes.recording.bag.export.damage import Damaged
 from nodes.recording.bag.recording import Recording, envelope_or_none, is_journal
 from nodes.recording.foxglove.schemas import DESCRIPTION_NAME, SCHEMAS, TRANSFORMS_NAME
-from nodes.recording.images import DEPTH_SCHEMA_NAME, SCHEMA, depth_of, image_document
+from nodes.recording.images import (
+    DEPTH_SCHEMA,
+    DEPTH_SCHEMA_NAME,
+    SCHEMA,
+    depth_of,
+    exact_depth_document,
+    image_document,
+)
 from nodes.recording.images import SCHEMA_NAME as IMAGE_NAME
 from nodes.recording.ros2_messages import (
     STORE,
+    BaseValues,
+    base_values,
     camera_info,
+    described_hash,
     description,
     header,
     joint_state,
+    joint_values,
     map_to_odometry,
     odometry,
     pixels_of,
+    robot_state,
     ros,
     size_of,
     stamp_ns_of,
     transform,
     twist,
 )
+from nodes.recording.ros2_messages import depth_of as depth_of_ros
 from runtime.bag.file import BagWriter
 from runtime.bag.record import BagMessage
-from runtime.errors import RecordingError, UserError
+from runtime.errors import CodecError, RecordingError, UserError, choices
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Image, JointCommand, RobotState, Utterance
 
@@ -150,110 +165,240 @@ def _to_ros(message: BagMessage, recording: Recording) -> Iterator[tuple[str, An
         yield name, ros.std_msgs__msg__String(message.data.decode("utf-8", "replace"))
 
 
-def import_ros2(folder: Path, out: Path) -> dict[str, int]:
-    """Read a rosbag2 into a recording, for replay: images into cameras, String on heard or said, and JointState with
-    Odometry into robot/state; our topics with their numbers of messages.
+@dataclass
+class Imported:
+    """What became of a ROS 2 bag: numbers of messages, by topic of ROS and by our topic, or by why it is left out.
 
-    Other topics are counted under "left out: TOPIC (TYPE)". Joint order is that of the first JointState. Raises
-    UserError where there is no rosbag2, RecordingError where nothing in it can be used.
+    `lost` are those that metadata.yaml counts and that are not there.
     """
-    counts: dict[str, int] = {}
+
+    taken: Counter[tuple[str, str]] = field(default_factory=Counter)
+    left_out: Counter[tuple[str, str]] = field(default_factory=Counter)
+    lost: dict[str, int] = field(default_factory=dict)
+
+
+def import_ros2(bag: Path, out: Path, chosen: Mapping[str, str] | None = None) -> Imported:
+    """Read a rosbag2 into a recording, for replay: images into cameras, String on heard or said, and JointState with
+    Odometry into robot/state. Each of our topics comes from one of ROS; `chosen` names it where it is not the usual.
+
+    Joint order is that of the first JointState with names. Raises UserError where there is no rosbag2 or what was
+    chosen is not there, RecordingError where nothing in it can be used.
+    """
+    found = Imported()
     try:
-        with Reader(folder) as reader:
-            first = next((message for connection, _, message in _read(reader) if _kind(connection) == "joints"), None)
-            joints = tuple(first.name) if first is not None else ()
-            about = {"source": str(folder), "imported": "rosbag2", "joints": msgspec.json.encode(joints).decode()}
+        with Reader(bag) as reader:
+            sources = _sources(reader.connections, chosen or {})
+            states = _read(reader, "robot/state", sources)
+            joints = next((names for _, one in states if (names := tuple(dict.fromkeys(one.name)))), ())
+            about = {"source": str(bag), "imported": "rosbag2", "joints": msgspec.json.encode(joints).decode()}
             writer = BagWriter(out, about)
-            pose: Any = None
-            numbers: dict[str, int] = {}
-            for connection, stamp_ns, message in _read(reader):
-                kind = _kind(connection)
-                if kind == "odometry":
-                    pose = message
-                    continue
-                made = _from_ros(kind, connection.topic, message, stamp_ns, joints, pose)
-                if made is None:
-                    key = f"left out: {connection.topic} ({connection.msgtype})"
-                    counts[key] = counts.get(key, 0) + 1
-                    continue
-                topic, value = made
-                numbers[topic] = numbers.get(topic, 0) + 1
-                envelope = Envelope(topic, "rosbag", numbers[topic], stamp_ns)
-                if isinstance(value, Image):
-                    document = image_document(value, envelope, wall_offset_ns=0, jpeg_quality=0)
-                    document["data"] = base64.b64encode(document["data"]).decode()
-                    writer.write_document(topic, IMAGE_NAME, SCHEMA, document, envelope, type_name="runtime.msgs:Image")
-                else:
-                    writer.write(Stamped(value, envelope))
-                counts[topic] = counts.get(topic, 0) + 1
-            writer.close({})
+            try:
+                counts = _import(reader, sources, joints, writer, found)
+                writer.close({})
+            finally:
+                writer.abandon()
+            found.lost = {
+                one.topic: one.msgcount - counts[one.id] for one in reader.connections if one.msgcount > counts[one.id]
+            }
     except (ReaderError, SerdeError, FileNotFoundError) as problem:
-        raise UserError(f"{folder}: cannot be read as a rosbag2 ({problem})") from problem
-    if not numbers:
+        out.unlink(missing_ok=True)
+        raise UserError(
+            f"{bag}: cannot be read as a rosbag2 ({problem}); `polyrhythm bag recover` writes a sound one where its "
+            "recorder was cut off"
+        ) from problem
+    if not found.taken:
         out.unlink()
         raise RecordingError(
-            f"{folder}: holds nothing that a recording of ours can hold; expected CompressedImage or Image, "
+            f"{bag}: holds nothing that a recording of ours can hold; expected CompressedImage or Image, "
             "JointState, or String on heard or said"
         )
-    return dict(sorted(counts.items()))
+    return found
 
 
-def _read(reader: Reader) -> Iterator[tuple[Any, int, Any]]:
-    for connection, stamp_ns, data in reader.messages():
-        if _kind(connection):
-            yield connection, stamp_ns, STORE.deserialize_cdr(data, connection.msgtype)
-        else:
-            yield connection, stamp_ns, None
+def join_bag(files: Iterable[Path], out: Path) -> tuple[int, list[str]]:
+    """Write the storage files of a bag as one bag with its metadata.yaml: how many messages, and what is not read.
+
+    Topics keep their types, definitions, hashes and qualities of service.
+    """
+    unread: list[str] = []
+    count = 0
+    connections: dict[tuple[str, str], Any] = {}
+    with Writer(out, version=BAG_VERSION, storage_plugin=StoragePlugin.MCAP) as writer:
+        for file in files:
+            try:
+                with Reader(file) as reader:
+                    for one in reader.connections:
+                        if (key := (one.topic, one.msgtype)) in connections:
+                            continue
+                        try:
+                            connections[key] = _as_it_was(writer, one)
+                        except (RecordingError, CodecError) as problem:
+                            unread.append(f"{file}: {problem}; left out")
+                    for one, stamp_ns, data in reader.messages():
+                        if (one.topic, one.msgtype) in connections:
+                            writer.write(connections[one.topic, one.msgtype], stamp_ns, data)
+                            count += 1
+            except ReaderError as problem:
+                unread.append(f"{file}: is not read to its end ({problem})")
+    return count, unread
 
 
-def _kind(connection: Any) -> str:
-    """What a ROS topic is to us; "" nothing."""
-    kinds = {
-        "sensor_msgs/msg/CompressedImage": "compressed",
-        "sensor_msgs/msg/Image": "image",
-        "sensor_msgs/msg/JointState": "joints",
-        "nav_msgs/msg/Odometry": "odometry",
-    }
-    if connection.msgtype == "std_msgs/msg/String":
-        return "words" if connection.topic.rsplit("/", 1)[-1] in ("heard", "said") else ""
-    if connection.topic == "/joint_commands":
-        return ""
-    return kinds.get(connection.msgtype, "")
-
-
-def _from_ros(
-    kind: str, topic: str, message: Any, stamp_ns: int, joints: tuple[str, ...], odometry: Any
-) -> tuple[str, Message] | None:
-    if kind == "words":
-        name = topic.rsplit("/", 1)[-1]
-        return name, Utterance(speaker="person" if name == "heard" else "robot", text=message.data)
-    if kind in ("compressed", "image"):
-        rgb = pixels_of(message, is_compressed=kind == "compressed")
-        if rgb is None:
-            return None
-        ours = topic.strip("/").removesuffix("/compressed").removesuffix("/image_raw").removesuffix("/image")
-        captured_ns = stamp_ns_of(message.header) or stamp_ns
-        return f"{ours}/image", Image(camera=message.header.frame_id or ours, captured_ns=captured_ns, rgb=rgb)
-    if kind == "joints":
-        by_name = {name: index for index, name in enumerate(message.name)}
-        if not set(joints) <= set(by_name):
-            return None  # a part of the robot's joints only
-        order = [by_name[name] for name in joints]
-        pose, twist = (odometry.pose.pose, odometry.twist.twist) if odometry is not None else (None, None)
-        return "robot/state", RobotState(
-            read_ns=stamp_ns_of(message.header) or stamp_ns,
-            position=_ordered(message.position, order),
-            velocity=_ordered(message.velocity, order),
-            effort=_ordered(message.effort, order),
-            base_x_m=float(pose.position.x) if pose is not None else 0.0,
-            base_y_m=float(pose.position.y) if pose is not None else 0.0,
-            base_heading_rad=2.0 * math.atan2(pose.orientation.z, pose.orientation.w) if pose is not None else 0.0,
-            base_v_mps=float(twist.linear.x) if twist is not None else 0.0,
-            base_w_radps=float(twist.angular.z) if twist is not None else 0.0,
-            base_vy_mps=float(twist.linear.y) if twist is not None else 0.0,
+def _as_it_was(writer: Writer, one: Any) -> Any:
+    """The same connection in another bag; a type that the bag does not describe is as Humble has it."""
+    described = described_hash(one.msgtype, one.msgdef.data) if one.msgdef.data and not one.digest else one.digest
+    about = {"msgdef": one.msgdef.data, "rihs01": described} if one.msgdef.data else {"typestore": STORE}
+    try:
+        return writer.add_connection(
+            one.topic,
+            one.msgtype,
+            serialization_format=one.ext.serialization_format,
+            offered_qos_profiles=one.ext.offered_qos_profiles,
+            **about,
         )
-    return None
+    except KeyError as problem:
+        raise RecordingError(f"{one.topic}: its type {one.msgtype} is not described in the bag") from problem
 
 
-def _ordered(values: Any, order: list[int]) -> tuple[float, ...]:
-    return tuple(float(values[index]) if index < len(values) else 0.0 for index in order)
+ODOMETRY = "odometry"
+"""What is chosen beside our topics: where robot/state has the base from."""
+_USUAL = ("/joint_states", "/odom", "/heard", "/said")
+_TRANSPORTS = ("compressed", "compressedDepth")
+_COMMANDS = "/joint_commands"
+"""A JointState that asks for joints and does not say where they are."""
+
+
+def _ours(connection: Any) -> str:
+    """Which of our topics a topic of ROS could fill; "" none."""
+    kind, last = connection.msgtype, connection.topic.rpartition("/")[2]
+    if kind == "std_msgs/msg/String":
+        return last if last in ("heard", "said") else ""
+    if kind in ("sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/Image"):
+        return f"{_camera_of(connection.topic)}/image"
+    if kind == "sensor_msgs/msg/JointState" and connection.topic != _COMMANDS:
+        return "robot/state"
+    return ODOMETRY if kind == "nav_msgs/msg/Odometry" else ""
+
+
+def _camera_of(topic: str) -> str:
+    """The camera is "head" of "/head/image_raw/compressed"."""
+    parts = topic.strip("/").split("/")
+    if parts[-1] in _TRANSPORTS:
+        parts.pop()
+    if len(parts) > 1 and parts[-1].startswith("image"):
+        parts.pop()
+    return "/".join(parts)
+
+
+def _sources(connections: Iterable[Any], chosen: Mapping[str, str]) -> dict[str, str]:
+    """Which topic of ROS each of ours comes from. Raises UserError where what was chosen is not there."""
+    candidates: dict[str, list[Any]] = {}
+    for connection in connections:
+        if ours := _ours(connection):
+            candidates.setdefault(ours, []).append(connection)
+    for ours, topic in chosen.items():
+        there = [one.topic for one in candidates.get(ours, ())]
+        if topic not in there:
+            raise UserError(f"{ours}={topic}: {choices(there if there else candidates)}")
+    return {ours: chosen.get(ours, min(found, key=_rank).topic) for ours, found in candidates.items()}
+
+
+def _rank(connection: Any) -> tuple[Any, ...]:
+    """Topics with messages first, then usual names, then raw pictures, then by name."""
+    *_, name = parts = connection.topic.split("/")
+    transport = _TRANSPORTS.index(parts.pop()) + 1 if name in _TRANSPORTS else 0
+    is_usual = connection.topic in _USUAL or parts[-1] == "image_raw"
+    return (not connection.msgcount, not is_usual, transport, connection.topic)
+
+
+class _Bases:
+    """Where the base was, by all odometry of a bag; it stands at its origin where there is none."""
+
+    def __init__(self, messages: Iterable[tuple[int, Any]]) -> None:
+        rows = sorted(((stamp_ns, base_values(one)) for stamp_ns, one in messages), key=lambda row: row[0])
+        self._stamps_ns = [stamp_ns for stamp_ns, _ in rows]
+        self._rows = [row for _, row in rows]
+
+    def at(self, stamp_ns: int) -> BaseValues | None:
+        """As last told by then; None before the first."""
+        place = bisect_right(self._stamps_ns, stamp_ns)
+        return self._rows[place - 1] if place else None if self._rows else BaseValues()
+
+
+def _read(reader: Reader, ours: str, sources: Mapping[str, str]) -> Iterator[tuple[int, Any]]:
+    """Stamp and message of what becomes one of ours."""
+    wanted = [one for one in reader.connections if _ours(one) == ours and one.topic == sources[ours]]
+    for connection, stamp_ns, data in reader.messages(wanted) if wanted else ():
+        yield stamp_ns, STORE.deserialize_cdr(data, connection.msgtype)
+
+
+def _import(
+    reader: Reader, sources: Mapping[str, str], joints: tuple[str, ...], writer: BagWriter, found: Imported
+) -> Counter[int]:
+    """Write what can be taken; how many messages each connection has."""
+    counts: Counter[int] = Counter()
+    numbers: Counter[str] = Counter()
+    bases = _Bases(_read(reader, ODOMETRY, sources))
+    for connection, stamp_ns, data in reader.messages():
+        counts[connection.id] += 1
+        ours = _ours(connection)
+        if not ours or sources[ours] != connection.topic:
+            why = f"{ours} comes from {sources[ours]}" if ours else connection.msgtype
+            found.left_out[connection.topic, why] += 1
+            continue
+        if ours == ODOMETRY:
+            found.taken[connection.topic, "robot/state"] += 1
+            continue
+        message: Any = STORE.deserialize_cdr(data, connection.msgtype)
+        made = (
+            _state(message, stamp_ns, joints, bases.at(stamp_ns))
+            if ours == "robot/state"
+            else _picture(message, ours, stamp_ns)
+            if ours.endswith("/image")
+            else Utterance(speaker="person" if ours == "heard" else "robot", text=message.data)
+        )
+        if isinstance(made, str):
+            found.left_out[connection.topic, made] += 1
+            continue
+        numbers[ours] += 1
+        topic = _write(made, Envelope(ours, "rosbag", numbers[ours], stamp_ns), writer)
+        found.taken[connection.topic, topic] += 1
+    return counts
+
+
+def _write(message: Message, envelope: Envelope, writer: BagWriter) -> str:
+    """Write it as a recorder does; on which topic."""
+    if not isinstance(message, Image):
+        writer.write(Stamped(message, envelope))
+        return envelope.topic
+    if message.depth_m is not None:
+        topic, name, schema, kind = f"{envelope.topic}/depth", DEPTH_SCHEMA_NAME, DEPTH_SCHEMA, ""
+        document = exact_depth_document(message, envelope, wall_offset_ns=0)
+    else:
+        topic, name, schema, kind = envelope.topic, IMAGE_NAME, SCHEMA, "runtime.msgs:Image"
+        document = image_document(message, envelope, wall_offset_ns=0, jpeg_quality=0)
+    document["data"] = base64.b64encode(document["data"]).decode()
+    writer.write_document(topic, name, schema, document, envelope, type_name=kind)
+    return topic
+
+
+def _picture(message: Any, ours: str, stamp_ns: int) -> Image | str:
+    """A picture, or one of depth, whose colours are black then; or in words why it is none."""
+    is_compressed = not hasattr(message, "encoding")
+    depth_m = depth_of_ros(message, is_compressed=is_compressed)
+    rgb = (
+        pixels_of(message, is_compressed=is_compressed) if depth_m is None else np.zeros((*depth_m.shape, 3), np.uint8)
+    )
+    if rgb is None:
+        return f"no picture that can be read as {message.format if is_compressed else message.encoding!r}"
+    camera = message.header.frame_id or ours.removesuffix("/image")
+    return Image(camera=camera, captured_ns=stamp_ns_of(message.header) or stamp_ns, rgb=rgb, depth_m=depth_m)
+
+
+def _state(message: Any, stamp_ns: int, joints: tuple[str, ...], base: BaseValues | None) -> RobotState | str:
+    """A JointState with where the base was; or in words why it is none."""
+    values = joint_values(message, joints)
+    if isinstance(values, str):
+        return values
+    if base is None:
+        return "it is before the first odometry"
+    return robot_state(stamp_ns_of(message.header) or stamp_ns, values, base)

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from nodes.recording.bag.export.damage import Damaged
+from nodes.recording.bag.foreign import document_of
 from nodes.recording.bag.recording import Recording, envelope_or_none, file_names
 from nodes.recording.images import SCHEMA_NAME as IMAGE_SCHEMA
 from runtime.bag.record import BagMessage
@@ -20,7 +21,10 @@ from runtime.errors import RecordingError
 
 WIDEST = 64
 """Elements of a list that become columns; longer ones are left to JSON lines."""
+LONGEST = 8192
+"""Characters of a text in a column; longer ones, such as pictures, are left to JSON lines."""
 _LARGE = ("data",)
+"""Of our own messages."""
 _HEAD = ("at_s", "source", "seq", "image_age_s", "cause")
 """The columns that every table has; a message's own field of such a name is `message.cause`."""
 
@@ -95,7 +99,7 @@ def export_csv(
 
 def _document(message: BagMessage, damaged: Damaged | None = None) -> dict[str, Any]:
     try:
-        return message.document
+        return document_of(message)
     except RecordingError as problem:
         if damaged is not None:
             damaged.met(message, problem)
@@ -104,7 +108,7 @@ def _document(message: BagMessage, damaged: Damaged | None = None) -> dict[str, 
 
 def _flat(message: BagMessage, damaged: Damaged | None = None) -> Iterator[tuple[str, Any]]:
     for key, value in _document(message, damaged).items():
-        if key not in _LARGE:
+        if key not in _LARGE or not message.is_ours:
             yield from _columns(f"message.{key}" if key in _HEAD else key, value)
 
 
@@ -116,5 +120,5 @@ def _columns(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         if len(value) <= WIDEST:
             for index, part in enumerate(value):
                 yield from _columns(f"{name}.{index}", part)
-    else:
+    elif not isinstance(value, str) or len(value) <= LONGEST:
         yield name, value

@@ -190,7 +190,7 @@ def test_a_rehearsal_plays_the_whole_protocol_with_a_withdrawal_and_a_crash_and_
     assert len([one for one in found["answers"] if one["questionnaire"] == "nasa-tlx"]) == 6 * (2 * 5)  # P03: none
     for one in found["trials"]:
         assert float(one["duration_s"]) <= 240.0
-    with pytest.raises(UserError, match=pattern("bridges.has_sessions")):
+    with pytest.raises(UserError, match=pattern("recording.is_there_already")):
         main(["rehearse", str(EXAMPLE), "--out", str(tmp_path / "one")])
     assert {one["condition"] for one in found["wizard"]} == {"wizard"}
     script = EXAMPLE.parents[3] / "examples" / "study" / "table.py"

@@ -7,17 +7,15 @@ import random
 import msgspec
 import pytest
 
-from nodes.episodes.agents.offline.goal_reading import first_person, says_any
-from nodes.episodes.agents.offline.phrasing import DialogueVoice, is_farewell
+from nodes.episodes.agents.offline.phrasing import is_farewell, says_any
 from nodes.episodes.agents.offline.policy import decide
 from nodes.episodes.dialogue.observation import AgentObservation
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.planning import plan_episode, plan_of_task, tasks_of
 from nodes.episodes.dialogue.rules import EpisodeRules
 from nodes.episodes.scenarios.library import starter
-from runtime.msgs.episode import Act, Briefing, Facts, Observation, Turn
+from runtime.msgs.episode import Act, Briefing, Observation, Turn
 from tests.support.episode_cast import play
-from tests.support.sentences import sentence
 
 SCRIPTED = [scenario.id for scenario in starter().scenarios.values() if any(facts.says for facts in scenario.facts)]
 
@@ -64,27 +62,6 @@ def test_other_seeds_put_it_differently_and_the_same_seed_the_same() -> None:
     assert len({tuple(text) for text in texts}) == 3
 
 
-def test_what_was_said_is_taken_up_by_what_it_was() -> None:
-    plan = planned("last-table")
-    ways: dict[str, set[str]] = {}
-    for last in ("Is it the table you need, or the quiet?", "I'd rather not say.", "My friend comes at eight."):
-        for seed in range(40):
-            voice = DialogueVoice(sight_of(plan, 0, (0, "Table four is mine."), (1, last)), random.Random(seed))
-            ways.setdefault(last, set()).add(voice.takes_up("It has stood here for years."))
-    question, refusal, reason = ways.values()
-    assert f"{sentence('episodes.puts_it_this_way')} " in question
-    assert not (question & refusal) - {""}
-    assert not (question & reason) - {""}
-
-
-def test_what_is_taken_up_promises_no_answer_and_is_not_taken_up_twice() -> None:
-    plan = planned("last-table")
-    heard = ((0, "Table four is mine."), (1, "Is it the table you need, or the quiet?"))
-    voices = [DialogueVoice(sight_of(plan, 0, *heard), random.Random(seed)) for seed in range(40)]
-    assert {voice.takes_up("Would another table do?") for voice in voices} == {"", "Let me ask back. "}
-    assert {voice.takes_up("Then take the seat facing the door.") for voice in voices} == {""}
-
-
 def test_scenarios_with_one_seed_do_not_all_end_in_the_same_words() -> None:
     tasks = ("last-table", "two-pumpkins", "post-it-today", "give-me-the-keys")
     goodbyes = {
@@ -92,18 +69,6 @@ def test_scenarios_with_one_seed_do_not_all_end_in_the_same_words() -> None:
         for task in tasks
     }
     assert len(goodbyes) > 1
-
-
-def test_two_who_want_the_same_do_not_trade_it() -> None:
-    plan = planned("whose-scarf-is-this")
-    goal = "Find out whose scarf it is. You want the other to find the owner."
-    briefing = Briefing(
-        name=plan.names[0], seat=0, participants=plan.names, scenario="", background="", goal=goal, facts=Facts()
-    )
-    plan = msgspec.structs.replace(plan, briefings=(briefing, *plan.briefings[1:]))
-    heard = ((0, "Could you find the owner?"), (1, "Hm."), (0, "Please."), (1, "Could you find the owner?"))
-    said = decide(sight_of(plan, 0, *heard), random.Random(0)).act.argument
-    assert "would you" not in said
 
 
 def test_a_yes_comes_only_after_the_others_offer() -> None:
@@ -132,9 +97,18 @@ def test_the_robot_works_with_its_hands_and_leaves_what_it_is_asked_to_leave() -
     assert any("I am done: 4 things" in turn.argument and "not the blue cup" in turn.argument for turn in turns)
 
 
-def test_goals_become_first_person() -> None:
-    assert first_person("leave it there until you go") == "leave it there until I go"
-    assert first_person("lend you your drill") == "lend me my drill"
+def test_a_goal_in_prose_is_given_away_by_nobody_and_the_talk_ends() -> None:
+    plan = planned("whose-scarf-is-this")
+    bare = [
+        Briefing(name=one.name, seat=one.seat, participants=plan.names, scenario="", background="", goal=one.goal)
+        for one in plan.briefings
+    ]
+    conduct = play(msgspec.structs.replace(plan, briefings=tuple(bare), deal=None)).conduct
+    spoken = [turn.argument for turn in conduct.turns if turn.kind == "speak"]
+    assert 4 < len(spoken) < 20
+    assert len(set(spoken)) == len(spoken)
+    assert conduct.outcome is not None
+    assert conduct.outcome.state == "done"
 
 
 def test_somebody_who_is_left_alone_leaves() -> None:

@@ -18,7 +18,7 @@ from tests.support.servers.fake_openai_server import FakeOpenAI, Request, says
 pytestmark = pytest.mark.processes
 
 PEOPLE = ("Ana", "Ben", "Cai")
-SEES_ALL = ("SCRIPT", "SCRIPT-TURNS", "MINDREADERS")
+SEES_ALL = ("SCRIPT", "MINDREADERS")
 RATES = ("step rating", "judge")  # numbers come of these, and no words
 
 

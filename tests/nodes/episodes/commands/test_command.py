@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.request
 from contextlib import closing
@@ -16,7 +17,7 @@ from statistics import fmean
 import pytest
 
 from nodes.episodes.command import main
-from nodes.episodes.results.browse import make_server, serve_in_thread
+from nodes.episodes.results.browse import make_server
 from nodes.episodes.results.report import shortened
 from nodes.episodes.results.run_file import network_file_system
 from nodes.episodes.results.store import Store
@@ -216,8 +217,9 @@ def test_browse_ends_at_an_interrupt_also_where_its_shell_had_that_ignored(playe
 
 def test_browse_reads_filters_and_compares_on_loopback_only(played: Path) -> None:
     server = make_server(played, 0)
-    thread = serve_in_thread(server)
-    base = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve)
+    thread.start()
+    base = server.url.rstrip("/")
     try:
         everything = urllib.request.urlopen(f"{base}/").read().decode()
         assert "16 episodes" in everything
@@ -235,9 +237,8 @@ def test_browse_reads_filters_and_compares_on_loopback_only(played: Path) -> Non
         with pytest.raises(urllib.error.HTTPError, match="403"):
             urllib.request.urlopen(forged)
     finally:
-        server.shutdown()
+        server.stop()
         thread.join()
-        server.server_close()
 
 
 def test_scoring_again_and_human_ratings(played: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from nodes.episodes.command import main
-from nodes.episodes.evaluation.encoders import MINILM, MiniLM, encoder_of, hashed
+from nodes.episodes.evaluation.encoders import MINILM, encoder_of, hashed
 from nodes.episodes.evaluation.instruction_following import (
     alternatives,
     diversity,
@@ -92,7 +92,7 @@ def test_hashing_knows_words_and_says_that_it_is_hashing() -> None:
 
 def test_a_folder_that_is_no_model_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"is no folder of all-MiniLM-L6-v2"):
-        MiniLM(tmp_path)
+        encoder_of(str(tmp_path))
 
 
 def test_an_embeddings_endpoint_that_gives_none_is_a_sentence() -> None:

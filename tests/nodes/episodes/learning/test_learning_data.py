@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from nodes.episodes.command import main
-from nodes.episodes.learning.filters import SeatGoal, behavior_cloning, released_cutoff, self_reinforcement
+from nodes.episodes.evaluation.dimensions import SEVEN
+from nodes.episodes.learning.filters import SeatGoal, behavior_cloning, decide, self_reinforcement
 from nodes.episodes.results.evaluations import TurnScore
 from nodes.episodes.results.store import Store
+from runtime.msgs.episode import Score, Scores
 from tests.support.sentences import sentence
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers
 
@@ -62,11 +64,6 @@ def test_sr_keeps_a_fifth_of_each_task_and_seat_rounded_up(count: int, most: int
     scores = {n: float(n) for n in range(count)}
     found = kept(self_reinforcement(goals("t", scores, scores)))
     assert found == {(f"t-D{n}", seat) for n in range(count - most, count) for seat in (0, 1)}
-
-
-def test_the_released_cutoff_keeps_seven_and_as_many_of_each_seat() -> None:
-    found = kept(released_cutoff(goals("t", {1: 9, 2: 7, 3: 6.9, 4: 8}, {1: 7, 2: 6})))
-    assert found == {("t-D1", 0), ("t-D1", 1)}  # seat 0 has three of at least 7, seat 1 one: the best one of seat 0
 
 
 def test_the_data_holds_the_prompts_that_were_shown_and_the_acts_that_were_played(tmp_path: Path) -> None:
@@ -171,3 +168,32 @@ def test_scores_of_turns_are_kept_and_an_older_file_has_none(tmp_path: Path) -> 
     with Store.open(run) as store:  # and is given the table when somebody writes
         store.save_turn_scores(episode, [score])
         assert store.turn_scores(episode) == [score]
+
+
+def test_a_filter_goes_by_all_seven_and_key_turns_are_those_with_such_a_score(tmp_path: Path) -> None:
+    run = tmp_path / "run.sqlite"
+    assert main(["run", "--task", "cello-with-a-crack", "--out", str(run)]) == 0
+    with Store.open(run) as store:
+        (row,) = store.episodes()
+        every = [
+            Score(name=name, dimension=one.name, score=float(one.high), reasoning="")
+            for name in row.names
+            for one in SEVEN
+        ]
+        assert {one.goal for one in decide(store, "bc", by="overall")} == {None}, "rules do not judge all seven"
+        store.save_scores(Scores(episode=row.id, judge="m", state="done", scores=tuple(every)))
+        overall = sum(one.high for one in SEVEN) / 7
+        assert [one.goal for one in decide(store, "bc", by="overall")] == pytest.approx([overall, overall])
+        turns = store.turns(row.id)
+        mine = [turn.index for turn in turns if turn.speaker == row.names[0]]
+        store.save_turn_scores(
+            row.id, [TurnScore(index, "m", "relevance", 1.0 if index < 3 else 0.0) for index in mine]
+        )
+    asked = ["--prompts", "full", "--key-turns", "relevance>=0.5", "--by", "overall"]
+    assert main(["dataset", str(run), *asked, "--out", str(tmp_path / "d")]) == 0
+    rows = (tmp_path / "d" / "train.jsonl").read_text().splitlines()
+    assert len(rows) == sum(index < 3 for index in mine) > 0
+    statistics = json.loads((tmp_path / "d" / "statistics.json").read_text())
+    assert (statistics["by"], statistics["key_turns"]) == ("overall", "relevance of 0.5 or more")
+    with pytest.raises(SystemExit):
+        main(["dataset", str(run), "--key-turns", "relevance", "--out", str(tmp_path / "e")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -14,8 +15,7 @@ from nodes.episodes.command import main
 from nodes.episodes.dialogue.planning import starter_library
 from nodes.episodes.learning.new_tasks import GENERATION, REVIEWS, Prompt, by_template, generated_in, refusal
 from nodes.episodes.learning.task_page import TaskPages
-from nodes.episodes.results.browse import serve_in_thread
-from nodes.episodes.results.local_page import make_server
+from nodes.episodes.results.local_page import open_page
 from nodes.episodes.scenarios.library import read_folder
 from runtime.errors import UserError
 from tests.support.sentences import pattern, sentence
@@ -161,10 +161,13 @@ def test_the_page_takes_a_form_and_none_from_elsewhere(tmp_path: Path) -> None:
     assert new(folder, "--n", "2") == 0
     pages = TaskPages(folder)
     name = next(iter(pages.made))
-    server = make_server(pages.page, 0, title="Tasks", style="", takes_forms=True)
-    thread = serve_in_thread(server)
+    style = tmp_path / "none.css"
+    style.touch()
+    server = open_page(pages.page, 0, title="Tasks", style=style, takes_forms=True)
+    thread = threading.Thread(target=server.serve)
+    thread.start()
     try:
-        url = f"http://127.0.0.1:{server.server_address[1]}/task?id={name}"
+        url = f"{server.url}task?id={name}"
         page = urllib.request.urlopen(url, timeout=30).read().decode()
         for told in ("autofocus", "accesskey='a'", "accesskey='r'", "<label>"):  # all of it without a mouse
             assert told in page
@@ -176,6 +179,5 @@ def test_the_page_takes_a_form_and_none_from_elsewhere(tmp_path: Path) -> None:
         assert urllib.request.urlopen(own, timeout=30).status == 200
         assert pages.reviews()[name].state == "refused"
     finally:
-        server.shutdown()
-        server.server_close()
+        server.stop()
         thread.join()

@@ -131,6 +131,23 @@ def test_each_remembers_its_own_meetings_and_no_more_than_it_perceived(tmp_path:
     assert main([*asked, "--seeds", "2"]) == 2
 
 
+def test_predictions_are_told_by_meeting_and_memory_with_intervals(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "sessions.sqlite"
+    names = [part for task in TASKS[:2] for part in ("--scenario", task)]
+    memories = ("--memory", "none", "--memory", "full")
+    assert main(["sessions", *names, *memories, "--turns", "8", "--out", str(run)]) == 0
+    capsys.readouterr()
+    assert main(["predict", str(run), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["accuracy"]["majority"][NEXT]
+    for part in ("meeting 1, memory none", "meeting 2, memory full"):
+        low, high = found["intervals"][part]
+        assert 0.0 <= low <= found[part] <= high <= 1.0
+    assert main(["predict", str(run)]) == 0
+    assert "meeting 2, memory full" in capsys.readouterr().out
+
+
 def test_a_belief_follows_bayes_rule_and_a_listener_is_learned_in_few_rounds() -> None:
     shown = PICTURES[:4]  # all red circles and squares, big and small
     mind = ListenerBelief()

@@ -16,7 +16,7 @@ import pytest
 
 from nodes.episodes.command import main
 from nodes.episodes.evaluation.dimensions import SEVEN
-from nodes.episodes.results.rate import RatingPages, make_rating_server, qualification
+from nodes.episodes.results.rate import RatingPages, qualification, rating_server
 from nodes.episodes.results.store import Store
 from runtime.errors import UserError
 from tests.support.sentences import sentence
@@ -37,15 +37,14 @@ class Site:
         with Store.open(run) as store:
             pages = RatingPages(store, ["ada", "ben", "cyd"])
             self.keys = {name: key for key, name in pages.keys.items()}
-            self._server = make_rating_server(pages, 0)
-            self.address = f"http://127.0.0.1:{self._server.server_address[1]}"
+            self._server = rating_server(pages, 0)
+            self.address = self._server.url.rstrip("/")
             ready.set()
-            self._server.serve_forever()
+            self._server.serve()
 
     def close(self) -> None:
-        self._server.shutdown()
+        self._server.stop()
         self._thread.join()
-        self._server.server_close()
 
     def get(self, path: str, rater: str) -> str:
         return self._open(f"{path}?key={self.keys[rater]}", None)
@@ -138,8 +137,9 @@ def test_each_episode_gets_two_raters_and_then_everybody_is_done(
     assert goal["kappa"] == {"3": 1.0, "4": 1.0, "5": 1.0}
     relationship = next(one for one in figures["agreement"] if one["dimension"] == "REL")
     assert relationship["agreeing"] == 0.0, "0 and 1 on -5 to 5 are two"
-    assert set(figures["naturalness"]) == {"AGENTS: rules", "AGENTS: scripted"}
-    assert sorted(map(tuple, (one.values() for one in figures["naturalness"].values()))) == [(0, 1, 0), (1, 0, 0)]
+    (compared,) = figures["naturalness"]
+    assert (compared["first"], compared["second"]) == ("AGENTS: rules", "AGENTS: scripted")
+    assert sorted((compared["better"], compared["worse"])) == [0, 1]
     assert main(["report", str(run), "--out", str(run.parent / "report")]) == 0
     page = (run.parent / "report" / "report.html").read_text()
     assert "<td>GOAL</td><td>4</td><td>1.000</td><td>1.000</td><td>1.000</td><td>1.000</td>" in page
@@ -203,5 +203,18 @@ def test_comparisons_tell_something_are_bounded_and_neither_mode_stands_on_one_s
         assert "MINDREADERS" not in story
     assert main(["report", str(path), "--json", "--out", str(tmp_path / "report")]) == 0
     figures = json.loads((tmp_path / "report" / "figures.json").read_text())
-    assert figures["naturalness"]["AGENTS: rules"] == {"better": 40, "worse": 0, "neither": 0}
-    assert figures["naturalness"]["MINDREADERS: rules"] == {"better": 0, "worse": 40, "neither": 0}
+    (compared,) = figures["naturalness"]
+    assert (compared["first"], compared["second"]) == ("AGENTS: rules", "MINDREADERS: rules")
+    assert (compared["better"], compared["worse"], compared["share"]) == (40, 0, 1.0)
+    assert compared["tasks"] == 4
+    assert compared["p"] == pytest.approx(2 / 2**4), "four tasks, however many raters"
+    assert compared["first_words"] > 3
+
+
+def test_a_rater_keeps_the_address_when_the_page_is_opened_again(run: Path) -> None:
+    with Store.open(run) as store:
+        before = RatingPages(store, ["ada", "ben"]).keys
+    with Store.open(run) as store:
+        after = RatingPages(store, ["ben", "cyd", "ada"]).keys
+    assert before.items() <= after.items()
+    assert sorted(after.values()) == ["ada", "ben", "cyd"]

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from nodes.episodes.runner.progress import Live, Quiet
+from nodes.episodes.runner.progress import RunProgress
 from nodes.models.budget import Budget
 from nodes.models.servers import Servers
 from runtime.msgs.episode import Outcome
@@ -39,7 +39,7 @@ def lines(terminal: Terminal) -> list[str]:
 
 def test_the_bar_counts_episodes_calls_tokens_money_and_failures(terminal: Terminal) -> None:
     servers = Servers(budget=Budget(prompt_price=2.0, completion_price=10.0))
-    with Live(4, servers, terminal) as bar:
+    with RunProgress(4, servers, file=terminal) as bar:
         bar.played(plan(), outcome("done"))
         servers.budget.calls += 7
         servers.budget.prompt_tokens += 500_000
@@ -53,7 +53,7 @@ def test_the_bar_counts_episodes_calls_tokens_money_and_failures(terminal: Termi
 
 
 def test_a_free_run_shows_no_cost(terminal: Terminal) -> None:
-    with Live(2, Servers(), terminal) as bar:
+    with RunProgress(2, Servers(), file=terminal) as bar:
         bar.played(plan(), outcome("done"))
     last = [line for line in lines(terminal) if "episodes" in line][-1]
     assert "1/2" in last
@@ -61,12 +61,12 @@ def test_a_free_run_shows_no_cost(terminal: Terminal) -> None:
 
 
 def test_the_bar_ends_although_the_run_is_stopped(terminal: Terminal) -> None:
-    with pytest.raises(KeyboardInterrupt), Live(2, Servers(), terminal):
+    with pytest.raises(KeyboardInterrupt), RunProgress(2, Servers(), file=terminal):
         raise KeyboardInterrupt
     assert terminal.getvalue().endswith("\x1b[?25h")  # the cursor is back
 
 
-def test_quiet_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with Quiet() as quiet:
+def test_quiet_shows_nothing(terminal: Terminal, capsys: pytest.CaptureFixture[str]) -> None:
+    with RunProgress(2, Servers(), is_shown=False, file=terminal) as quiet:
         quiet.played(plan(), outcome("done"))
-    assert capsys.readouterr() == ("", "")
+    assert (terminal.getvalue(), *capsys.readouterr()) == ("", "", "")

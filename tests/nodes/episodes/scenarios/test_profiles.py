@@ -125,12 +125,3 @@ def test_a_cast_fills_every_seat_with_a_different_name() -> None:
         Cast(scenario=scenario(), people=(ann,))
     with pytest.raises(ProfileError, match=pattern("episodes.named_twice", name="ann")):
         Cast(scenario=scenario(), people=(ann, other_ann))
-
-
-def test_a_name_finds_its_seat_unless_two_share_it() -> None:
-    people = (
-        Character(id="a", first_name="Ann", last_name="Ash"),
-        Character(id="b", first_name="Ann", last_name="Birch"),
-    )
-    cast = Cast(scenario=scenario(), people=people)
-    assert [cast.seat_of(name) for name in ("ann birch", "Ann", "Bo")] == [1, None, None]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from nodes.episodes.scenarios.library import Library
 from nodes.episodes.scenarios.profiles import Bond, Character, ProfileError, Relationship, Scenario
-from nodes.episodes.scenarios.sampling import allowed_casts, misfit, sample_constrained, sample_uniform
-from tests.support.sentences import pattern, sentence
+from nodes.episodes.scenarios.sampling import allowed_casts, sample_constrained, sample_uniform, seat_misfit
+from tests.support.sentences import pattern
 
 JOBS = ("smith", "baker", "diver")
 
@@ -84,7 +84,6 @@ def test_allowed_casts_are_exactly_those_that_honour_every_constraint(library: L
     casts = allowed_casts(library, scenario, random.Random(seed))
     assert len(casts) == len(set(casts))
     assert set(casts) == expected
-    assert all(misfit(library, scenario, cast) is None for cast in casts)
 
 
 @given(library=libraries(), count=st.integers(1, 5), seed=st.integers(0, 3))
@@ -142,14 +141,11 @@ def test_a_misfit_says_why() -> None:
         occupations=((), ("smith",)),
         characters=(("P1",), ()),
     )
-    assert misfit(library, scenario, ["p1"]) == "1 characters for 2 seats"
-    assert misfit(library, scenario, ["p1", "p1"]) == sentence("episodes.two_seats")
-    assert misfit(library, scenario, ["p0", "p1"]) == "P0 is 20; seat 0 is for 21 to 30 years"
-    assert misfit(library, scenario, ["p2", "p1"]) == "seat 0 is kept for P1, not P2"
-    assert misfit(library, scenario, ["p1", "p0"]) == "P0 is no smith, as seat 1 asks"
-    assert misfit(library, library.scenario("s"), ["p0", "p1"]) == sentence(
-        "episodes.another_relationship", first="p0", second="p1", word="friend", other="stranger"
-    )
+    people = library.characters
+    assert seat_misfit(scenario, 0, people["p0"]) == "P0 is 20; seat 0 is for 21 to 30 years"
+    assert seat_misfit(scenario, 0, people["p2"]) == "seat 0 is kept for P1, not P2"
+    assert seat_misfit(scenario, 1, people["p0"]) == "P0 is no smith, as seat 1 asks"
+    assert seat_misfit(scenario, 0, people["p1"]) is None
 
 
 def test_what_cannot_be_drawn_is_named() -> None:

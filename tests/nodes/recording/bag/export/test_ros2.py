@@ -23,8 +23,8 @@ from rosbags.typesys.stores import ros2_humble as ros
 
 from nodes.recording.bag.command import main
 from nodes.recording.bag.recording import Recording
-from nodes.recording.images import image_of
-from nodes.recording.ros2_messages import description, odometry, transform
+from nodes.recording.images import depth_of, image_of
+from nodes.recording.ros2_messages import BaseValues, JointValues, description, odometry, robot_state, transform
 from runtime.bag.file import BagReader
 from runtime.msgs import JOINTS, RobotState, Utterance
 from tests.support.synthetic_run import write_run
@@ -179,3 +179,96 @@ def test_a_bag_with_nothing_for_us_is_told_what_was_expected(
 def test_what_is_no_bag_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["import", str(tmp_path), "--out", str(tmp_path / "run.mcap")]) == 2
     assert sentence("recording.no_rosbag") in capsys.readouterr().err
+
+
+def joints(names: list[str], position: list[float]) -> Any:
+    nothing = np.array([], np.float64)
+    return ros.sensor_msgs__msg__JointState(header(), names, np.array(position, np.float64), nothing, nothing)
+
+
+def at(x_m: float) -> Any:
+    return odometry(0, robot_state(0, JointValues((), (), ()), BaseValues(x_m=x_m)))
+
+
+def picture(shade: int) -> Any:
+    return ros.sensor_msgs__msg__Image(header("cam"), 2, 2, "rgb8", 0, 6, np.full(12, shade, np.uint8))
+
+
+def compressed(form: str, data: bytes) -> Any:
+    return ros.sensor_msgs__msg__CompressedImage(header("cam"), form, np.frombuffer(data, np.uint8))
+
+
+def taken_in(folder: Path, tmp_path: Path, *options: str, code: int = 0) -> dict[str, list[Any]]:
+    """What an import writes, by topic."""
+    out = tmp_path / "run.mcap"
+    assert main(["import", str(folder), "--out", str(out), *options]) == code
+    found: dict[str, list[Any]] = defaultdict(list)
+    for message in BagReader(out):
+        found[message.topic].append(message)
+    return found
+
+
+def test_each_topic_comes_from_one_source_and_the_others_are_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = (
+        ("/odometry/filtered", at(7.0)), ("/odom", at(1.0)), ("/arm/joint_states", joints(["a"], [0.9])),
+        ("/joint_states", joints(["a"], [0.1])), ("/cam/image", picture(200)), ("/cam/image_raw", picture(10)),
+        ("/robot2/heard", ros.std_msgs__msg__String("two")), ("/robot1/heard", ros.std_msgs__msg__String("one")),
+    )  # fmt: skip
+    folder = a_foreign_bag(tmp_path / "bag", *rows, *rows)
+    found = taken_in(folder, tmp_path)
+    states = [one.message(RobotState) for one in found["robot/state"]]
+    assert [(state.position, state.base_x_m) for state in states] == [((0.1,), 1.0)] * 2
+    assert [one.message(Utterance).text for one in found["heard"]] == ["one", "one"]
+    assert {int(image_of(one.document, None)[0].rgb.max()) for one in found["cam/image"]} == {10}
+    told = capsys.readouterr().out
+    for topic in ("/odometry/filtered", "/arm/joint_states", "/cam/image", "/robot2/heard"):
+        assert sentence("recording.left_out_of_import", number=2, topic=topic) in told
+    (tmp_path / "run.mcap").unlink()
+    take = ("--take", "odometry=/odometry/filtered", "--take", "robot/state=/arm/joint_states")
+    states = [one.message(RobotState) for one in taken_in(folder, tmp_path, *take)["robot/state"]]
+    assert [(state.position, state.base_x_m) for state in states] == [((0.9,), 7.0)] * 2
+    assert main(["import", str(folder), "--out", str(tmp_path / "b.mcap"), "--take", "heard=/odom"]) == 2
+    assert "/robot1/heard" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("names", "position"),
+    [(["a", "b"], [0.1]), (["a", "b"], [0.1, math.nan]), ([], [0.1, 0.2]), (["a"], [0.1])],
+    ids=["short", "no number", "unnamed", "a part"],
+)
+def test_joints_that_are_not_told_are_missing(
+    names: list[str], position: list[float], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    twice = joints(["a", "b", "a"], [0.3, 0.4, 0.9])  # the first of a name counts
+    folder = a_foreign_bag(tmp_path / "bag", ("/joint_states", twice), ("/joint_states", joints(names, position)))
+    (message,) = taken_in(folder, tmp_path)["robot/state"]
+    state = message.message(RobotState)
+    assert (state.position, state.velocity, state.effort) == ((0.3, 0.4), (), ())
+    assert sentence("recording.left_out_of_import", number=1, topic="/joint_states") in capsys.readouterr().out
+
+
+def test_sixteen_bits_of_a_depth_camera_are_depth(tmp_path: Path) -> None:
+    millimetres = np.array([[0, 1500], [2000, 65535]], np.uint16)
+    png = cv2.imencode(".png", millimetres)[1].tobytes()
+    raw = ros.sensor_msgs__msg__Image(header("cam"), 2, 2, "16UC1", 0, 4, millimetres.view(np.uint8).reshape(-1))
+    folder = a_foreign_bag(
+        tmp_path / "bag",
+        ("/a/image_raw", raw),
+        ("/b/image_raw/compressed", compressed("16UC1; png compressed ", png)),
+        ("/c/image_raw/compressedDepth", compressed("16UC1; compressedDepth png", b"\0" * 12 + png)),
+        ("/d/image_raw/compressed", compressed("mono16; png compressed ", png)),
+    )
+    found = taken_in(folder, tmp_path)
+    assert sorted(found) == ["a/image/depth", "b/image/depth", "c/image/depth"]
+    for one in (message for messages in found.values() for message in messages):
+        assert np.allclose(depth_of(one.document)[0], millimetres / 1000.0)
+
+
+def test_what_a_bag_says_it_has_and_has_not_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = a_foreign_bag(tmp_path / "bag", ("/heard", ros.std_msgs__msg__String("hello")))
+    about = folder / "metadata.yaml"
+    about.write_text(about.read_text().replace("message_count: 1", "message_count: 5"))
+    assert len(taken_in(folder, tmp_path, code=1)["heard"]) == 1
+    assert sentence("recording.lost_of_bag", number=4, topic="/heard") in capsys.readouterr().err

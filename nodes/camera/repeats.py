@@ -1,0 +1,104 @@
+"""`Repeats`, `PictureWatch`: whether a camera shows one picture again and again where it must show another.
+
+A still scene of a simulator is the same in every picture, and no fault. A sensor has noise, so that a device never
+repeats one. And whatever the camera is: where it has moved, or the robot's arm before it has, the picture must change.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from math import acos, hypot
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodes.robot.protocol import Body
+from runtime.clock import to_s
+from runtime.msgs import Image, RobotState
+
+REPEATS_S = 0.3
+"""One picture for longer than this is no single frame that came twice, s."""
+MOVED_M, TURNED_RAD = 0.03, 0.03
+"""A camera that moved or turned further must see something else: 0.03 rad are 4 pixels of a picture 160 wide."""
+MOVED_SHARE = 0.03
+"""The same of a part of the arm within the picture, as a share of its width."""
+IN_VIEW, NEAREST_M = 0.45, 0.1
+"""A part this near to the picture's edge (share of its size), or to the camera, may be out of view."""
+STATES = 150
+"""So many states are kept, three seconds at 50 Hz: a picture comes later than the state of its moment."""
+
+
+class Repeats:
+    """Since when a camera has shown the picture that it shows now."""
+
+    def __init__(self) -> None:
+        self._picture: NDArray[np.uint8] | None = None
+        self._since_ns = 0
+
+    def lasted_s(self, picture: NDArray[np.uint8], captured_ns: int) -> float:
+        """For how long this picture has been the same, s; 0 where it is new."""
+        if self._picture is None or not np.array_equal(picture, self._picture):
+            self._picture, self._since_ns = picture.copy(), captured_ns  # a library may write into it again
+        return to_s(captured_ns - self._since_ns)
+
+
+class PictureWatch:
+    """Compares what a robot's head camera shows with how the robot moves.
+
+    `body` is None for a robot that has none: then only its base moves the camera.
+    """
+
+    def __init__(self, body: Body | None) -> None:
+        self._body = body
+        self._states: deque[RobotState] = deque(maxlen=STATES)
+        self._repeats = Repeats()
+        self._first: RobotState | None = None  # as the picture was new
+        self.has_stuck = False
+
+    def note(self, state: RobotState) -> None:
+        """Take in the newest state; the same one again counts once."""
+        if not self._states or state.read_ns > self._states[-1].read_ns:
+            self._states.append(state)
+
+    def see(self, image: Image) -> bool:
+        """Whether the camera shows one picture although the robot has moved, until it shows another."""
+        lasted_s = self._repeats.lasted_s(image.rgb, image.captured_ns)
+        then = next((state for state in reversed(self._states) if state.read_ns <= image.captured_ns), None)
+        if lasted_s <= 0.0 or self._first is None:
+            self._first, self.has_stuck = then, False
+        elif then is not None and lasted_s > REPEATS_S and not self.has_stuck:
+            # A picture of one colour says nothing: a covered lens, a test's blank.
+            self.has_stuck = int(image.rgb.min()) != int(image.rgb.max()) and self._must_differ(
+                self._first, then, image
+            )
+        return self.has_stuck
+
+    def _must_differ(self, first: RobotState, then: RobotState, image: Image) -> bool:
+        if self._body is None:
+            away_m = hypot(then.base_x_m - first.base_x_m, then.base_y_m - first.base_y_m)
+            return away_m > MOVED_M or abs(then.base_heading_rad - first.base_heading_rad) > TURNED_RAD
+        (turned, place), (turned_then, place_then) = self._body.head_camera(first), self._body.head_camera(then)
+        cosine = (float(np.trace(turned.T @ turned_then)) - 1.0) / 2.0
+        if float(np.linalg.norm(place_then - place)) > MOVED_M or acos(min(max(cosine, -1.0), 1.0)) > TURNED_RAD:
+            return True
+        before, after = self._parts(first, image), self._parts(then, image)
+        return any(
+            one is not None and other is not None and hypot(one[0] - other[0], one[1] - other[1]) > MOVED_SHARE
+            for one, other in zip(before, after, strict=False)
+        )
+
+    def _parts(self, state: RobotState, image: Image) -> list[tuple[float, float] | None]:
+        """Where the ends of the arm's parts are in the picture, as shares of its width from its middle; None: not in
+        view, or not known."""
+        assert self._body is not None
+        height, width = image.rgb.shape[:2]
+        turned, place = self._body.head_camera(state)
+        found: list[tuple[float, float] | None] = []
+        for part in self._body.own_parts(state):
+            for end in (part.start, part.end):
+                right, down, ahead_m = (turned.T @ (np.array(end) - place)).tolist()
+                is_ahead = image.focal_px > 0.0 and ahead_m > NEAREST_M
+                at = (image.focal_px * right / ahead_m, image.focal_px * down / ahead_m) if is_ahead else None
+                is_seen = at is not None and abs(at[0]) < IN_VIEW * width and abs(at[1]) < IN_VIEW * height
+                found.append((at[0] / width, at[1] / width) if at is not None and is_seen else None)
+        return found
