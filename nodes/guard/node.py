@@ -203,6 +203,7 @@ class Guard(ForRobot, Node):
         # The port forgets a stale command too, so that no output inherits the age of one that was not applied.
         self.command.qos = replace(self.command.qos, lifespan_s=lifespan_s)
         self.pictures = PictureWatch(body_named(limits.body) if limits.body else None)
+        self.seen_ns = -1  # the newest picture's time
         self.arbitration = Arbitration()
         self.proofs = Signatures()
         self.estop_sources = tuple(estop_sources)
@@ -269,6 +270,8 @@ class Guard(ForRobot, Node):
             known = persistence.read(path)
         except (OSError, ValueError) as error:
             problem = str(error)
+        if known is None and not problem and path.parent != Path(self.run) and path.parent.is_dir():
+            problem = "it was deleted, and what was latched with it: this robot was here before"
         if known is None and (is_back or problem):
             self.arbitration.begin_at(now_ns // 1_000_000)  # no guard issued more than one per millisecond
             self.state_file = StateFile(path)
@@ -306,6 +309,8 @@ class Guard(ForRobot, Node):
         if state is not None:
             self.machine.update_state(state)
             self.pictures.note(state)
+        if (picture := self.image.peek()) is not None:  # not read: what the guard says does not stem from it
+            self._see(picture.message)
         status = self.status.latest()
         if status is not None:
             self.machine.update_status(status)
@@ -484,13 +489,6 @@ class Guard(ForRobot, Node):
         """Note that the VLM is heard, and when."""
         self.arbitration.hear("vlm", description.envelope.source, description.envelope.published_ns)
 
-    @on(image)
-    def seen(self, image: Image) -> None:
-        """Note a camera that shows one picture where it must show another: what stems from it is not fresh."""
-        was_stuck, self.machine.is_picture_stuck = self.machine.is_picture_stuck, self.pictures.see(image)
-        if self.machine.is_picture_stuck and not was_stuck:
-            self.log.warning("camera %s: %s", image.camera[:LONGEST_NAME], STUCK)
-
     @on(out_of_budget)
     def spent(self, message: OutOfBudget) -> None:
         """Note a holder that says of itself that its model may not be asked any more."""
@@ -506,6 +504,15 @@ class Guard(ForRobot, Node):
             self.armed_in = self.run
             self._remember()
         return is_armed
+
+    def _see(self, picture: Image) -> None:
+        """Note a camera that shows one picture where it must show another: what stems from it is not fresh."""
+        if picture.captured_ns == self.seen_ns:
+            return
+        self.seen_ns = picture.captured_ns
+        was_stuck, self.machine.is_picture_stuck = self.machine.is_picture_stuck, self.pictures.see(picture)
+        if self.machine.is_picture_stuck and not was_stuck:
+            self.log.warning("camera %s: %s", picture.camera[:LONGEST_NAME], STUCK)
 
     def _rearm(self, by: str, now_ns: int) -> Refusal | None:
         self.check_estop_heartbeats(now_ns)

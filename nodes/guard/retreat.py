@@ -79,6 +79,11 @@ class WayBack:
         self._is_owed = False  # a way back has begun and has not ended
         self._came, self._gone_back = Trail(), Trail()
 
+    @property
+    def signature(self) -> tuple[bool, ...]:
+        """What is owed and whether a way is known: of the one it came, and of what it has gone back of it."""
+        return self.is_touch, self._is_owed, bool(self._came), bool(self._gone_back)
+
     def note(self, state: RobotState, dt_s: float) -> None:
         """Add the measured state of a step that lasted `dt_s`."""
         (self._gone_back if self._is_back else self._came).note(state, dt_s)

@@ -2,7 +2,8 @@
 
 Time is passed in; nothing is published; nothing sleeps. Whatever is sent to it, and by whomever, its output is finite
 and within every limit. Without a fresh command it brakes. `TRANSITIONS` lists the modes and the events that lead from
-one to another. An event that is not listed for a mode changes nothing.
+one to another. `OUTPUT` says what may leave in each mode, and `tick` knows no other way out. An event that a mode does
+not know is a fault of this program: the robot is stopped, and it is told.
 
 Names that end in `_ns` are times or durations of the run's monotonic clock. Joint positions are in m or rad, in the
 order of `RobotLimits.joints`. The durations and counts below are design choices of this project, not values of a
@@ -35,6 +36,7 @@ Event = Literal["arm", "command", "hold", "service", "retreat", "stop", "resume"
 TRANSITIONS: dict[tuple[Mode, Event], Mode] = {
     ("disarmed", "arm"): "armed",  # the only way in; needs a measured posture, which becomes the first target
     ("disarmed", "stop"): "stopped",
+    ("disarmed", "service"): "disarmed",  # a robot is homed before anybody arms its guard
     ("armed", "command"): "moving",
     ("armed", "stop"): "stopped",
     ("moving", "command"): "moving",
@@ -60,7 +62,22 @@ TRANSITIONS: dict[tuple[Mode, Event], Mode] = {
     ("estopped", "rearm"): "stopped",  # by an authorised person; motion still waits for a resume
 }
 
-CLOSED = ("disarmed", "retreating", "stopped", "estopped")
+Output = Literal["nothing", "braking", "release", "retreat", "command"]
+
+OUTPUT: dict[Mode, Output] = {
+    "disarmed": "nothing",
+    "armed": "command",
+    "moving": "command",
+    "holding": "command",
+    "retreating": "retreat",
+    "stopped": "release",  # braking; what touches or holds somebody lets go
+    "estopped": "braking",
+}
+"""What may leave in each mode, at most: each also brakes where it has nothing to do, and nothing leaves while the guard
+has let go of the robot. A mode that is missing here brakes.
+"""
+
+CLOSED = tuple(mode for mode, output in OUTPUT.items() if output != "command")
 """Modes in which every command is refused. A policy that keeps sending commands meanwhile commits no fault."""
 
 CROWD = "many"
@@ -368,7 +385,7 @@ class GuardMachine:
             return Refusal("estopped" if self.mode == "estopped" else "stopped", f"the guard is {self.mode}")
         if self.monitors.is_runstopped:
             return Refusal("runstopped", "the robot's runstop is pressed")
-        if self.mode == "moving" or not self.is_at_rest:
+        if self.mode in ("moving", "retreating") or not self.is_at_rest:
             return Refusal("moving", "the robot is under command")
         if self.is_busy(now_ns):
             return Refusal("busy", "the robot homes or stows already")
@@ -412,11 +429,11 @@ class GuardMachine:
                 self.stop_cause, self.stop_heard_ns, self.held_ns = interrupt.id, heard_ns, 0
                 self.stopped_by = interrupt.by
                 self._release.forget()
+            if self.mode not in ("stopped", "estopped"):
                 self._enter("stop", f"stopped by {interrupt.by or 'unknown'}", interrupt.text)
         elif interrupt.depth == "replan":
             self._void_commands(now_ns)
-            if self.mode == "moving":
-                self._enter("hold", f"waiting for a new plan: {interrupt.text}")
+            self._hold_moving(f"waiting for a new plan: {interrupt.text}")
         elif interrupt.depth == "hold":
             self._hold_softly(interrupt, now_ns)
         elif interrupt.depth == "resume":
@@ -447,8 +464,7 @@ class GuardMachine:
         """Give control to another command source: earlier commands are void, and the output goes on without a jump."""
         self._void_commands(now_ns)
         self._reset_sources()
-        if self.mode == "moving":
-            self._enter("hold", f"handed over to {holder or 'nobody'}, no command yet")
+        self._hold_moving(f"handed over to {holder or 'nobody'}, no command yet")
 
     def name_stop(self, ident: str) -> None:
         """Record the id under which the guard has published its own stop."""
@@ -468,19 +484,20 @@ class GuardMachine:
         Call it once per control period. A period that is longer than `longest_step_s` counts as that long, so a late
         tick moves no further. Joints are in m or rad, base velocity in m/s and rad/s.
         """
-        if not self._joints:
+        output = OUTPUT.get(self.mode, "braking")
+        if not self._joints or output == "nothing":
             if self.mode in ("stopped", "estopped"):
                 self._note_rest(now_ns)
             return None
         dt_s = min(to_s(max(now_ns - self._ticked_ns, 0)), self.settings.longest_step_s)
         self._ticked_ns = max(now_ns, self._ticked_ns)
-        command = self._usable_command(now_ns)
-        if self.mode == "retreating":
-            self._retreat(dt_s, now_ns)
-        elif command is None:
-            self._brake(dt_s, now_ns)
-        else:
+        command = self._usable_command(now_ns) if output == "command" else None
+        if command is not None:
             self._follow(command, dt_s, now_ns)
+        elif output == "retreat":
+            self._retreat(dt_s, now_ns)
+        else:
+            self._brake(dt_s, now_ns, may_release=output == "release")
         self._note_rest(now_ns)
         if self.monitors.state is not None and not self.monitors.is_stale(now_ns):
             self.way_back.note(self.monitors.state, dt_s)
@@ -510,6 +527,16 @@ class GuardMachine:
             clamped=dict(self.clamped),
             mistaken=dict(self.mistaken),
         )
+
+    def signature(self, now_ns: int) -> tuple[object, ...]:
+        """All that decides about motion, each time as its order to now, for whoever searches the guard's states."""
+        monitors = self.monitors
+        return (
+            self.mode, bool(self._joints), self._was_armed, self.is_at_rest, self._command is not None,
+            now_ns < self._hold_until_ns, self._came_back != "", self._is_way_blocked, self.way_back.signature,
+            tuple(sorted(self._stoppers)), self._lets_go, self.is_busy(now_ns), monitors.is_stale(now_ns),
+            monitors.is_silent(now_ns), monitors.is_runstopped, monitors.lost != "", len(self._sources),
+        )  # fmt: skip
 
     @property
     def stoppers(self) -> dict[str, str]:
@@ -601,7 +628,7 @@ class GuardMachine:
             why = f"robot/state is older than {self.settings.max_state_age_s * 1e3:.0f} ms"
         if why:
             self._command = None
-            self._enter("hold", why)
+            self._hold_moving(why)
             return None
         return stamped
 
@@ -617,7 +644,7 @@ class GuardMachine:
             self._slowed = (why, now_ns)
             if self.is_at_rest:
                 self.held_ns = self.held_ns or now_ns
-                self._enter("hold", f"kept still: {why}")
+                self._hold_moving(f"kept still: {why}")
                 return
         self.held_ns = 0
         slowed, since_ns = self._slowed
@@ -659,19 +686,19 @@ class GuardMachine:
         age_s = to_s(max(now_ns - state.read_ns, 0))
         return dt_s <= 0.0 or not self.space.fault(before, after, state, age_s, dt_s)
 
-    def _brake(self, dt_s: float, now_ns: int) -> None:
+    def _brake(self, dt_s: float, now_ns: int, *, may_release: bool = False) -> None:
         if not self.held_ns:
             self.held_ns = now_ns
         wheels = drive(self._wheels, 0.0, 0.0, self.limits.base, dt_s)
         joints = tuple(
             brake(motion, limit, dt_s) for motion, limit in zip(self._joints, self.limits.joints, strict=True)
         )
-        if self.mode == "stopped" and self.way_back.is_touch:
+        if may_release and self.way_back.is_touch:
             state = None if self.monitors.is_stale(now_ns) else self.monitors.state
             released = self._release.step(self._joints, state, dt_s, now_ns)
             if self._may_go(released, wheels, dt_s, now_ns):
                 joints = released
-        if self.mode == "stopped" and self._lets_go:
+        if may_release and self._lets_go:
             opened = tuple(
                 toward(motion, limit.highest, limit, dt_s) if limit.name == GRIPPER else joint
                 for motion, joint, limit in zip(self._joints, joints, self.limits.joints, strict=True)
@@ -689,8 +716,12 @@ class GuardMachine:
             self._hold = interrupt.id
             hold_s = interrupt.hold_s if isfinite(interrupt.hold_s) else to_s(LONGEST_HOLD_NS)
             self._hold_until_ns = now_ns + min(max(to_ns(hold_s), 0), LONGEST_HOLD_NS)
-            if self.mode != "retreating":  # a way back pauses, and goes on by itself
-                self._enter("hold", f"holding for a moment, not understood: {interrupt.text}")
+            self._hold_moving(f"holding for a moment, not understood: {interrupt.text}")  # a way back goes on by itself
+
+    def _hold_moving(self, why: str) -> None:
+        """Hold a robot that follows a command; in any other mode there is none to hold."""
+        if self.mode == "moving":
+            self._enter("hold", why)
 
     def _void_commands(self, now_ns: int) -> None:
         self._fence_ns = max(self._fence_ns, now_ns)
@@ -772,9 +803,13 @@ class GuardMachine:
 
     def _enter(self, event: Event, reason: str, text: str | None = None) -> None:
         mode = TRANSITIONS.get((self.mode, event))
-        if mode is not None:
-            self.mode, self.reason_text = mode, text or ""
-            self.reason = reason if text is None else f"{reason}: {text}"
+        if mode is None:
+            self._void_commands(self._ticked_ns)
+            reason, text = f"a fault of the guard: {self.mode} does not know the event {event}", None
+            self.reject(reason)
+            mode = "estopped" if self.mode == "estopped" else "stopped"
+        self.mode, self.reason_text = mode, text or ""
+        self.reason = reason if text is None else f"{reason}: {text}"
 
 
 def stopper_of(interrupt: Interrupt) -> str:

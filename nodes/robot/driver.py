@@ -10,7 +10,7 @@ from typing import cast
 from nodes.robot.protocol import Robot, RobotError, RobotLimits
 from nodes.robot.robot_from_launch import ForRobot, claim_of, joint_names, load_limits
 from runtime import ALONE, Node, Publisher, QoS, Subscription, UserError, every, on
-from runtime.msgs import JOINTS, DriverOrder, JointCommand, RobotMode, RobotState, RobotStatus
+from runtime.msgs import JOINTS, DriverOrder, GuardState, JointCommand, JointVector, RobotMode, RobotState, RobotStatus
 
 Parameter = int | float | str | bool
 
@@ -22,6 +22,10 @@ BESIDE = QoS(required=False, in_process=True, lifespan_s=ORDER_LIFESPAN_S)
 """Orders of the guard reach the driver within their process, through no socket, so that nobody else can send them."""
 TICKS_PER_STATUS = 10
 MOST_TOLD = 8
+BRAKES_TICKS = 100
+"""Two seconds at 50 Hz: twice what the base of a Stretch takes to brake, four times what its lift does."""
+CUT = 1e-3
+"""A speed that is cut by less, m/s or rad/s, is not worth a word."""
 
 SIMULATED = "nodes.sim.robot:SimRobot"
 
@@ -42,6 +46,7 @@ class Driver(ForRobot, Node):
     thread_safe = ("robot",)
 
     command = Subscription(JointCommand, "robot/command", qos=QoS(in_process=True, lifespan_s=COMMAND_LIFESPAN_S))
+    guard = Subscription(GuardState, "guard/state", qos=QoS(required=False, in_process=True))
     service = Subscription(DriverOrder, "driver/service", qos=BESIDE)
     button = Subscription(DriverOrder, "driver/runstop", qos=BESIDE)
     state = Publisher(RobotState, "robot/state", qos=ALONE)
@@ -56,8 +61,11 @@ class Driver(ForRobot, Node):
         self._robot_name = robot
         self._limits = limits
         self._joints = joint_names(load_limits(limits)) if limits else JOINTS
+        self._brake = Brake(self._joints)
         self._robot_params = dict(robot_params or {})
         self._is_commanded = False
+        self._read: RobotState | None = None
+        self._is_cut = False
         self._ticks = 0
         self._told = ("", "")
         self._mode: RobotMode | None = None
@@ -142,7 +150,8 @@ class Driver(ForRobot, Node):
 
     def _look(self, robot: Robot) -> None:
         robot.advance(self.clock.now_ns())
-        self.state.publish(robot.read(self.clock.now_ns()))
+        self._read = robot.read(self.clock.now_ns())
+        self.state.publish(self._read)
         self._ticks += 1
         status = robot.status(self.clock.now_ns())
         if self._ticks % TICKS_PER_STATUS == 1 or status.mode != self._mode:
@@ -161,12 +170,26 @@ class Driver(ForRobot, Node):
         command = stamped.message if stamped is not None else None
         is_usable = command is not None and is_complete(command, len(self._joints))
         if command is not None and is_usable:
-            robot.command(command)
+            robot.command(self._allowed(command))
         else:
+            self._brake.forget()
             robot.stop()
         if is_usable is not self._is_commanded:
             self._is_commanded = is_usable
             self.log.info("commands arrive" if is_usable else "no usable command: the robot stands still")
+
+    def _allowed(self, asked: JointCommand) -> JointCommand:
+        """The command, or what is left of it while the guard says that the robot is stopped."""
+        guard, read = self.guard.peek(), self._read  # not read: what is measured does not stem from what is asked
+        if read is None or len(read.position) != len(asked.position):
+            return asked
+        is_stopped = guard is not None and guard.message.mode == "stopped"
+        told = self._brake.apply(asked, read.position, is_stopped=is_stopped)
+        is_cut = abs(told.base_v_mps - asked.base_v_mps) + abs(told.base_w_radps - asked.base_w_radps) > CUT
+        if is_cut and not self._is_cut:
+            self.log.error("the guard is stopped, and asks for motion all the same: the robot only brakes")
+        self._is_cut = is_cut
+        return told
 
     @on(service, blocking=True)
     def serve(self, order: DriverOrder) -> None:
@@ -196,6 +219,60 @@ def is_complete(command: JointCommand, joints: int = len(JOINTS)) -> bool:
     """Whether a command has one finite position for each of `joints` joints, and finite base velocities."""
     values = (*command.position, command.base_v_mps, command.base_w_radps, command.base_vy_mps)
     return len(command.position) == joints and all(math.isfinite(value) for value in values)
+
+
+class Brake:
+    """What a stopped robot may be told, whatever its guard asks: wheels brake, joints brake or come back.
+
+    No speed of the base grows or turns round, and all are zero after `BRAKES_TICKS`. A target comes nearer to where its
+    joint is measured, or goes on by half of what it would in that time at the speed at which the stop met it; else it
+    stays. A gripper may open.
+    """
+
+    def __init__(self, joints: tuple[str, ...]) -> None:
+        self._joints = joints
+        self._last: JointCommand | None = None
+        self._steps: tuple[float, ...] = ()
+        self._room: tuple[float, ...] | None = None  # of each joint, since the stop
+        self._left = BRAKES_TICKS
+
+    def forget(self) -> None:
+        """Nothing was told to the robot: it stands."""
+        self._last, self._room = None, None
+
+    def apply(self, asked: JointCommand, measured: JointVector, *, is_stopped: bool) -> JointCommand:
+        """The command that the robot is told now."""
+        last = self._last or JointCommand(position=measured)
+        told = self._braked(asked, last, measured) if is_stopped else asked
+        self._room = self._room if is_stopped else None
+        self._steps = tuple(abs(new - old) for new, old in zip(told.position, last.position, strict=True))
+        self._last = told
+        return told
+
+    def _braked(self, asked: JointCommand, last: JointCommand, measured: JointVector) -> JointCommand:
+        if self._room is None:
+            self._left = BRAKES_TICKS
+            self._room = tuple(BRAKES_TICKS / 2 * step for step in self._steps) or (0.0,) * len(measured)
+        position, room = [], []
+        for name, new, old, here, left in zip(
+            self._joints, asked.position, last.position, measured, self._room, strict=True
+        ):
+            is_back = abs(new - here) <= abs(old - here) or (name == "gripper" and new > old)
+            position.append(new if is_back or abs(new - old) <= left else old)
+            room.append(left if is_back else max(left - abs(new - old), 0.0))
+        self._room = tuple(room)
+        self._left = max(self._left - 1, 0)
+        keeps = self._left / (self._left + 1)  # in even steps to zero
+        return JointCommand(
+            position=tuple(position),
+            base_v_mps=_slower(asked.base_v_mps, last.base_v_mps, keeps),
+            base_w_radps=_slower(asked.base_w_radps, last.base_w_radps, keeps),
+            base_vy_mps=_slower(asked.base_vy_mps, last.base_vy_mps, keeps),
+        )
+
+
+def _slower(new: float, old: float, keeps: float) -> float:
+    return min(max(new, min(keeps * old, 0.0)), max(keeps * old, 0.0))
 
 
 def _others(robot: str, limits: RobotLimits, joints: tuple[str, ...]) -> str:

@@ -28,6 +28,10 @@ REMEDIES = {
     "mjMINVAL": "give what moves there a mass and an inertia above 0 (in a URDF: <inertial>)",
 }
 """What to do where MuJoCo says these words."""
+MOST_NUMBER = 1e6
+"""No joint has a limit beyond it, m, rad, N or N m."""
+FAST_RADPS, FAST_MPS = 20.0, 5.0
+"""A joint that is faster than this by its URDF is asked about: 99 stands there where nobody knew."""
 XACRO = "http://www.ros.org/wiki/xacro"
 
 
@@ -238,12 +242,14 @@ def _urdf_problems(file: Path, root: ElementTree.Element, table: RobotTable) -> 
         if mimic is not None:
             yield from _mimic_problems(file, root, table, name, mimic)
         limit = joint.find("limit")
+        if limit is not None:
+            yield from _limit_problems(file, table, joint, limit)
         if joint.get("type") in ("planar", "floating") and table.base is None:
             yield (
                 f"{file}: joint {name!r} is {joint.get('type')}: write [base] into the robot file if the robot drives "
                 "(docs/new-robot.md), or make the joint fixed"
             )
-        if joint.get("type") in ("revolute", "prismatic") and name not in (table.base.joints if table.base else ()):
+        if joint.get("type") in ("revolute", "prismatic") and name not in _wheels(table):
             given = table.joints.get(name, JointTable())
             is_told = given.lowest is not None and given.highest is not None
             lower, upper = (None, None) if limit is None else (_number(limit, "lower"), _number(limit, "upper"))
@@ -266,6 +272,39 @@ def _urdf_problems(file: Path, root: ElementTree.Element, table: RobotTable) -> 
         named = texture.get("filename", "")
         if mesh_path(file, named) is None:
             yield f"{file}: texture {named!r}: there is no such file beside it; put it there, or take the <texture> out"
+
+
+def _limit_problems(
+    file: Path, table: RobotTable, joint: ElementTree.Element, limit: ElementTree.Element
+) -> Iterator[str]:
+    """Numbers that no joint can have, and speeds that few have, by the file's line."""
+    name = joint.get("name", "")
+    where = f"{file}:{_line_of(file, name)}: joint {name!r}"
+    for key in ("lower", "upper", "velocity", "acceleration", "effort"):
+        said = limit.get(key)
+        value = _number(limit, key)
+        least = -MOST_NUMBER if key in ("lower", "upper") else 0.0
+        if said is not None and not (value is not None and least <= value <= MOST_NUMBER):
+            yield f"{where} has {key} {said!r}; expected a number from {least:g} to {MOST_NUMBER:g}"
+            return
+    speed, is_sliding = _number(limit, "velocity") or 0.0, joint.get("type") == "prismatic"
+    most, unit = (FAST_MPS, "m/s") if is_sliding else (FAST_RADPS, "rad/s")
+    of_group = GRIPPER if name in table.gripper else name
+    if speed > most and table.joints.get(of_group, JointTable()).speed is None and name not in _wheels(table):
+        yield (
+            f"{where} may go {speed:g} {unit}, and arms beside people go no faster than {most:g}; is that so? "
+            f"Write [joints.{of_group}] speed = ... into the robot file: less, or the same where it is right"
+        )
+
+
+def _wheels(table: RobotTable) -> tuple[str, ...]:
+    return table.base.joints if table.base is not None else ()
+
+
+def _line_of(file: Path, joint: str) -> int:
+    """The line of the file on which a joint begins."""
+    found = re.search(rf"<joint\b[^>]*\bname\s*=\s*[\"']{re.escape(joint)}[\"']", file.read_text("utf-8", "replace"))
+    return 1 + file.read_text("utf-8", "replace").count("\n", 0, found.start()) if found else 1
 
 
 def _hanging_on(root: ElementTree.Element, links: set[str]) -> set[str]:

@@ -64,8 +64,8 @@ def check_main(argv: list[str]) -> int:
             print(f"not known: {sentence}")
         for sentence in missing:
             print(f"to run it here: {sentence}")
-        for name, note in launch.graph.notes():
-            print(f"note: [nodes.{name}] {note}")
+        for table, note in launch.notes():
+            print(f"note: [{table}] {note}")
         for meeting in meetings(launch.hosts):
             _tell_meeting(launch, meeting)
         for account in paths:
@@ -134,7 +134,7 @@ def _as_data(launch: Launch) -> dict[str, object]:
             }
             for topic in launch.graph.topics.values()
         },
-        "notes": [{"node": name, "note": note} for name, note in launch.graph.notes()],
+        "notes": [{"node": table.removeprefix("nodes."), "note": note} for table, note in launch.notes()],
         "aligned": {name: one.as_data() for name, one in launch.graph.alignments.items()},
         "budgets": {
             "paths": {

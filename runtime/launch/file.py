@@ -21,6 +21,7 @@ from runtime.launch.path_check import PathAccount, accounts
 from runtime.launch.processes_table import RealTime, parse_processes
 from runtime.launch.run_table import RunTable
 from runtime.launch.seats_table import SeatTable, holders_of, parse_seats
+from runtime.operating_system.real_time import CONTROL_PRIORITY
 from runtime.refusals import code_of, refusing
 from runtime.serialization.toml_errors import convert, guess, parse_toml, read_text
 
@@ -58,6 +59,28 @@ class Launch:
         for spec in self.here:
             groups.setdefault(spec.process or spec.name, []).append(spec)
         return groups
+
+    def notes(self) -> list[tuple[str, str]]:
+        """What an author should know and no run is refused for: the table, such as "nodes.guard", and a sentence."""
+        found = [(f"nodes.{name}", note) for name, note in self.graph.notes()]
+        guard = self.graph.nodes.get(self.graph.authority)
+        place = "" if guard is None else guard.process or guard.name
+        guards = self.realtime.get(place, RealTime()).fifo
+        most = CONTROL_PRIORITY if guards is None else guards
+        for name, asked in self.realtime.items():
+            if asked.cpus == ():
+                found.append(
+                    (f"processes.{name}", "cpus = [] means any core, as without it; name cores, or leave it out")
+                )
+            if place and name != place and (asked.fifo or 0) > most:
+                found.append(
+                    (
+                        f"processes.{name}",
+                        f"fifo is {asked.fifo}, above the {most} of the guard's process {place}, which then waits "
+                        "for it; give the guard more",
+                    )
+                )
+        return found
 
     @property
     def robot_facts(self) -> dict[str, object]:

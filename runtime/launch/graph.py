@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -303,7 +303,31 @@ class Graph:
         """What the author of a node should know and no run is refused for: name of the node and sentence."""
         known = [spec for spec in self.nodes.values() if not spec.unset]  # of others nothing can be built here
         nodes = [(spec.name, spec.build()) for spec in known]
-        return [(name, note) for name, node in nodes for note in (*ownership(node)[1], *node.parameter_notes())]
+        own = [(name, note) for name, node in nodes for note in (*ownership(node)[1], *node.parameter_notes())]
+        return own + [(self.authority, note) for note in self._deafness(self.authority)]
+
+    def _deafness(self, guard: str) -> Iterator[str]:
+        """Why nobody can shout at the robot of this guard, or only over a detour."""
+        obeyed = (
+            end for topic in self.topics.values() for end in topic.subscribers if guard in _names(topic.publishers)
+        )
+        if not any(end.port.qos.in_process for end in obeyed):
+            return  # it moves nothing
+        place = self.nodes[guard]
+        lifters, ears = self.roles["lifters"], self.roles["ears"]
+        if not lifters:
+            yield (
+                "nobody can stop this robot by words: no node takes them for it; add one with use = "
+                '"nodes.interrupts.reflex:Reflex" to its process'
+            )
+        elif not ears:
+            yield "nobody can shout at this robot: no node hears people; add ears, such as a recogniser or a page"
+        if len(lifters) > 1:
+            yield f"{' and '.join(lifters)} both take words for it, and each lifts what the other stopped; keep one"
+        for name in lifters:
+            other = self.nodes[name]
+            if (other.process or name, other.host) != (place.process or guard, place.host):
+                yield f"{name} takes words for it in another process: a stop waits for two; put it beside {guard}"
 
     def check(self) -> None:
         """Raise GraphError with the first of the problems."""

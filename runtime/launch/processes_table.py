@@ -22,12 +22,12 @@ class RealTime(Table, frozen=True):
 
     `fifo` is the SCHED_FIFO priority of its control loops; what brings them messages runs a little below. 0 means
     ordinary scheduling. None, the default, means real-time where a node is `realtime` and the system allows it. `cpus`
-    are the cores that it may use; () means any. `lock_memory` keeps all of it from being swapped out, or loaded from
+    are the cores that it may use, None any. `lock_memory` keeps all of it from being swapped out, or loaded from
     disk once it runs.
     """
 
     fifo: Priority | None = None
-    cpus: Annotated[tuple[Core, ...], Meta(description="numbers of cores, like [1]")] = ()
+    cpus: Annotated[tuple[Core, ...], Meta(description="numbers of cores, like [1]")] | None = None
     lock_memory: bool = False
 
 

@@ -79,6 +79,17 @@ def test_a_robot_that_drives_by_pictures_holds_without_one_and_when_the_camera_f
     assert modes == ["armed", "moving", "holding", "moving"]
 
 
+def test_what_the_guard_says_does_not_stem_from_the_pictures_that_it_watches() -> None:
+    camera = FreezingCamera()
+    camera.is_on = True
+    sim = Simulation(StillRobot(), NodeSpec("guard", Guard, instance=Guard(arm="auto")), camera)
+    sim.run(seconds=1.0)
+    for topic in ("guard/state", "robot/command"):
+        told = sim.latest_stamped(topic)
+        assert told is not None
+        assert told.envelope.born_ns("image") is None, topic
+
+
 def test_a_camera_that_repeats_one_picture_with_new_stamps_while_the_robot_moves_holds_it_within_a_second(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

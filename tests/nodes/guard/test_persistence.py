@@ -264,3 +264,24 @@ def test_a_stop_that_an_older_version_latched_is_lifted_by_an_operator_only(tmp_
     assert known.locks == {CROWD: CROWD}
     path.write_text('{"stop": "", "armed_in": "a run"}')
     assert read(path) == SavedState(armed_in="a run")
+
+
+def test_a_file_that_was_deleted_between_two_runs_is_told_from_a_new_robot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+    def run_of(number: int) -> Guard:
+        (tmp_path / f"run{number}").mkdir()
+        guard = Guard()
+        guard.run_info = RunFacts.of({"registry": str(tmp_path / f"run{number}"), "launch_file": "x/robot.toml"})
+        guard.on_start()
+        return guard
+
+    assert run_of(1).machine.mode == "disarmed", "a new robot"
+    assert run_of(2).machine.mode == "disarmed", "nothing was latched"
+    (file,) = tmp_path.glob("**/guard.json")
+    file.unlink()
+    assert run_of(3).machine.mode == "stopped"
+    assert sentence("guard.was_deleted") in caplog.text
+    assert file.exists()

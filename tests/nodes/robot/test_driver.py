@@ -172,7 +172,7 @@ def test_a_runstop_by_the_guard_waits_for_nothing() -> None:
 
 def test_a_guard_in_another_process_is_refused_before_the_start() -> None:
     apart = Graph([NodeSpec("driver", Driver), NodeSpec("guard", Guard, process="robot")]).process_problems()
-    assert len(apart) == 3
+    assert len(apart) == 4  # with what the guard says of itself
     assert apart[0] == (
         "driver",
         sentence("robot.own_process_only", topic="robot/command", node="driver", other="guard", process="robot"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -114,6 +115,34 @@ def test_what_is_wrong_with_a_urdf_is_told_by_file_part_and_remedy(
 ) -> None:
     with pytest.raises(UserError, match=rf"small\.urdf: .*{told}"):
         load_limits(written(tmp_path, urdf(*parts)))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "least"),
+    [("velocity", "nan", 0), ("velocity", "-1", 0), ("velocity", "1e30", 0), ("velocity", "fast", 0),
+     ("lower", "nan", re.escape("-1e+06")), ("upper", "1e30", re.escape("-1e+06")), ("effort", "-5", 0),
+     ("effort", "inf", 0)],
+)  # fmt: skip
+def test_a_number_that_no_joint_has_is_told_with_its_line(
+    tmp_path: Path, key: str, value: str, least: int | str
+) -> None:
+    model = urdf(LINKS, re.sub(rf'{key}="[^"]*"', f'{key}="{value}"', TURN), TIP, JAW).replace(
+        '<joint name="turn"', '\n\n<joint name="turn"'
+    )
+    line = next(number for number, text in enumerate(model.splitlines(), 1) if 'name="turn"' in text)
+    with pytest.raises(
+        UserError, match=pattern("robot_file.bad_number", line=line, joint="turn", key=key, value=value, least=least)
+    ):
+        load_limits(written(tmp_path, model))
+
+
+def test_a_speed_that_nobody_can_mean_is_asked_about_and_taken_once_the_robot_file_says_it(tmp_path: Path) -> None:
+    model = urdf(LINKS, re.sub(r'velocity="[^"]*"', 'velocity="99"', TURN), TIP, JAW)
+    line = next(number for number, text in enumerate(model.splitlines(), 1) if 'name="turn"' in text)
+    with pytest.raises(UserError, match=pattern("robot_file.too_fast", line=line, joint="turn")):
+        load_limits(written(tmp_path, model))
+    for speed in (99.0, 1.5):
+        assert load_limits(written(tmp_path, model, f"joints.turn = {{ speed = {speed} }}")).joints[0].speed == speed
 
 
 FOLLOWER = """<joint name="other" type="prismatic"><parent link="hand"/><child link="other"/><axis xyz="0 -1 0"/>

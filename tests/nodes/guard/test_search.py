@@ -1,0 +1,212 @@
+"""The guard searched whole: every state that events lead to in any order, breadth first, over the real class.
+
+Two guards whose signature is one count as one state: mode, parts, and each time as its order to now. Speeds and places
+are those of the first way that led there.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from nodes.guard.state_machine import CLOSED, GuardMachine
+from nodes.stretch.limits import STOW, STRETCH_3
+from runtime.clock import to_ns
+from runtime.message import Envelope, Stamped
+from runtime.msgs import Interrupt, JointCommand, RobotStatus
+from runtime.msgs.interrupt import Cause
+from tests.support.guard.guard_driven import MS
+from tests.support.sentences import sentence
+from tests.support.standing import moving
+
+PAGE = Path(__file__).parents[3] / "docs" / "guard.md"
+ZEROS = (0.0,) * len(STOW)
+EXACT = 1e-9
+SHARED = GuardMachine(STRETCH_3)
+
+
+class World:
+    """A guard, the robot that does as it says, and what a witness knows of both."""
+
+    def __init__(self) -> None:
+        self.machine = GuardMachine(STRETCH_3, SHARED.settings, SHARED.space)
+        self.now_ns, self.seq = to_ns(10.0), 0
+        self.pose = (0.0, 0.0, 0.0)
+        self.out: JointCommand | None = None
+        self.contact: tuple[str, ...] = ()
+        self.status = RobotStatus(read_ns=0, mode="ready")
+        self.stops: frozenset[str] = frozenset()  # of persons, that stand
+        self.may_go_back = False  # somebody was touched and said go on since
+        self.sent_ns = -1  # when the newest command was sent that may be followed
+        self.was_touched = False
+        self.tick(sees=True)
+
+    def copied(self) -> World:
+        shared = (self.machine.limits, self.machine.settings, self.machine.space)
+        return copy.deepcopy(self, {id(one): one for one in shared})
+
+    def tick(self, *, sees: bool = True, dt_s: float = 0.02) -> None:
+        """One period: the robot is read, the guard looks and tells it what to do; its promises are checked."""
+        self.now_ns += to_ns(dt_s)
+        before, machine = self.out, self.machine
+        if sees:
+            v_mps = before.base_v_mps if before is not None else 0.0
+            self.pose = (self.pose[0] + v_mps * dt_s, 0.0, 0.0)
+            position = before.position if before is not None else STOW
+            state = moving(self.now_ns, position, ZEROS, v_mps, 0.0, self.pose)
+            machine.update_state(msgspec.structs.replace(state, contact=self.contact))  # type: ignore[type-var]
+            machine.update_status(self.status)
+        if machine.check_monitors(self.now_ns) or machine.check_conduct(self.now_ns):
+            self.sent_ns, self.was_touched = -1, self.was_touched or bool(self.contact)
+        self.out = machine.tick(self.now_ns)
+        self.witness(before)
+
+    def witness(self, before: JointCommand | None) -> None:
+        """No motion without a fresh command or a way back that is owed; none unarmed, blind or under a stop."""
+        machine, out = self.machine, self.out
+        assert machine.refusal != sentence("guard.own_fault", mode=machine.mode, event="")
+        if out is None:
+            return
+        assert machine.report().is_armed, "told to the robot without having been armed"
+        assert not machine.monitors.is_runstopped, "told to a robot whose runstop is pressed"
+        assert not machine.monitors.is_silent(self.now_ns), "told to a robot of which nothing is known"
+        was_mps = abs(before.base_v_mps) if before is not None else 0.0
+        is_faster = abs(out.base_v_mps) > was_mps + EXACT
+        if is_faster and machine.mode == "moving":
+            assert 0 <= self.now_ns - self.sent_ns <= to_ns(0.15), "moved without a fresh command"
+            assert not machine.monitors.is_stale(self.now_ns), "moved without a measured posture"
+        elif is_faster:
+            assert machine.mode == "retreating"
+            assert self.may_go_back, "went back though nobody was touched, or nobody has said go on"
+        if self.stops:
+            assert machine.mode in ("stopped", "estopped"), "left a person's stop"
+            assert not is_faster
+
+    def said(self, depth: str, by: str, cause: Cause = "person", *, is_operator: bool = False, **more: bool) -> None:
+        was, person = self.machine.mode, by if cause == "person" else ""
+        told = Interrupt(id=f"{by}-{depth}", depth=depth, text=depth, by=by, cause=cause, person=person, **more)  # type: ignore[arg-type]
+        self.machine.interrupt(told, self.now_ns, self.now_ns, is_operator=is_operator)
+        if depth in ("stop", "replan"):
+            self.sent_ns = -1
+        if depth == "stop":
+            self.stops |= {by}
+            self.was_touched = self.was_touched or bool(more.get("is_pain"))
+        if depth == "resume":
+            self.stops -= {by} if was == "stopped" and cause == "person" else set()
+            if was in ("stopped", "estopped") and self.machine.mode not in ("stopped", "estopped"):
+                assert cause == "person", "a machine lifted a stop"
+                assert was == "stopped", "words lifted an emergency stop"
+                self.stops = frozenset() if is_operator else self.stops
+                self.may_go_back, self.was_touched = self.was_touched or self.may_go_back, False
+
+    def command(self, *, seq: int | None = None, source: str = "policy") -> None:
+        self.seq = self.seq + 1 if seq is None else seq
+        wanted = Stamped(
+            JointCommand(position=STOW, base_v_mps=0.3), Envelope("command", source, self.seq, self.now_ns)
+        )
+        if not self.machine.accept_command(wanted, self.now_ns):
+            assert self.machine.mode not in CLOSED
+            self.sent_ns = self.now_ns
+
+    def estop(self) -> None:
+        self.machine.estop("button", self.now_ns)
+        assert self.machine.mode == "estopped"
+        self.sent_ns = -1
+
+    def pass_s(self, seconds: float, *, sees: bool = True) -> None:
+        for _ in range(round(seconds / 0.02)):
+            self.tick(sees=sees)
+
+    def drive_blind(self) -> None:
+        """Fresh commands, and for 0.3 s nobody sees the robot."""
+        for _ in range(15):
+            self.command()
+            self.tick(sees=False)
+
+    def touch(self, *parts: str) -> None:
+        self.contact = parts
+
+    def show(self, **fields: object) -> None:
+        self.status = msgspec.structs.replace(self.status, **fields)  # type: ignore[type-var]
+
+
+Act = Callable[[World], object]
+FEW: dict[str, Act] = {
+    "tick": lambda world: None,
+    "arm": lambda world: world.machine.arm(world.now_ns),
+    "command": lambda world: world.command(),
+    "Ana stops": lambda world: world.said("stop", "Ana"),
+    "Ana is hurt": lambda world: world.said("stop", "Ana", is_pain=True),
+    "Ana goes on": lambda world: world.said("resume", "Ana"),
+    "a machine goes on": lambda world: world.said("resume", "ladder", "ladder"),
+    "hold": lambda world: world.said("hold", "Ana"),
+    "estop": lambda world: world.estop(),
+    "rearm": lambda world: world.machine.rearm("Ana", world.now_ns),
+    "home": lambda world: world.machine.begin_service(world.now_ns),
+    "driven blind": lambda world: world.drive_blind(),
+    "a second": lambda world: world.pass_s(1.0),
+}
+MORE: dict[str, Act] = {
+    "Bob stops": lambda world: world.said("stop", "Bob"),
+    "Bob goes on": lambda world: world.said("resume", "Bob"),
+    "an operator goes on": lambda world: world.said("resume", "op", is_operator=True),
+    "replan": lambda world: world.said("replan", "Ana"),
+    "another source": lambda world: world.command(seq=7, source="other"),
+    "hand over": lambda world: world.machine.transfer_control("other", world.now_ns),
+    "contact": lambda world: world.touch("base"),
+    "no contact": lambda world: world.touch(),
+    "runstop": lambda world: world.show(is_runstopped=True, mode="runstopped"),
+    "released": lambda world: world.show(is_runstopped=False, mode="ready"),
+    "silence": lambda world: world.pass_s(1.2, sees=False),
+    "frozen": lambda world: world.tick(dt_s=1.5),
+}
+
+
+def searched(acts: dict[str, Act]) -> tuple[int, int]:
+    """How many states these lead to, and the steps between them."""
+    first = World()
+    seen, steps = {signature(first)}, 0
+    waiting: deque[tuple[World, tuple[str, ...]]] = deque([(first, ())])
+    while waiting:
+        world, way = waiting.popleft()
+        for name, act in acts.items():
+            then, path = world.copied(), (*way, name)
+            try:
+                then.now_ns += MS
+                act(then)
+                then.tick()
+            except AssertionError as problem:
+                raise AssertionError(f"{problem} after: {', '.join(path)}") from problem
+            steps += 1
+            key = signature(then)
+            if key not in seen:
+                seen.add(key)
+                waiting.append((then, path))
+    return len(seen), steps
+
+
+def signature(world: World) -> tuple[object, ...]:
+    return (
+        *world.machine.signature(world.now_ns), world.contact, world.status.mode, world.stops, world.may_go_back,
+        world.was_touched,
+    )  # fmt: skip
+
+
+def told_on_the_page() -> list[tuple[int, int]]:
+    found = re.findall(r"([\d,]+)\s+states and ([\d,]+) steps", PAGE.read_text())
+    return [(int(states.replace(",", "")), int(steps.replace(",", ""))) for states, steps in found]
+
+
+def test_no_way_of_one_person_one_policy_and_the_buttons_leads_to_motion_that_nobody_may_ask_for() -> None:
+    assert searched(FEW) == told_on_the_page()[0]
+
+
+@pytest.mark.long
+def test_nor_does_one_of_two_people_two_sources_touches_runstops_and_silence() -> None:
+    assert searched({**FEW, **MORE}) == told_on_the_page()[1]
