@@ -26,6 +26,8 @@ from runtime.serialization.msgspec_cache import from_json
 
 CONNECT_S = 5.0
 AGAIN_S = 1.0
+PING_S = 2.0
+"""A link that roams is lost without a word: nothing but a ping that is not answered tells."""
 MOST_WAITING = 200
 LARGEST_BYTES = 64 * 2**20
 
@@ -155,7 +157,14 @@ class RosbridgeLink:
         with suppress(asyncio.CancelledError):
             while True:
                 try:
-                    async with connect(self._at, open_timeout=CONNECT_S, max_size=LARGEST_BYTES) as socket:
+                    async with connect(
+                        self._at,
+                        open_timeout=CONNECT_S,
+                        ping_interval=PING_S,
+                        ping_timeout=CONNECT_S,
+                        close_timeout=AGAIN_S,
+                        max_size=LARGEST_BYTES,
+                    ) as socket:
                         await self._hold(socket)
                 except (OSError, WebSocketException, TimeoutError) as problem:
                     self._problem = str(problem) or type(problem).__name__

@@ -78,12 +78,12 @@ class Accounts:
 
 
 def top_main(argv: list[str]) -> int:
-    """`polyrhythm top`."""
+    """`polyrhythm top`: 0; with --once 1 where a node does not run, or tells nothing."""
     asked = _parser().parse_args(argv)
     run = attach(asked.run)
     accounts = Accounts(run)
     topics = [health_topic(node) for node in run.info.nodes]
-    is_live = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb" and not asked.json
+    is_live = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb" and not (asked.json or asked.once)
     if is_live:
         return _draw(run, accounts, topics, asked.for_s)
     clock = SystemClock()
@@ -108,7 +108,7 @@ def top_main(argv: list[str]) -> int:
         print(table([dict(zip(COLUMNS, cells(row), strict=True)) for row in rows], COLUMNS))
         for line in (*budgets(rows), *trouble(rows)):
             print(line)
-    return 0
+    return int(asked.once and any(row.state != "running" or row.is_silent for row in rows))
 
 
 def _draw(run: FoundRun, accounts: Accounts, topics: Sequence[str], for_s: float | None) -> int:
@@ -166,4 +166,7 @@ def _parser() -> argparse.ArgumentParser:
     add_run_argument(parser)
     parser.add_argument("--for", dest="for_s", type=seconds, metavar="S", help="end after that many seconds")
     parser.add_argument("--json", action="store_true", help="print one account as JSON")
+    parser.add_argument(
+        "--once", action="store_true", help="print one account; exit code 1 where a node does not run or tells nothing"
+    )
     return parser
