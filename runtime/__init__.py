@@ -36,13 +36,12 @@ if TYPE_CHECKING:
         PolyrhythmError,
         RecordingError,
         UserError,
-        choices,
     )
     from runtime.execution.in_process import run
     from runtime.launch.graph import Graph, NodeSpec
     from runtime.launch.one_file import graph
     from runtime.message import Message, Stamped
-    from runtime.node import Node, every, on, on_deadline, rate_problem
+    from runtime.node import Node, every, on, on_deadline
     from runtime.ports import Publisher, Subscription
     from runtime.qos import ALONE, RELIABLE, SOON, URGENT, QoS
     from runtime.services import (
@@ -95,12 +94,10 @@ __all__ = [
     "Subscription",
     "UserError",
     "aligned",
-    "choices",
     "every",
     "graph",
     "on",
     "on_deadline",
-    "rate_problem",
     "run",
     "serve",
     "to_ns",
@@ -117,13 +114,12 @@ _LATER = {
         "coordination.fence": "FENCE_TOPIC Fence",
         "coordination.health": "Health Spending",
         "coordination.lease": "LEASE_TOPIC Lease",
-        "errors": "GraphError LaunchFileError MissingVariable ParameterError PolyrhythmError RecordingError UserError "
-        "choices",
+        "errors": "GraphError LaunchFileError MissingVariable ParameterError PolyrhythmError RecordingError UserError",
         "execution.in_process": "run",
         "launch.graph": "Graph NodeSpec",
         "launch.one_file": "graph",
         "message": "Message Stamped",
-        "node": "Node every on on_deadline rate_problem",
+        "node": "Node every on on_deadline",
         "ports": "Publisher Subscription",
         "qos": "ALONE RELIABLE SOON URGENT QoS",
         "services": "CallError GoalClient GoalHandle GoalServer RequestRefused ServiceClient ServiceServer serve",

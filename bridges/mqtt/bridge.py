@@ -27,11 +27,11 @@ from runtime import (
     Publisher,
     QoS,
     Subscription,
-    choices,
     every,
     on,
     wall_time_ns,
 )
+from runtime.errors import choices
 from runtime.msgs import (
     JOINTS,
     Action,

@@ -36,11 +36,11 @@ from runtime import (
     Stamped,
     Subscription,
     UserError,
-    choices,
     every,
     on,
     wall_time_ns,
 )
+from runtime.errors import choices
 from runtime.launch.nodes_table import load_name
 from runtime.msgs import JOINTS, RobotState
 

@@ -114,7 +114,8 @@ class RosbridgeLink:
         answers: SimpleQueue[dict[str, Any]] = SimpleQueue()
         ident = f"types:{next(self._goals)}"
         self._raw[ident] = answers.put
-        self._say({"op": "call_service", "id": ident, "service": "/rosapi/topics", "type": "rosapi_msgs/srv/Topics"})
+        asked = {"service": "/rosapi/topics", "type": "rosapi_msgs/srv/Topics", "args": {}}
+        self._say({"op": "call_service", "id": ident, **asked})
         try:
             values: Any = answers.get(timeout=GRAPH_S).get("values")
             named = zip(values["topics"], values["types"], strict=True)

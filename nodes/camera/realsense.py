@@ -9,8 +9,9 @@ import numpy as np
 
 from nodes.camera.repeats import REPEATS_S, Repeats
 from nodes.camera.webcam import ROTATIONS, CameraState
-from runtime import Node, ParameterError, PolyrhythmError, Publisher, every, rate_problem, to_ns, to_s
+from runtime import Node, ParameterError, PolyrhythmError, Publisher, every, to_ns, to_s
 from runtime.msgs import Image
+from runtime.node import rate_problem
 
 if TYPE_CHECKING:
     from nodes.camera.realsense_source import RealSense

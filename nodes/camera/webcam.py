@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nodes.camera.repeats import REPEATS_S, Repeats
-from runtime import Message, Node, ParameterError, Publisher, every, rate_problem, to_ns, to_s
+from runtime import Message, Node, ParameterError, Publisher, every, to_ns, to_s
 from runtime.msgs import Image
+from runtime.node import rate_problem
 
 if TYPE_CHECKING:
     from nodes.camera.calibration import Lens

@@ -7,7 +7,8 @@ from typing import Literal
 
 from nodes.report.run import Run
 
-End = Literal["success", "failure", "replaced", "unfinished"]
+End = Literal["success", "failure", "replaced", "asked", "unfinished"]
+"""How it ended; asked: a person had to say yes first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +37,8 @@ def action_spans(run: Run) -> list[ActionSpan]:
         next_ns = run.end_ns if is_last else run.actions.messages[index + 1].envelope.published_ns
         ended_ns, told = ends.get(one.message.id, (next_ns, None))
         end: End = "unfinished" if is_last else "replaced"
-        if told is not None and told.status != "running" and told.code != "replaced":
-            end = told.status
+        if told is not None and (how := told.ending) != "running" and how != "replaced":
+            end = how
         text = one.message.text or one.message.skill
         end_ns = max(start_ns, min(ended_ns, next_ns))
         found.append(ActionSpan(start_ns, end_ns, one.message.skill, text, end, told.why if told is not None else ""))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,9 @@ MOST_ROWS = 9
 """In which sentences stand below each other, so that none runs into another."""
 LANES: dict[str, str] = {"planner": "planner", "vlm": "VLM", "policy": "policy"}
 PERSON = "#ffc857"
+LETTERS = 58
+"""Of a line of speech; what is longer goes on below, over so many lines at most."""
+MOST_LINES = 4
 CLOSE_UP_S = 6.0
 ROW = 0.72
 CHARACTER = 0.0044  # width of a small letter, of the axes' width
@@ -52,7 +56,9 @@ def _whole(axes: Axes, run: Run) -> None:
     length_s = max(run.duration_s, 1.0)
     lanes = ["person", "robot", "plan", "action", "interrupt", "guard", *(name for name, _, _ in RATES)]
     talk = {"person": _speech_of(run.heard, run, length_s), "robot": _speech_of(run.said, run, length_s)}
-    height = {name: 0.45 + ROW * max((one.row + 1 for one in texts), default=1) for name, texts in talk.items()}
+    height = {
+        name: 0.45 + ROW * max((one.row + len(one.lines) for one in texts), default=1) for name, texts in talk.items()
+    }
     height |= {"plan": 1.5, "action": 1.5, "interrupt": 1.4, "planner": 0.7, "VLM": 0.7, "policy": 0.7}
     top, centre = 0.0, {}
     for lane in lanes:
@@ -129,44 +135,49 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """A sentence and the row of its lane that it is written in."""
+    """A sentence and the row of its lane that it begins in."""
 
     at_s: float
-    text: str
+    lines: Sequence[str]
     is_left: bool  # of its point, where there is no room on its right
     row: int
 
 
 def _speech_of(track: TopicMessages[Utterance], run: Run, length_s: float) -> list[Spoken]:
     starts = [run.at_s(one.envelope.published_ns) for one in track.messages]
-    texts = [_shortened(one.message.text, 58) for one in track.messages]
-    widths = [(len(text) + 3) * CHARACTER * length_s for text in texts]
+    texts = [textwrap.wrap(one.message.text, LETTERS, max_lines=MOST_LINES, placeholder="…") for one in track.messages]
+    widths = [(max(map(len, lines), default=0) + 3) * CHARACTER * length_s for lines in texts]
     lefts = [at_s + width_s > run.begin_s + length_s for at_s, width_s in zip(starts, widths, strict=True)]
     spans = [
         (at_s - width_s, at_s) if is_left else (at_s, at_s + width_s)
         for at_s, width_s, is_left in zip(starts, widths, lefts, strict=True)
     ]
-    return [Spoken(*one) for one in zip(starts, texts, lefts, rows(spans, MOST_ROWS), strict=True)]
+    chosen = rows(spans, MOST_ROWS, [len(lines) for lines in texts])
+    return [Spoken(*one) for one in zip(starts, texts, lefts, chosen, strict=True)]
 
 
 def _speech(axes: Axes, texts: Sequence[Spoken], top_row: float, colour: str) -> None:
     for one in texts:
-        y = top_row - ROW * one.row
-        axes.plot([one.at_s], [y], marker="o", ms=4.5, color=colour, zorder=4)
-        axes.annotate(
-            one.text, (one.at_s, y), xytext=(-6 if one.is_left else 6, 0), textcoords="offset points",
-            ha="right" if one.is_left else "left", va="center", color=colour, fontsize=8.5, zorder=4,
-            bbox={"boxstyle": "round,pad=0.2", "fc": "white", "ec": "none", "alpha": 0.8},
-        )  # fmt: skip
+        axes.plot([one.at_s], [top_row - ROW * one.row], marker="o", ms=4.5, color=colour, zorder=4)
+        for number, line in enumerate(one.lines):
+            axes.annotate(
+                line, (one.at_s, top_row - ROW * (one.row + number)),
+                xytext=(-6 if one.is_left else 6, 0), textcoords="offset points",
+                ha="right" if one.is_left else "left", va="center", color=colour, fontsize=8.5, zorder=4,
+                bbox={"boxstyle": "round,pad=0.2", "fc": "white", "ec": "none", "alpha": 0.8},
+            )  # fmt: skip
 
 
-def rows(spans: Sequence[Span], number: int) -> list[int]:
-    """A row for each span so that none runs into another, where there are rows enough."""
+def rows(spans: Sequence[Span], number: int, sizes: Sequence[int] = ()) -> list[int]:
+    """The first row of each span, of so many rows (default: one), so that none runs into another where it fits."""
     taken: list[list[Span]] = [[] for _ in range(number)]
     chosen = []
-    for start, end in spans:
-        row = next((index for index in range(number) if all(end < a or b < start for a, b in taken[index])), number - 1)
-        taken[row].append((start, end))
+    for (start, end), size in zip(spans, sizes or [1] * len(spans), strict=True):
+        free = [all(end < a or b < start for a, b in row) for row in taken]
+        last = max(0, number - size)
+        row = next((index for index in range(last) if all(free[index : index + size])), last)
+        for one in taken[row : row + size]:
+            one.append((start, end))
         chosen.append(row)
     return chosen
 
@@ -182,7 +193,7 @@ def _plans(axes: Axes, run: Run, length_s: float, centre: float) -> None:
 
 
 def _actions(axes: Axes, run: Run, length_s: float, centre: float) -> None:
-    marks = {"success": ("✓", "#26824a"), "failure": ("✗", "#c42626")}
+    marks = {"success": ("✓", "#26824a"), "failure": ("✗", "#c42626"), "asked": ("?", "#8a6d1f")}
     for one in action_spans(run):
         span = run.at_s(one.start_ns), run.at_s(one.end_ns)
         _bar(axes, span, centre, 0.42, SKILLS.get(one.skill, "#c9ccd3"), one.text, length_s, "white")
@@ -316,7 +327,3 @@ def _folded(text: str, room: int, lines: int) -> list[str]:
     if rest:
         found[-1] = f"{found[-1][: max(1, room - 1)]}…"
     return found
-
-
-def _shortened(text: str, letters: int) -> str:
-    return text if len(text) <= letters else f"{text[: letters - 1].rstrip()}…"

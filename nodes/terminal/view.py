@@ -183,14 +183,15 @@ class TerminalView:
 
     def _feedback(self, stamped: Stamped[Feedback]) -> None:
         message = stamped.message
-        is_news = message.action_id in self._texts and message.status != self.board.action_status
+        ending = message.ending
+        is_news = message.action_id in self._texts and ending != self.board.action_status
         if not is_news:
             return
-        self.board.action_status = message.status
-        if message.status != "running":
-            why = f": {message.why}" if message.status == "failure" and message.why else ""
-            style = "green" if message.status == "success" else "red"
-            text = f"{message.status}: {self._texts[message.action_id]}{why}"
+        self.board.action_status = ending
+        if ending != "running":
+            why = f": {message.why}" if ending != "success" and message.why else ""
+            style = {"success": "green", "failure": "red"}.get(ending, "")
+            text = f"{ending}: {self._texts[message.action_id]}{why}"
             self._tell(self._at_s(stamped), "action", text, style)
 
     def _interrupt(self, stamped: Stamped[Interrupt]) -> None:

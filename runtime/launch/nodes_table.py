@@ -136,9 +136,15 @@ def told_of_robot(spec: NodeSpec, robot: str) -> NodeSpec:
 def _stand_in(cls: type[Node], name: str) -> type[Node]:
     """What that function puts in the place of a node class: a class with the same publishers."""
     make = load_name(name)
-    stand_in = make(cls) if callable(make) else None
+    refused = f"stand_in is {name!r}, which makes no node class of {cls.__name__}"
+    try:
+        stand_in = make(cls) if callable(make) else None
+    except UserError:
+        raise
+    except Exception as problem:  # whatever a user's function may raise
+        raise UserError(f"{refused}: {type(problem).__name__}: {problem}") from problem
     if not (isinstance(stand_in, type) and issubclass(stand_in, Node)):
-        raise UserError(f"stand_in is {name!r}, which makes no node class of {cls.__name__}")
+        raise UserError(refused)
     return stand_in
 
 

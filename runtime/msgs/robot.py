@@ -293,6 +293,10 @@ def aimed_at(thing: SeenObject | None, name: str = "thing") -> tuple[Argument, .
     return () if thing is None else (Argument(name=name, thing=thing),)
 
 
+Ending = Literal["running", "success", "failure", "replaced", "asked"]
+"""How an action fares, as stories tell it."""
+
+
 class Feedback(Message):
     """How the control policy fares with an action."""
 
@@ -300,6 +304,13 @@ class Feedback(Message):
     status: Literal["running", "success", "failure"]
     why: str = ""
     code: FeedbackCode = ""
+
+    @property
+    def ending(self) -> Ending:
+        """For people: what gave way to a newer action, or waits for a person's yes, has not failed."""
+        if self.status == "failure" and self.code in ("replaced", "consent"):
+            return "replaced" if self.code == "replaced" else "asked"
+        return self.status
 
 
 Counts = dict[str, int]

@@ -157,7 +157,7 @@ class RunFeed:
                 "text": self.action.text or self.action.skill,
                 "target": None if self.action.target is None else _thing(self.action.target),
             },
-            "feedback": None if self.feedback is None else {"status": self.feedback.status, "why": self.feedback.why},
+            "feedback": None if self.feedback is None else {"status": self.feedback.ending, "why": self.feedback.why},
         }
 
 

@@ -12,6 +12,7 @@ import msgspec
 from nodes.episodes.results.estimates import Mean
 from nodes.episodes.results.figures import OVERALL, ReportFigures, figures_of
 from nodes.episodes.results.store import Store
+from runtime.command_line.arguments import check_new
 from runtime.errors import UserError, choices
 
 HTML = "report.html"
@@ -21,7 +22,9 @@ _PEARSON = ("Pearson with judges", "where models played", "where people played")
 
 
 def report(asked: argparse.Namespace) -> int:
-    """Print the tables; with --out also write the page."""
+    """Print the tables; with --out also write the page, into a new folder."""
+    if asked.out is not None:
+        check_new(asked.out)
     with Store.read(asked.run) as store:
         figures = figures_of(store, asked.judge)
         card = store.card

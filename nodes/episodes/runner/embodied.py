@@ -151,7 +151,7 @@ def turns_of(recording: Path, plan: EpisodePlan) -> tuple[list[Turn], float]:
             if feedback.status != "running" and feedback.action_id in doing:
                 text = doing.pop(feedback.action_id)
                 if feedback.status == "failure":
-                    ending = " (broken off)" if feedback.code == "replaced" else " (failed)"
+                    ending = {"replaced": " (broken off)", "asked": " (asked first)"}.get(feedback.ending, " (failed)")
                     found.append((ns, robot, "action", text + ending, cut or feedback.why))
                 else:
                     found.append((ns, robot, "action", text, ""))

@@ -12,7 +12,8 @@ from nodes.interrupts.intent import understand
 from nodes.interrupts.phrase_matcher import clipped
 from nodes.interrupts.reflex import Reflex
 from nodes.planner.scripted import ASK_FROM, ScriptedPlanner
-from runtime import RELIABLE, URGENT, Message, Node, Publisher, QoS, Subscription, UserError, choices, every, on
+from runtime import RELIABLE, URGENT, Message, Node, Publisher, QoS, Subscription, UserError, every, on
+from runtime.errors import choices
 from runtime.msgs import (
     Action,
     Feedback,

@@ -18,7 +18,7 @@ from nodes.evaluation.interruptions.scenarios import FILE, names, partner_names,
 from nodes.evaluation.running import Runs, digest_of
 from nodes.evaluation.trials import Card, Result, TrialVariant, trials_of
 from runtime.clock import wall_time_text
-from runtime.command_line.arguments import count, seconds, unique_path
+from runtime.command_line.arguments import check_new, count, seconds, unique_path
 from runtime.errors import UserError, choices
 from runtime.launch.file import check, find, load
 from runtime.launch.provenance import git_state, versions
@@ -67,6 +67,9 @@ def _report(argv: list[str]) -> int:
     from nodes.evaluation.interruptions.report import markdown, write_report
 
     asked = _report_parser().parse_args(argv)
+    for path, option in ((asked.raw, "--raw"), (asked.out, "--out")):
+        if path is not None:
+            check_new(path, option)
     found = [read_results(folder) for folder in asked.folders]
     seeds = None if asked.seeds is None else seeds_of(asked.seeds)
     virtual, real = (
@@ -78,7 +81,8 @@ def _report(argv: list[str]) -> int:
     results = sorted(virtual or real, key=lambda one: (places.get(one.trial.variant, 0), one.trial.seed))
     if not results:
         raise UserError(f"{asked.folders[0]}: holds no run yet")
-    out: Path = asked.out or asked.folders[0]
+    first: Path = asked.folders[0]
+    out: Path = asked.out or (first if first.is_dir() else first.parent)
     out.mkdir(parents=True, exist_ok=True)
     if asked.raw is not None:
         write_raw(asked.raw, found[0][0], results)
@@ -220,5 +224,7 @@ def _report_parser() -> argparse.ArgumentParser:
     parser.add_argument("--sheets", action="store_true", help="run what did harm again, and show what the robot saw")
     parser.add_argument("--jobs", type=count, metavar="N", help="runs side by side for --sheets")
     parser.add_argument("--raw", type=Path, metavar="FILE", help="write all results into one compressed file")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="for report.html; default: the first folder")
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="a new one, for report.html; default: beside the first folder's results"
+    )
     return parser

@@ -11,7 +11,8 @@ from nodes.evaluation.interruptions.scenarios import BURST_S, draw, names, partn
 from nodes.sim.messages import BodyPart, Interruption, ObjectTruth, Truth
 from nodes.sim.people.judgement import ON_TABLE_M, list_words
 from nodes.stretch.kinematics import grasp_point, to_odometry
-from runtime import RELIABLE, Node, Publisher, QoS, Subscription, UserError, choices, on, to_ns, to_s
+from runtime import RELIABLE, Node, Publisher, QoS, Subscription, UserError, on, to_ns, to_s
+from runtime.errors import choices
 from runtime.msgs import Action, GuardState, RobotState, Utterance
 
 ORDER = "Please clear the table: put the cups in the bin"

@@ -15,6 +15,7 @@ from nodes.evaluation.interruptions.scenarios import shipped
 from nodes.evaluation.trials import Result
 from nodes.report.contact_sheet import draw_strip
 from nodes.report.run import read_run
+from runtime.command_line.arguments import unique_path
 
 REPORT_FILE = "report.html"
 LOOKS_S = (-1.0, 0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -46,7 +47,7 @@ def _tables(results: Sequence[Result], regime: str) -> tuple[str, str, str]:
 
 
 def write_report(results: Sequence[Result], out: Path, sheets: Sequence[tuple[str, bytes]] = ()) -> Path:
-    """The page in that folder; `sheets` are titles and PNGs of harms. Raises OSError."""
+    """The page in that folder, beside those that are there; `sheets` are titles and PNGs of harms. Raises OSError."""
     parts = ["<h1>Interrupting a moving robot</h1>", f"<p>{len(results)} runs.</p>"]
     for who in SWEPT:
         swept = sweep(results, who)
@@ -60,7 +61,7 @@ def write_report(results: Sequence[Result], out: Path, sheets: Sequence[tuple[st
     if broken:
         rows = "".join(f"<li>{html.escape(f'{one.trial.name}: {_why(one)}')}</li>" for one in broken)
         parts.append(f"<h2>Runs that could not be measured</h2><ul>{rows}</ul>")
-    path = out / REPORT_FILE
+    path = unique_path(out / REPORT_FILE)
     head = (
         '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         f"<title>Interruptions</title><style>{_STYLE}</style>"

@@ -10,7 +10,8 @@ from typing import Any
 
 import msgspec
 
-from runtime import UserError, choices
+from runtime import UserError
+from runtime.errors import choices
 
 FILE = Path(__file__).with_name("scenarios.toml")
 WANTS = ("cups", "cups but it", "ball", "cups and ball", "")

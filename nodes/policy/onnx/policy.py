@@ -39,12 +39,12 @@ from runtime import (
     QoS,
     Stamped,
     Subscription,
-    choices,
     every,
     on,
     to_ns,
     to_s,
 )
+from runtime.errors import choices
 from runtime.msgs import (
     JOINTS,
     Action,

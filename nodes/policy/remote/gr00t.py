@@ -31,7 +31,8 @@ from nodes.policy.remote.policy_server import (
     padded,
     unpacked,
 )
-from runtime import PolyrhythmError, choices
+from runtime import PolyrhythmError
+from runtime.errors import choices
 from runtime.msgs import JOINTS
 
 BASE = ("base_v", "base_w")

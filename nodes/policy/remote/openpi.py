@@ -26,7 +26,8 @@ from nodes.policy.remote.policy_server import (
     padded,
     unpacked,
 )
-from runtime import PolyrhythmError, choices
+from runtime import PolyrhythmError
+from runtime.errors import choices
 
 if TYPE_CHECKING:
     from websockets.sync.client import ClientConnection

@@ -181,10 +181,13 @@ def check_out(path: Path, *sources: Recording) -> None:
     check_new(path)
 
 
-def check_picture(path: Path | None) -> None:
-    """Raise UserError where the name is none of a picture."""
-    if path is not None and path.suffix.lower() not in PICTURES:
+def check_picture(path: Path | None, option: str = "--out") -> None:
+    """Raise UserError where the name is none of a picture, or a file of that name is there already."""
+    if path is None:
+        return
+    if path.suffix.lower() not in PICTURES:
         raise UserError(f"{path}: expected a name that ends in {', '.join(PICTURES)}")
+    check_new(path, option)
 
 
 def copy_head(source: Recording, path: Path, note: dict[str, str]) -> BagWriter:

@@ -79,7 +79,7 @@ def main(argv: list[str]) -> int:
     asked = parser.parse_args(argv)
     if not abs(asked.at) < LATEST_S:
         raise UserError(f"--at {asked.at}: expected a run time in seconds")
-    check_picture(asked.png)
+    check_picture(asked.png, "--png")
     recording = Recording(asked.recording)
     found = trace(recording, asked.at, asked.topic)
     print(json.dumps(asdict(found)) if asked.json else describe(found, terminal_width()))

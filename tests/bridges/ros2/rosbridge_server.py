@@ -41,6 +41,9 @@ async def answer(socket: ServerConnection) -> None:
                 await tell("/action_log", {"data": f"goal {points[-1]['positions']}"})
             elif op == "call_service":
                 name = said["service"]
+                if name.startswith("/rosapi/"):  # that node does not run here
+                    await socket.send(json.dumps({"op": "service_response", "id": said["id"], "result": False}))
+                    continue
                 await tell("/action_log", {"data": f"service {json.dumps([name, said['args'].get('data')])}"})
                 values = {"success": "stow" not in name, "message": "not now"}
                 answered = {"op": "service_response", "id": said.get("id"), "service": name, "result": True}

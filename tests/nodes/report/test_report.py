@@ -359,6 +359,7 @@ def test_the_timeline_shows_when_a_person_sat_on_which_seat(tmp_path: Path, run:
 def test_texts_on_the_timeline_take_turns_in_rows() -> None:
     assert rows([(0.0, 10.0), (1.0, 11.0), (2.0, 12.0), (20.0, 30.0), (12.0, 22.0)], 3) == [0, 1, 2, 0, 1]
     assert rows([(0.0, 10.0), (1.0, 11.0)], 1) == [0, 0]
+    assert rows([(0.0, 10.0), (1.0, 11.0), (12.0, 22.0)], 4, [2, 1, 2]) == [0, 2, 0], "a long one takes two rows"
 
 
 def test_both_pictures_are_drawn_and_show_something(recording: Path, tmp_path: Path) -> None:

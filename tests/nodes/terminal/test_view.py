@@ -88,6 +88,20 @@ def test_what_is_said_in_shadow_is_not_shown_as_the_robots_deeds() -> None:
     ]
 
 
+def test_what_was_replaced_or_asked_first_is_told_as_no_failure() -> None:
+    assert lines(
+        (1.0, Action(id="a1", skill="pick", text="pick up the red cup")),
+        (2.0, Feedback(action_id="a1", status="failure", why="replaced by 'look'", code="replaced")),
+        (2.5, Action(id="a2", skill="hand_over", text="hand over the ball")),
+        (3.0, Feedback(action_id="a2", status="failure", why="Shall I?", code="consent")),
+    ) == [
+        "[  1.0 s] action: pick up the red cup",
+        "[  2.0 s] action: replaced: pick up the red cup: replaced by 'look'",
+        "[  2.5 s] action: hand over the ball",
+        "[  3.0 s] action: asked: hand over the ball: Shall I?",
+    ]
+
+
 def test_it_is_a_view() -> None:
     view: View = TerminalView("x", live=False, console=Console(file=io.StringIO()))
     view.close()

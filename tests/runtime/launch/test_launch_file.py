@@ -80,6 +80,9 @@ MISTAKES = {
     f"graph.toml: [nodes.talker] {sentence('runtime.names_no_class', use='nodes.hello')}": (
         '[nodes.talker]\nuse = "nodes.hello"'
     ),
+    f"graph.toml: [nodes.talker] {sentence('runtime.makes_no_node', use='nodes.hello:Beat', node='Talker')}": (
+        TALKER + 'stand_in = "nodes.hello:Beat"'
+    ),
     f"graph.toml: [nodes.talker] 'nodes.hello:Taker': {nodes.hello.__file__} has no 'Taker'; "
     "nodes there: Listener, Talker": '[nodes.talker]\nuse = "nodes.hello:Taker"',
     "graph.toml: [nodes.talker] 'no_such_package.hello:Talker': "

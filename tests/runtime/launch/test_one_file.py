@@ -98,10 +98,12 @@ def test_a_cell_that_is_interrupted_ends_its_run() -> None:
         return run(graph(Talker(), Interrupts(), rates={"talker": 50}))
 
     loop = asyncio.new_event_loop()  # which leaves SIGINT to Python, as a notebook's does
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for what it starts with &
     try:
         assert loop.run_until_complete(cell()) is None
     finally:
         loop.close()
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("is_virtual", [True, False])

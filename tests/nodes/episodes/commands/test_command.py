@@ -76,6 +76,9 @@ def test_a_page_with_the_heat_map_is_written(played: Path, tmp_path: Path) -> No
     page = (tmp_path / "report.html").read_text()
     assert "Simulation card" in page
     assert "<script" not in page
+    (tmp_path / "report.html").write_text("mine")
+    assert main(["report", str(played), "--out", str(tmp_path)]) == 2
+    assert (tmp_path / "report.html").read_text() == "mine", "nothing is written over"
 
 
 def test_an_export_has_one_reward_pair_per_agent_that_reached_the_log(

@@ -201,6 +201,11 @@ def test_arms_stand_in_the_order_in_which_they_were_asked_for(tmp_path: Path, ca
     assert main(["report", str(tmp_path)]) == 0
     head = sentence("evaluation.secondary_measures", variants="A-cloud | B-cloud | B+-cloud")
     assert head in capsys.readouterr().out
+    assert main(["report", str(tmp_path)]) == 0
+    assert (tmp_path / "report-2.html").exists(), "the first one is not written over"
+    for option in ("--out", "--raw"):
+        with pytest.raises(UserError, match="is there already"):
+            main(["report", str(tmp_path), option, str(tmp_path)])
 
 
 def test_a_folder_without_results_is_told(tmp_path: Path) -> None:
