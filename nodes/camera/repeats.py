@@ -12,6 +12,7 @@ from math import acos, hypot
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.robot.products import product
 from nodes.robot.protocol import Body
 from runtime.clock import to_s
 from runtime.msgs import Image, RobotState
@@ -78,8 +79,8 @@ class PictureWatch:
             away_m = hypot(then.base_x_m - first.base_x_m, then.base_y_m - first.base_y_m)
             return away_m > MOVED_M or abs(then.base_heading_rad - first.base_heading_rad) > TURNED_RAD
         (turned, place), (turned_then, place_then) = self._body.head_camera(first), self._body.head_camera(then)
-        cosine = (float(np.trace(turned.T @ turned_then)) - 1.0) / 2.0
-        if float(np.linalg.norm(place_then - place)) > MOVED_M or acos(min(max(cosine, -1.0), 1.0)) > TURNED_RAD:
+        cosine = (float((turned * turned_then).sum()) - 1.0) / 2.0  # the trace of one's inverse times the other
+        if hypot(*(place_then - place).tolist()) > MOVED_M or acos(min(max(cosine, -1.0), 1.0)) > TURNED_RAD:
             return True
         before, after = self._parts(first, image), self._parts(then, image)
         return any(
@@ -96,7 +97,7 @@ class PictureWatch:
         found: list[tuple[float, float] | None] = []
         for part in self._body.own_parts(state):
             for end in (part.start, part.end):
-                right, down, ahead_m = (turned.T @ (np.array(end) - place)).tolist()
+                right, down, ahead_m = product(turned.T, np.array(end) - place).tolist()
                 is_ahead = image.focal_px > 0.0 and ahead_m > NEAREST_M
                 at = (image.focal_px * right / ahead_m, image.focal_px * down / ahead_m) if is_ahead else None
                 is_seen = at is not None and abs(at[0]) < IN_VIEW * width and abs(at[1]) < IN_VIEW * height

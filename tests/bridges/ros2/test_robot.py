@@ -242,6 +242,9 @@ class Wire:
     def advertise(self, *_: Any, **__: Any) -> None:
         """Nothing to tell."""
 
+    def graph_types(self) -> dict[str, set[str]]:
+        return {}
+
     def publish(self, topic: str, message: Any) -> None:
         self.twists.append(message)
 
