@@ -49,7 +49,8 @@ def _serve(asked: argparse.Namespace) -> int:
                 )
     token = secrets.token_urlsafe(16) if services else ""
     if asked.layout is not None:
-        _write_layout(asked.layout, {topic for topic, info in run.info.topics.items() if info.type == IMAGE})
+        images = {topic for topic, info in run.info.topics.items() if info.type == IMAGE and info.publishers}
+        _write_layout(asked.layout, images)
     facts = {"robot": run.info.robot, "joints": run.info.joints, "parameters": run.info.parameters}
     view = LiveView(
         run.title, run.info.topics, facts, address=asked.address, port=asked.port, now_ns=SystemClock().now_ns(),

@@ -146,7 +146,7 @@ def _limits_of(run: RunInfo) -> RobotLimits | None:
 def _places(run: RunInfo) -> dict[str, str]:
     """Which camera of the run is shown at which of the page's places; its own ones first."""
     places = [port.topic for port in (Viewer.head_image, Viewer.wrist_image, Viewer.room_image)]
-    images = sorted(topic for topic, info in run.topics.items() if info.type == IMAGE_TYPE)
+    images = sorted(topic for topic, info in run.topics.items() if info.type == IMAGE_TYPE and info.publishers)
     others = [topic for topic in images if topic not in places]
     free = [place for place in places if place not in images]
     for topic in others[len(free) :]:
