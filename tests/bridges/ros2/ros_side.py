@@ -184,8 +184,10 @@ class RosbridgeSide:
     def close(self) -> None:
         self.repeating.ended.set()
         self.repeating.join()
+        self.client.terminate()
+        self.listening.join()  # it reads what the client writes, to the end
+        self.server.terminate()
         for one in (self.client, self.server):
-            one.terminate()
             one.communicate()
 
     def _listen(self) -> None:
