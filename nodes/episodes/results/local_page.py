@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from importlib import import_module
@@ -11,6 +12,7 @@ from typing import Protocol
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.results.show import transcript
 from runtime.msgs.episode import Turn
+from runtime.operating_system.terminal import signals_of_end
 
 SERVER = "bridges.web.http.forms", "FormServer"
 """Named, not imported: nodes know no bridge, and whoever opens no page needs none."""
@@ -45,8 +47,13 @@ def open_page(
 
 def serve(server: PageServer, *lines: str) -> int:
     """Print the lines, then serve until Ctrl-C; 0."""
-    print(*lines, sep="\n", flush=True)
-    server.serve()
+    for number in signals_of_end():  # a shell's background job begins with Ctrl-C ignored
+        signal.signal(number, signal.default_int_handler)
+    try:
+        print(*lines, sep="\n", flush=True)
+        server.serve()
+    except KeyboardInterrupt:  # before the server was up
+        pass
     return 0
 
 
