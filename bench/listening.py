@@ -60,7 +60,10 @@ def listens(scenario: str, seeds: int = SEEDS) -> tuple[int, int]:
 
 
 def main() -> int:
-    """Print the table as Markdown, and write it into the page with --write; 1 where fewer than 30 scenarios of the first 45 vary, or listen."""
+    """Print the table as Markdown, with --write into the page, too.
+
+    Returns 1 where fewer than 30 scenarios of the first 45 vary, or listen.
+    """
     scenarios = list(starter_library().scenarios)
     found = {scenario: listens(scenario) for scenario in scenarios}
     varying = sum(found[one][0] > 1 for one in scenarios)

@@ -75,7 +75,7 @@ def table(files: Mapping[str, str]) -> list[str]:
 
 
 def words(root: Path = ROOT) -> dict[str, int]:
-    """Words of README and of each page of docs by path, without what a command writes. A word ends at a blank (wc -w)."""
+    """Words of README and of each page of docs by path, without what a command writes; words as `wc -w` counts."""
     pages = {page.relative_to(root).as_posix(): page for page in (root / "README.md", *(root / "docs").rglob("*.md"))}
     return {
         path: len(_WRITTEN_PART.sub("", page.read_text()).split())
