@@ -9,6 +9,7 @@ import argparse
 from pathlib import Path
 
 from nodes.evaluation.folder import read_results
+from nodes.evaluation.interruptions.comparisons import figures_of, table
 from nodes.evaluation.interruptions.report import markdown
 
 RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
@@ -18,6 +19,7 @@ PARTS = {
     "All eighteen scenarios, of earlier code": "interruptions-all.jsonl.gz",
 }
 """By title, of which file: the one that counts first."""
+SWEEPS = "interruptions-sweeps.jsonl.gz"
 _HEAD = """# The interruption experiment: every table
 
 Written by `python -m bench.interruptions` from the results beside this page. [What they say, what is weak, and what has
@@ -36,6 +38,9 @@ def page() -> str:
         parts += [f"\n## {title}\n", f"{len(results)} runs in virtual time, commit {card.git}: `{name}`.\n"]
         parts.append(markdown(results, "cloud"))
         parts.append("")
+    _, results = read_results(RESULTS / SWEEPS)
+    figures, _, _ = table(figures_of(results), []).partition("\n\n")
+    parts += ["\n## Few runs of other things\n", f"Three seeds each; they decide nothing: `{SWEEPS}`.\n", figures, ""]
     return "\n".join(parts)
 
 
