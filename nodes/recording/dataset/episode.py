@@ -121,15 +121,7 @@ class _Sampler:
             self._state = message.message(RobotState)
             self._state_ns = envelope.published_ns
         elif name == "robot/command":
-            command = message.message(JointCommand)
-            self._sent = (*command.position, command.base_v_mps, command.base_w_radps)
-            self.has_driven_sideways |= command.base_vy_mps != 0.0
-            self._sent_ns = envelope.published_ns
-            if self.episode.actions and not self._is_fresh and self._sent_ns < self._frame_ns(len(self.episode)):
-                self.episode.actions[-1] = self._sent  # the first one of this frame's period
-                self._is_fresh = True
-                if self._asked is None:
-                    self.episode.asked[-1] = self._sent
+            self._take_sent(message.message(JointCommand), envelope.published_ns)
         elif name == LEASE_TOPIC:
             lease = message.message(Lease)
             if lease.seat == "policy":
@@ -137,7 +129,7 @@ class _Sampler:
             elif lease.seat == "vlm":
                 self._vlm = lease.holder
         elif name == "command" and envelope.source == (self._holder or envelope.source):  # no shadow's
-            self._note_asked(message.message(JointCommand), envelope)
+            self._take_asked(message, envelope)
         elif name == "action" and envelope.source == (self._vlm or envelope.source):
             self._action, self._is_done = message.message(Action), False
         elif name == "feedback" and self._action is not None:
@@ -148,13 +140,6 @@ class _Sampler:
             self._images[message.topic] = pixels(document), int(document.get("captured_ns", envelope.published_ns))
         else:
             self._take_words(name, message)
-
-    def _note_asked(self, wanted: JointCommand, envelope: Envelope) -> None:
-        if not self._is_leased:
-            self._is_person = envelope.provenance.startswith("person")
-        if self.episode.asked and self._asked is None:
-            self._asked = (*wanted.position, wanted.base_v_mps, wanted.base_w_radps)
-            self.episode.asked[-1] = self._asked
 
     def _take_words(self, name: str, message: BagMessage) -> None:
         """What was said or planned belongs to the next frame, the first at which it was known."""
@@ -178,6 +163,26 @@ class _Sampler:
             return
         if self._columns.has_words:
             self.episode.words.append(Word(len(self.episode), name, spoken))
+
+    def _take_sent(self, command: JointCommand, sent_ns: int) -> None:
+        """What the guard sent; the first one of a frame's period is the frame's action."""
+        self._sent = (*command.position, command.base_v_mps, command.base_w_radps)
+        self.has_driven_sideways |= command.base_vy_mps != 0.0
+        self._sent_ns = sent_ns
+        if self.episode.actions and not self._is_fresh and sent_ns < self._frame_ns(len(self.episode)):
+            self.episode.actions[-1] = self._sent
+            self._is_fresh = True
+            if self._asked is None:
+                self.episode.asked[-1] = self._sent
+
+    def _take_asked(self, message: BagMessage, envelope: Envelope) -> None:
+        """What the policy's seat asked for; the first one of a frame's period counts."""
+        if not self._is_leased:
+            self._is_person = envelope.provenance.startswith("person")
+        if self.episode.asked and self._asked is None:
+            wanted = message.message(JointCommand)
+            self._asked = (*wanted.position, wanted.base_v_mps, wanted.base_w_radps)
+            self.episode.asked[-1] = self._asked
 
     def begin(self, at_ns: int) -> None:
         """The first frame is there once all that it needs is."""
