@@ -142,10 +142,11 @@ def parse(text: str, around: Surroundings) -> PlannerAnswer:
         raise ModelError("the model's answer has a subtask without a text")
     _check("skill", answer.skill, {spec.name for spec in around.skills})
     _check("place", answer.place, around.world.places)
-    known = {thing.id for thing in around.scene.things}
-    for thing in (*answer.things, *answer.excluding):
-        if thing.id and thing.id not in known:
-            raise ModelError(f"the model's answer has id {thing.id!r}, which is not there; {_known(known)}")
+    answer = msgspec.structs.replace(
+        answer,
+        things=tuple(_there(thing, around.scene) for thing in answer.things),
+        excluding=tuple(_there(thing, around.scene) for thing in answer.excluding),
+    )
     spec = around.spec(answer.skill)
     needs = {one.type for one in spec.arguments if one.is_needed} if spec is not None else set()
     if "place" in needs and not answer.place:
@@ -153,6 +154,18 @@ def parse(text: str, around: Surroundings) -> PlannerAnswer:
     if "thing" in needs and not answer.things and not answer.place:
         raise ModelError(f"the model's answer names no thing, which {answer.skill} needs")
     return answer
+
+
+def _there(thing: MeantThing, scene: Scene) -> MeantThing:
+    """The thing without an id that is not there, where label and colour say as much. Raises ModelError else."""
+    known = {one.id for one in scene.things}
+    if not thing.id or thing.id in known:
+        return thing
+    meant = thing.reference
+    same = [one for one in scene.things if one.label == meant.label and meant.colour in ("", one.colour)]
+    if not same or 0 < meant.count < len(same):
+        raise ModelError(f"the model's answer has id {thing.id!r}, which is not there; {_known(known)}")
+    return msgspec.structs.replace(thing, id="")
 
 
 def _check(key: str, word: str, known: Collection[str]) -> None:

@@ -7,7 +7,7 @@ that may cost in a run is [budgets.models.NODE]; once it is spent no request lea
 
 from __future__ import annotations
 
-from nodes.models.answers import ModelError, settings_from
+from nodes.models.answers import ExtraBody, ModelError, settings_from
 from nodes.models.budget import budget_of
 from nodes.models.chat_request import ChatRequest
 from nodes.planner.model_planner import ASKED_AGAIN, ModelPlanner
@@ -34,7 +34,8 @@ class OpenAIPlanner(ModelPlanner):
     """Talks with people and sets the subtask; `sees=False` sends no images; `persona` is a part to play.
 
     After `give_up_after` failures of the server in a row it ends the run as failed. An answer that cannot be used is no
-    failure: the model is asked again with the reason, then a person is.
+    failure: the model is asked again with the reason, then a person is. `context` is how many tokens the model reads,
+    `extra_body` further fields of each request, `fallback` who is asked where the server does not answer: MODEL@URL.
     """
 
     provenance = "model:openai-api"
@@ -52,6 +53,9 @@ class OpenAIPlanner(ModelPlanner):
         speaker: str = "robot",
         sees: bool = True,
         persona: str = "",
+        context: int = 0,
+        extra_body: ExtraBody | None = None,
+        fallback: str = "",
     ) -> None:
         if give_up_after < 1:
             raise ParameterError(f"planner: give_up_after is {give_up_after}; expected at least 1")
@@ -66,6 +70,9 @@ class OpenAIPlanner(ModelPlanner):
             max_calls=max_calls,
             max_tokens=max_tokens,
             stream=stream,
+            context=context,
+            extra_body=extra_body,
+            fallback=fallback,
         )
         super().__init__(settings, speaker, sees, persona)
         self.give_up_after = give_up_after
