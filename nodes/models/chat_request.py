@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Awaitable, Callable
+from typing import Literal
 
 from nodes.models.answers import ChatSettings, ModelError
 from nodes.models.budget import Budget
@@ -117,12 +118,35 @@ class ChatRequest(ModelRequest):
         assert self.client is not None
         return self.client.ask(Question(system, text, schema, () if image is None else (data_url(image),)))
 
+    def findings(self, *, is_asked: bool) -> list[tuple[Literal["ok", "note", "problem"], str]]:
+        """For `doctor`: how the server answers one small question, where it is asked."""
+        if not is_asked:
+            return []
+        return asyncio.run(_findings(self.settings))
+
     def close(self) -> str:
         """Close the connections; what the requests have cost, and what had to be left out of them."""
         left_out = self.client.left_out if self.client is not None else ()
         if self.client is not None and self._clock is not None and not self._clock.is_virtual:
             self._closing = asyncio.ensure_future(self.client.close())
         return super().close() + (f"; asked without {', '.join(left_out)}, which it refuses" if left_out else "")
+
+
+async def _findings(settings: ChatSettings) -> list[tuple[Literal["ok", "note", "problem"], str]]:
+    client = ChatClient(settings, jitter=lambda: 0.0)
+    form = {"type": "object", "properties": {"ready": {"type": "boolean"}}, "required": ["ready"]}
+    schema: dict[str, object] = {**form, "additionalProperties": False}
+    try:
+        began_s = asyncio.get_running_loop().time()
+        await client.ask(Question("", 'Are you ready? Answer with one JSON object: {"ready": true}', schema))
+        took_s = asyncio.get_running_loop().time() - began_s
+    except ModelError as problem:
+        return [("problem", f"model {settings.model!r}: {problem}")]
+    finally:
+        await client.close()
+    url = f"{settings.model}@{settings.base_url}"
+    text = f"model {settings.model!r} at {settings.where} answered in {took_s:.2f} s; more: polyrhythm models try {url}"
+    return [("ok", text), *(("note", f"it is asked without {one}, which it refuses") for one in client.left_out)]
 
 
 def _is_whole(text: str) -> bool:

@@ -31,7 +31,7 @@ from nodes.models.chat_format import (
 )
 from nodes.models.dialect import LEAST_PART, Dialect
 from nodes.models.http_client import HttpClient, UnreachableError
-from nodes.models.refusals import ContextFullError, DeclinedError, Refusals, RefusedError, SlowDownError
+from nodes.models.refusals import ContextFullError, DeclinedError, RefusalReader, RefusedError, SlowDownError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -416,7 +416,7 @@ class Model:
             longest = min(longest, self.options.context - question.prompt_tokens)
         options = replace(self.options, max_tokens=longest)
         reader = AnswerReader(server.where, stream=options.stream)
-        refusals = Refusals(server.where, self.name, server.key, server.key_name)
+        refusals = RefusalReader(server.where, self.name, server.key, server.key_name)
         headers = headers_of(server.base_url, server.key)
         if problem := key_problem(server.key, server.key_name):
             raise ModelError(problem)

@@ -107,7 +107,7 @@ class DeclinedError(ModelError):
     """A filter before the model declines the prompt; the text is the server's."""
 
 
-class Refusals:
+class RefusalReader:
     """Reads the errors of one server for one model; `key_name` is the key's environment variable."""
 
     def __init__(self, where: str, model: str, key: str, key_name: str) -> None:

@@ -7,6 +7,8 @@ that may cost in a run is [budgets.models.NODE]; once it is spent no request lea
 
 from __future__ import annotations
 
+from typing import Literal
+
 from nodes.models.answers import ExtraBody, ModelError, settings_from
 from nodes.models.budget import budget_of
 from nodes.models.chat_request import ChatRequest
@@ -86,6 +88,10 @@ class OpenAIPlanner(ModelPlanner):
         self.has_told_spent = False
         self.thinking: object | None = None  # the one who asks now; a cancelled one may still be winding up
 
+    def model_findings(self, *, is_timed: bool) -> list[tuple[Literal["ok", "note", "problem"], str]]:
+        """Return how the model's server answers, where it is asked."""
+        return self.request.findings(is_asked=is_timed)
+
     def on_start(self) -> None:
         super().on_start()
         self.request.start(self.clock, self.random.random, budget_of(self.name, self.run_info, self.settings.max_calls))
@@ -159,12 +165,12 @@ class OpenAIPlanner(ModelPlanner):
         was_restarted = self.current is None and description is not None and description.subtask_id != ""
         if not self.history.events and not was_restarted:
             return False
-        return news(self.history, description) != self.answered
+        return news(self.history, description, self.scene.latest()) != self.answered
 
     async def _ask(self) -> bool:
         """One question and what follows from it; False where an interrupt voided it. No failure is raised."""
         description = self.description.latest()
-        asked = news(self.history, description)
+        asked = news(self.history, description, self.scene.latest())
         around = self._around()
         question = question_text(self.history, self.current, description, around.scene)
         why = ""

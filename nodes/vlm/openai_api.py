@@ -5,6 +5,8 @@ vLLM, ollama and llama.cpp do; VLM_BASE_URL and VLM_MODEL, or the parameters, sa
 
 from __future__ import annotations
 
+from typing import Literal
+
 from nodes.models.answers import ExtraBody, settings_from
 from nodes.models.budget import budget_of
 from nodes.models.chat_request import ChatRequest
@@ -60,6 +62,10 @@ class OpenAIVLM(PointingVLM):
     def problems(self) -> list[str]:
         """What its parameters and this environment lack, in sentences."""
         return self.settings.problems()
+
+    def model_findings(self, *, is_timed: bool) -> list[tuple[Literal["ok", "note", "problem"], str]]:
+        """Return how the model's server answers, where it is asked."""
+        return self.chat.findings(is_asked=is_timed)
 
     def on_start(self) -> None:
         if problems := self.problems():
