@@ -1,7 +1,7 @@
 """`polyrhythm models`: try a language model's server before a run.
 
-`try` asks one act, one plan, one judgement, about one image, and one long prompt. It prints what the server takes and what it does not, how long and how many tokens each took, and the lines for a launch
-file.
+`try` asks one act, one plan, one judgement, about one image, and one long prompt. It prints what the server takes and
+what it does not, how long and how many tokens each took, and the lines for a launch file.
 """
 
 from __future__ import annotations
