@@ -1,8 +1,9 @@
-"""Counts the rooms of each package and the arrows between them.
+"""Counts the rooms of each package and the arrows between them, or the lines of code and the words of pages.
 
 A room is a folder, or a loose file beside folders. An arrow is one room that imports another, however often; what only
 type checkers import is not counted. `python -m bench.rooms [COMMIT ...]` counts the working tree, and each commit;
-`python -m bench.rooms --table` prints what lives in each room, as docs/architecture.md has it.
+`python -m bench.rooms --table` prints what lives in each room, as docs/architecture.md has it; `--size` counts lines
+and words.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import ast
 import io
+import re
 import subprocess
 import sys
 import tarfile
@@ -18,6 +20,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("runtime", "nodes", "bridges")
+MOVED = ("bench/interruptions",)
+"""What was part of the product once, and is counted with it as before."""
+WRITTEN = ("docs/reference/", "docs/results/", "docs/certificate.md", "docs/pages.md")
+"""Pages whose tables a command writes."""
+_MARKED = re.compile(r"<!-- (?:table: made|\w+: begin).*?<!-- (?:end of table|\w+: end) -->", re.S)
+BY_HAND = "<!-- by hand"
+"""Above this mark the tables of a page are a command's."""
 
 
 def working_tree() -> dict[str, str]:
@@ -65,6 +74,35 @@ def table(files: Mapping[str, str]) -> list[str]:
     return rows
 
 
+def lines_of(folder: str) -> int:
+    """Lines of Python below a folder of the working tree."""
+    return sum(file.read_text().count("\n") for file in (ROOT / folder).rglob("*.py"))
+
+
+def words_of(page: str, text: str) -> int:
+    """Words of a page, without the tables that a command writes."""
+    made, mark, text_by_hand = text.rpartition(BY_HAND)
+    if page.startswith(WRITTEN):
+        made, text_by_hand = text, ""
+    prose = (line for line in made.splitlines() if not line.startswith("|"))
+    return len(" ".join((*prose, mark + _MARKED.sub("", text_by_hand))).split())
+
+
+def sizes() -> list[str]:
+    """Lines of the product, with what has moved out of it; lines of tests by package; words of README and docs."""
+    product = [*PACKAGES, "polyrhythm", *MOVED]
+    lines = {folder: lines_of(folder) for folder in product}
+    tests = {f"tests/{folder.name}": lines_of(f"tests/{folder.name}") for folder in sorted((ROOT / "tests").iterdir())}
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    words = sum(words_of(page.relative_to(ROOT).as_posix(), page.read_text()) for page in pages)
+    return [
+        *(f"{count:8} lines {folder}" for folder, count in lines.items()),
+        f"{sum(lines.values()):8} lines of the product",
+        *(f"{count:8} lines {folder}" for folder, count in tests.items() if count),
+        f"{words:8} words of README and docs, without the tables that a command writes",
+    ]
+
+
 def _room(module: str) -> str:
     folder = module.rpartition(".")[0]
     return module if folder in PACKAGES else folder
@@ -98,7 +136,11 @@ def main() -> None:
     )
     parser.add_argument("commits", nargs="*", metavar="COMMIT", help="count this commit, too, beside the working tree")
     parser.add_argument("--table", action="store_true", help="print what lives in each room, as the page has it")
+    parser.add_argument("--size", action="store_true", help="lines of the product and of tests, words of the pages")
     told = parser.parse_args()
+    if told.size:
+        print(*sizes(), sep="\n")
+        return
     if told.table:
         print(*table(working_tree()), sep="\n")
         return
