@@ -1,9 +1,9 @@
-"""Counts the rooms of each package and the arrows between them, or the lines of code and the words of pages.
+"""Counts the rooms of each package and the arrows between them, and the words of the pages.
 
 A room is a folder, or a loose file beside folders. An arrow is one room that imports another, however often; what only
 type checkers import is not counted. `python -m bench.rooms [COMMIT ...]` counts the working tree, and each commit;
-`python -m bench.rooms --table` prints what lives in each room, as docs/architecture.md has it; `--size` counts lines
-and words.
+`python -m bench.rooms --table` writes what lives in each room into docs/architecture.md; `python -m bench.rooms
+--words` counts the words of README and docs that a person wrote; `--lines` counts the lines of the product.
 """
 
 from __future__ import annotations
@@ -18,15 +18,17 @@ import tarfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from bench import marked
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("runtime", "nodes", "bridges")
 MOVED = ("bench/interruptions",)
 """What was part of the product once, and is counted with it as before."""
-WRITTEN = ("docs/reference/", "docs/results/", "docs/certificate.md", "docs/pages.md")
-"""Pages whose tables a command writes."""
-_MARKED = re.compile(r"<!-- (?:table: made|\w+: begin).*?<!-- (?:end of table|\w+: end) -->", re.S)
-BY_HAND = "<!-- by hand"
-"""Above this mark the tables of a page are a command's."""
+PAGE = ROOT / "docs" / "architecture.md"
+BEGIN, END = "<!-- rooms: begin, written by python -m bench.rooms --table -->", "<!-- rooms: end -->"
+WRITTEN_PAGES = ("docs/reference/", "docs/results/", "docs/certificate.md")
+"""Pages that commands write whole: make reference, make faults, the soak and its like, make mutants."""
+_WRITTEN_PART = re.compile(r"<!-- (\w+): begin, written by [^>]+ -->.*?<!-- \1: end -->", re.DOTALL)
 
 
 def working_tree() -> dict[str, str]:
@@ -74,33 +76,22 @@ def table(files: Mapping[str, str]) -> list[str]:
     return rows
 
 
-def lines_of(folder: str) -> int:
-    """Lines of Python below a folder of the working tree."""
-    return sum(file.read_text().count("\n") for file in (ROOT / folder).rglob("*.py"))
+def words(root: Path = ROOT) -> dict[str, int]:
+    """Words of README and of each page of docs by path, without what a command writes; words as `wc -w` counts."""
+    pages = {page.relative_to(root).as_posix(): page for page in (root / "README.md", *(root / "docs").rglob("*.md"))}
+    return {
+        path: len(_WRITTEN_PART.sub("", page.read_text()).split())
+        for path, page in sorted(pages.items())
+        if not path.startswith(WRITTEN_PAGES)
+    }
 
 
-def words_of(page: str, text: str) -> int:
-    """Words of a page, without the tables that a command writes."""
-    made, mark, text_by_hand = text.rpartition(BY_HAND)
-    if page.startswith(WRITTEN):
-        made, text_by_hand = text, ""
-    prose = (line for line in made.splitlines() if not line.startswith("|"))
-    return len(" ".join((*prose, mark + _MARKED.sub("", text_by_hand))).split())
-
-
-def sizes() -> list[str]:
-    """Lines of the product, with what has moved out of it; lines of tests by package; words of README and docs."""
-    product = [*PACKAGES, "polyrhythm", *MOVED]
-    lines = {folder: lines_of(folder) for folder in product}
-    tests = {f"tests/{folder.name}": lines_of(f"tests/{folder.name}") for folder in sorted((ROOT / "tests").iterdir())}
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    words = sum(words_of(page.relative_to(ROOT).as_posix(), page.read_text()) for page in pages)
-    return [
-        *(f"{count:8} lines {folder}" for folder, count in lines.items()),
-        f"{sum(lines.values()):8} lines of the product",
-        *(f"{count:8} lines {folder}" for folder, count in tests.items() if count),
-        f"{words:8} words of README and docs, without the tables that a command writes",
-    ]
+def lines() -> dict[str, int]:
+    """Lines of Python of the product, by package, with what has moved out of it."""
+    return {
+        folder: sum(file.read_text().count("\n") for file in (ROOT / folder).rglob("*.py"))
+        for folder in (*PACKAGES, "polyrhythm", *MOVED)
+    }
 
 
 def _room(module: str) -> str:
@@ -128,21 +119,32 @@ def _imported(source: str, modules: Mapping[str, str]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Print a line for each package of each tree, or the table of rooms."""
+    """Print a line for each package of each tree, or for each page; or write the table of rooms."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.rooms",
         description=(__doc__ or "").split("\n\n")[0],
         epilog="e.g. python -m bench.rooms HEAD~10",
     )
     parser.add_argument("commits", nargs="*", metavar="COMMIT", help="count this commit, too, beside the working tree")
-    parser.add_argument("--table", action="store_true", help="print what lives in each room, as the page has it")
-    parser.add_argument("--size", action="store_true", help="lines of the product and of tests, words of the pages")
+    parser.add_argument("--table", action="store_true", help="write what lives in each room into docs/architecture.md")
+    parser.add_argument("--words", action="store_true", help="count the words of README and docs, by page and in all")
+    parser.add_argument(
+        "--lines", action="store_true", help="count the lines of the product, with what moved out of it"
+    )
     told = parser.parse_args()
-    if told.size:
-        print(*sizes(), sep="\n")
+    if told.lines:
+        for folder, number in lines().items():
+            print(f"{number:7,} {folder}")
+        print(f"{sum(lines().values()):7,} in all")
         return
     if told.table:
-        print(*table(working_tree()), sep="\n")
+        marked.write(PAGE, BEGIN, END, "\n".join(table(working_tree())))
+        return
+    if told.words:
+        counted = words()
+        for path, number in sorted(counted.items(), key=lambda one: one[1]):
+            print(f"{number:7,} {path}")
+        print(f"{sum(counted.values()):7,} in {len(counted)} pages")
         return
     for name, files in [("working tree", working_tree()), *((commit, tree_of(commit)) for commit in told.commits)]:
         for package, (rooms, arrows) in count(files).items():
