@@ -99,7 +99,7 @@ def test_the_page_leads_from_the_requirement_to_code_test_mutants_and_figures() 
     ]
     cells = [cell.strip() for cell in line.strip("|").split("|")]
     assert cells[1:] == [
-        "it stops",
+        "it stops (H1)",
         "`a/b.py:C.d`<br>`a/e.py:f`",
         "`test_b.py::test_c`",
         "6 of 7, of older code<br>not counted",
