@@ -59,7 +59,7 @@ class Source:
         self.at_s = now_s
 
 
-class Reading:
+class BaseReading:
     """What one teller says of the base: its place by odometry, its speed, and the ways by both."""
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class Reading:
 class Standstill:
     """A stop: where the robot was when it began, and how far it may go until it stands."""
 
-    def __init__(self, reading: Reading, joints: Numbers, targets: Numbers) -> None:
+    def __init__(self, reading: BaseReading, joints: Numbers, targets: Numbers) -> None:
         self._reading, self._pose, self._joints = reading, reading.pose, joints
         self._behind = [abs(a - b) for a, b in zip(joints, targets, strict=True)]
         self._may_m = AFTER_STOP_M + LATE_S * hypot(*reading.speed[:2])
@@ -123,7 +123,7 @@ class Watch:
         self.may_move = False
         self._counter, self._heard_s, self._looked_s = -1, 0.0, 0.0
         self._fault = ""
-        self._told, self._own = Reading(), Reading()
+        self._told, self._own = BaseReading(), BaseReading()
         self._stops: list[Standstill] = []  # by what the guard tells, and by the robot's own way
 
     def hear(self, frame: bytes, now_s: float) -> int | None:
@@ -143,7 +143,7 @@ class Watch:
             self.may_move, self._fault = False, "the guard was lost while the robot might move"
             return None
         if pid != self.pid or not may_move or not self.may_move or not is_known:
-            self._told, self._own, self._stops = Reading(), Reading(), []
+            self._told, self._own, self._stops = BaseReading(), BaseReading(), []
         dt_s = min(now_s - self._heard_s, SILENT_S)
         self.pid, self._counter, self.may_move, self._heard_s = pid, counter, bool(may_move), now_s
         if self.may_move and is_known:
@@ -166,7 +166,7 @@ class Watch:
         if slept_s > OVERSLEPT_S:  # frozen itself, or no processor: everybody gets the time once more
             self._heard_s = now_s
         if self._own.pose and now_s - self._own.at_s > OWN_GONE_S:
-            self._own, self._stops = Reading(), self._stops[:1]
+            self._own, self._stops = BaseReading(), self._stops[:1]
         if self.may_move and now_s - self._heard_s > SILENT_S:
             return f"the guard has been silent for {SILENT_S * 1000:.0f} ms"
         fault, self._fault = self._fault, ""
@@ -191,7 +191,7 @@ class Watch:
                 self._fault = "two sources of the base's speed do not agree"
 
 
-class Hand:
+class Presser:
     """Presses by the command of the launch file; ends the guard's process where there is none, or it fails."""
 
     def __init__(self, command: Sequence[str]) -> None:
@@ -247,7 +247,7 @@ def say(text: str) -> None:
 
 def watch(folder: Path, runstop: Sequence[str], state: Sequence[str], parent: int) -> None:
     """Until the run has ended: the guard has said so, or its supervisor has gone and it tells nothing any more."""
-    seen, hand, told = Watch(), Hand(runstop), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    seen, hand, told = Watch(), Presser(runstop), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     told.setblocking(False)
     (folder / FEED).unlink(missing_ok=True)
     told.bind(str(folder / FEED))

@@ -16,7 +16,7 @@ import pytest
 from runtime.errors import UserError
 from runtime.launch.file import load
 from runtime.supervision import watchdog
-from runtime.supervision.watchdog import LOOK_S, SILENT_S, Hand, Watch
+from runtime.supervision.watchdog import LOOK_S, SILENT_S, Presser, Watch
 from runtime.supervision.watchdog_process import NAME
 from tests.support.running import Runs, eventually, is_alive
 from tests.support.sentences import pattern
@@ -214,20 +214,20 @@ def ended(monkeypatch: pytest.MonkeyPatch) -> Ended:
     return Ended(monkeypatch)
 
 
-def press(hand: Hand, until_s: float, why: str = "silent", start_s: float = 0.0) -> None:
+def press(hand: Presser, until_s: float, why: str = "silent", start_s: float = 0.0) -> None:
     for step in range(round((until_s - start_s) / STEP_S)):
         hand.act(why, 12, start_s + step * STEP_S, is_over=False)
 
 
 def test_without_a_command_the_process_of_the_guard_is_ended(ended: Ended) -> None:
-    press(Hand(()), 1.0)
+    press(Presser(()), 1.0)
     assert ended.count == 1
 
 
 def test_a_command_that_cannot_be_started_or_fails_ends_the_process_of_the_guard(ended: Ended, tmp_path: Path) -> None:
-    press(Hand((str(tmp_path / "none"),)), 1.0)
+    press(Presser((str(tmp_path / "none"),)), 1.0)
     assert ended.count == 1
-    hand = Hand((sys.executable, "-c", "raise SystemExit(3)"))
+    hand = Presser((sys.executable, "-c", "raise SystemExit(3)"))
 
     def is_ended() -> bool:
         hand.act("silent", 12, 0.5, is_over=False)
@@ -237,7 +237,7 @@ def test_a_command_that_cannot_be_started_or_fails_ends_the_process_of_the_guard
 
 
 def test_it_presses_three_times_at_most_and_again_for_the_next_fault(ended: Ended) -> None:
-    hand = Hand(())
+    hand = Presser(())
     press(hand, 20.0)
     assert ended.count == 3
     hand.act("", 12, 20.0, is_over=True)
