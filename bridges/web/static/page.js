@@ -1,6 +1,7 @@
-// What the pages beside the console share: finding and making elements, the notice, and drawing only what is new.
+// What all pages share: finding, making and changing elements, lists by their keys, the notice.
 import { isText } from "/static/keyboard.js";
-export { isText };
+import { html, nothing, render, repeat } from "/static/vendor/lit-html.js";
+export { html, isText, nothing };
 
 export const $ = (selector) => document.querySelector(selector);
 export const all = (selector) => [...document.querySelectorAll(selector)];
@@ -10,6 +11,27 @@ export const make = (tag, className, ...inside) => {
   one.append(...inside.filter((part) => part !== null && part !== undefined));
   return one;
 };
+const one = (place) => (typeof place === "string" ? $(place) : place);
+// What changes on its own is set only where it differs: screen readers tell of each change, and focus and selection stay.
+export function setText(place, text) {
+  const box = one(place);
+  if (box.textContent !== text) box.textContent = text;
+}
+export function setAttribute(place, name, value) {
+  const box = one(place);
+  if (box.getAttribute(name) !== value) box.setAttribute(name, value);
+}
+export function setHidden(place, isHidden) {
+  const box = one(place);
+  if (box.hidden !== isHidden) box.hidden = isHidden;
+}
+export function toggle(place, name, isOn) {
+  const { classList } = one(place);
+  if (classList.contains(name) !== isOn) classList.toggle(name, isOn);
+}
+// A list that changes: each of its elements stays the same one as long as its key is there.
+export const list = repeat;
+export const draw = (place, what) => render(what, one(place));
 // A double click is one press: what a button has become by its second half is not meant.
 export const once = (act) => (event) => {
   if (event.detail < 2) act(event);
@@ -49,13 +71,34 @@ export function notice(text) {
     $("#notice").textContent = "";
   }, 6000);
 }
+// What stands in a field is sent, and stands there again where that was lost or refused.
+export function sendFrom(link, field, message, done = () => {}, undone = () => {}) {
+  const text = field.value,
+    back = () => {
+      field.value = [text, field.value].filter(Boolean).join(" ");
+      undone();
+    };
+  field.value = "";
+  link.send(message, { done, refused: back, lost: back });
+}
+export const LOST = "The link was lost before this was done: press again. Words are back in their field.";
+export const TOLD = {
+  sent: "The stop is being sent…",
+  told: "The robot is told to stop.",
+  nobody: "The stop was sent. No guard says anything here.",
+  late: "There is no link now: the robot is told to stop as soon as it is back.",
+};
+// What became of a stop stands on its button.
+export function told(kind, words = TOLD) {
+  $("#stop").dataset.told = kind;
+  notice(words[kind]);
+}
 export function cover(text) {
   $("#cover-text").textContent = text;
   $("#cover").dataset.off = text ? "false" : "true";
 }
 export function cameIn(message) {
   document.body.dataset.role = message.role;
-  sessionStorage.setItem("session", message.session);
 }
 
 // Calls `draw` only where the value differs from last time: what a person is typing into stays as it is.

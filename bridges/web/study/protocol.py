@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from bridges.web.http.private_files import write_private
 from bridges.web.questionnaire.questionnaire import Questionnaire, questionnaire_of, shipped, shipped_names
 from bridges.web.study.condition import Allowed, StudyCondition
 from runtime.errors import UserError, choices
@@ -33,10 +34,14 @@ Language = Literal["en", "de", "es", "ja"]
 
 
 class Consent(Table, frozen=True):
-    """What a participant reads first, and the statements that each need a tick."""
+    """What a participant reads first, and the statements that each need a tick.
+
+    `shares_words`: one of them says that what the participant says may be passed on with the data.
+    """
 
     text: str
     statements: tuple[str, ...]
+    shares_words: bool = False
 
 
 class StudyTask(Table, frozen=True):
@@ -210,9 +215,9 @@ def _read(path: Path, *, has_files: bool) -> Protocol:
 
 def keep(protocol: Protocol, kept: Path) -> None:
     """Write its text to that file, and those of the questionnaires that it names beside it. Raises OSError."""
-    kept.write_text(protocol.text, encoding="utf-8")
+    write_private(kept, protocol.text)
     for name, text in protocol.files.items():
-        kept_beside(kept, name).write_text(text, encoding="utf-8")
+        write_private(kept_beside(kept, name), text)
 
 
 def kept_beside(kept: Path, name: str) -> Path:
