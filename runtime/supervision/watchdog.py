@@ -46,7 +46,7 @@ STOPPED = ("stopped", "estopped")
 Numbers = Sequence[float]
 
 
-class Source:
+class BaseWay:
     """The way of the base by one source, ahead, left and turned; it decays, so that noise does not add up."""
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class BaseReading:
     def __init__(self) -> None:
         self.pose: Numbers = ()
         self.speed: Numbers = (0.0, 0.0, 0.0)
-        self.by_speed, self.by_odometry, self.at_s = Source(), Source(), 0.0
+        self.by_speed, self.by_odometry, self.at_s = BaseWay(), BaseWay(), 0.0
 
     def take(self, pose: Numbers, speed: Numbers, measured_s: float, now_s: float) -> None:
         """`pose` is x, y, heading; `speed` ahead, left, turning; `measured_s` is when, by the teller's clock."""
@@ -73,7 +73,7 @@ class BaseReading:
         if not self.pose or not 0.0 < dt_s <= SILENT_S:
             if dt_s == 0.0 and self.pose:
                 return  # told twice
-            self.by_speed, self.by_odometry = Source(), Source()
+            self.by_speed, self.by_odometry = BaseWay(), BaseWay()
         else:
             turned = (pose[2] - self.pose[2] + pi) % tau - pi
             x, y, ahead = pose[0] - self.pose[0], pose[1] - self.pose[1], self.pose[2] + turned / 2
