@@ -313,8 +313,7 @@ BEYOND_PUBLIC = {
     "nodes/seats/replayed.py": {"runtime.node": "plays by whichever ports its subclass declares"},
     "nodes/camera/realsense.py": {"runtime.node": "asks what a rate may be"},
     "nodes/camera/webcam.py": {"runtime.node": "asks what a rate may be"},
-    "nodes/evaluation/interruptions/arm.py": {"runtime.errors": "says in a sentence what is known"},
-    "nodes/evaluation/interruptions/person.py": {"runtime.errors": "says in a sentence what is known"},
+    "nodes/evaluation/arms.py": {"runtime.errors": "says in a sentence what is known"},
     "nodes/policy/onnx/policy.py": {"runtime.errors": "says in a sentence what is known"},
     "nodes/policy/remote/gr00t.py": {"runtime.errors": "says in a sentence what is known"},
     "nodes/policy/remote/openpi.py": {
