@@ -180,12 +180,8 @@ def _run_all(
             variant = by_name[trial.variant]
             changes = changes_of_task(trial.task, variant.changes) if trial.task else variant.changes
             changed = TrialVariant(variant.name, tuple(changes), variant.added)
-            works.append(
-                TrialWork(
-                    trial, changed, launch, folder.card.launch, asked.for_s, keeps_all, asked.longest, report,
-                    folder.card.measures,
-                )  # fmt: skip
-            )
+            how = (folder.card.launch, asked.for_s, keeps_all, asked.longest, report, folder.card.measures)
+            works.append(TrialWork(trial, changed, launch, *how))
         run_on_ray(works, folder.path, done)
         return
     runs = Runs(

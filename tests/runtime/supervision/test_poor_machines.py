@@ -76,8 +76,19 @@ def test_what_libzmq_says_before_it_ends_a_process_stands_in_the_last_lines_also
         cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 1
-    words = f"ends was killed by SIGABRT at on_start (ends.py:8): Too many open files; {sentence('runtime.too_few_files')}"
-    assert [line for line in done.stderr.splitlines() if line.startswith("failed: ")] == [f"failed: {words}"]
+    why = f"Too many open files; {sentence('runtime.too_few_files')}"
+    failed = [line for line in done.stderr.splitlines() if line.startswith("failed: ")]
+    assert failed == [f"failed: ends was killed by SIGABRT at on_start (ends.py:8): {why}"]
+
+
+@needs_root
+@pytest.mark.long
+def test_three_cameras_fit_into_the_shared_memory_that_a_container_has(tmp_path: Path) -> None:
+    small = 'mount -t tmpfs -o size=64m tmpfs /dev/shm || exit 77; exec "$@"'
+    run = (*RUN[:4], "laptop", "--for", "5", "--out", str(tmp_path / "run"))
+    code, told = ran("unshare", "--mount", "sh", "-c", small, "sh", *run)
+    assert code == 0, told
+    assert "No space" not in told
 
 
 @needs_root
