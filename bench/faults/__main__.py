@@ -3,7 +3,7 @@
 `make faults` takes 5 trials of each fault, with `FULL=1` 40, with the rights of this account; then those whose figures
 hang on priorities once more, as an account that may have none (`--ordinary`). Each trial is noted in a file as soon as
 it is made, so that `--resume` goes on after Ctrl-C, with the same code only. Only all of a table's faults with at least
-5 trials each write it, into docs/reliability.md and docs/results.
+5 trials each write it, into docs/results.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from bench.faults.outcome import ROOT, Outcome, Outcomes, fingerprint
 from runtime.launch.provenance import git_state
 from runtime.operating_system.real_time import may_have_fifo
 
-PAGE = ROOT / "docs" / "reliability.md"
 FILES = (ROOT / "runs" / "faults.jsonl", ROOT / "runs" / "faults-ordinary.jsonl")
 FEWEST_TRIALS = 5
 RESULTS = ROOT / "docs" / "results"
@@ -85,10 +84,9 @@ def _finish(faults: Sequence[Fault], outcomes: Outcomes, asked: argparse.Namespa
     else:
         load = (min(one.load for one in made), max(one.load for one in made))
         text = table.as_markdown(rows, took_s=took_s, load=load, lanes=asked.lanes, commit=git_state(ROOT))
-        table.write(PAGE, text, is_ordinary=asked.ordinary)
-        copy = RESULTS / f"faults{'-ordinary' if asked.ordinary else ''}.md"
-        copy.write_text(f"# {table.TITLES[asked.ordinary]}\n\n{text}\n")
-        print(f"{summary}; table written into {PAGE.name} and {copy.name}", file=sys.stderr)
+        page = RESULTS / f"faults{'-ordinary' if asked.ordinary else ''}.md"
+        page.write_text(f"# {table.TITLES[asked.ordinary]}\n\n{text}\n")
+        print(f"{summary}; table written into {page.relative_to(ROOT)}", file=sys.stderr)
     return 1 if failed or not rows else 0
 
 

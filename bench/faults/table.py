@@ -8,15 +8,11 @@ import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
-from pathlib import Path
 
-from bench import marked
 from bench.faults.matrix import Bound, Fault
 from bench.faults.outcome import Outcome
 from bench.result import percentile
 
-BEGIN, END = "<!-- faults: begin, written by make faults -->", "<!-- faults: end -->"
-ORDINARY = ("<!-- faults without rights: begin, written by make faults -->", "<!-- faults without rights: end -->")
 TITLES = ("The fault matrix with real-time rights", "The fault matrix without real-time rights")
 
 
@@ -120,8 +116,3 @@ def as_markdown(rows: Sequence[Row], *, took_s: float, load: Sequence[float], la
         *(row.as_markdown() for row in rows),
     ]
     return "\n".join(lines)
-
-
-def write(path: Path, text: str, *, is_ordinary: bool = False) -> None:
-    """Put the table between its markers. Raises ValueError where a file has none."""
-    marked.write(path, *(ORDINARY if is_ordinary else (BEGIN, END)), text)

@@ -222,37 +222,15 @@ class KitchenVLM(LocalVLM):
         has_it = held is not None and thing is not None and held.id == thing.id
         match task.skill:
             case "place" if thing is not None:
-                if not has_it and self._is_there(thing.id, task.place):
-                    return Decision("keep", "finished", f"put the {thing.name} there")
-                if self._succeeded_in(task) and self.clock.since_s(self.succeeded_ns) < SEEN_WITHIN_S:
-                    return Decision("keep", "working", f"looking where the {thing.name} is")
-                if place is None:
-                    return Decision("keep", "failed", f"I know no {task.place}")
-                return self._do("place", self._spot_on(place), thing) if has_it else self._get(thing)
+                return self._place(task, thing, place, has_it=has_it)
             case "pick" | "take" if thing is not None:
-                if has_it:
-                    return Decision("keep", "finished", f"holding the {thing.name}")
-                return self._get(thing)
+                return Decision("keep", "finished", f"holding the {thing.name}") if has_it else self._get(thing)
             case "rinse" | "wipe" if thing is not None and place is not None:
                 if self._succeeded_in(task):
                     return Decision("keep", "finished", f"done with {task.text}")
                 return self._do(task.skill, place, place) if has_it else self._get(thing)
             case "hand_over" if thing is not None:
-                is_giving = self.doing is not None and self.doing.skill == "hand_over" and self.done_for == task.id
-                is_theirs = is_giving and not has_it and any(
-                    one.subject == thing.id and one.relation == "held by" for one in self.now.relations
-                )  # fmt: skip
-                if is_theirs and self.outcome == "running":
-                    return Decision("keep", "working", f"drawing back from the {thing.name}")
-                if is_theirs or self._succeeded_in(task):
-                    return Decision("keep", "finished", f"gave the {thing.name}")
-                if not has_it:
-                    return self._get(thing)
-                hand = next((one for one in self._things() if one.label == "hand"), None)
-                if hand is None:
-                    say = f"Here is the {thing.name}. Please hold out your hand."
-                    return Decision("keep", "working", "waiting for an open hand", say=say)
-                return self._do("hand_over", hand, hand)
+                return self._hand_over(task, thing, has_it=has_it)
             case "wait_here" if thing is not None:
                 fills = self.kitchen.places[task.place].fills if task.place in self.kitchen.places else ""
                 if fills in thing.state:
@@ -264,6 +242,32 @@ class KitchenVLM(LocalVLM):
             return Decision("keep", "finished", f"done with {task.text}")
         target = thing or place
         return self._do(task.skill, target, target)
+
+    def _place(self, task: Subtask, thing: SeenObject, place: SeenObject | None, *, has_it: bool) -> Decision:
+        if not has_it and self._is_there(thing.id, task.place):
+            return Decision("keep", "finished", f"put the {thing.name} there")
+        if self._succeeded_in(task) and self.clock.since_s(self.succeeded_ns) < SEEN_WITHIN_S:
+            return Decision("keep", "working", f"looking where the {thing.name} is")
+        if place is None:
+            return Decision("keep", "failed", f"I know no {task.place}")
+        return self._do("place", self._spot_on(place), thing) if has_it else self._get(thing)
+
+    def _hand_over(self, task: Subtask, thing: SeenObject, *, has_it: bool) -> Decision:
+        is_giving = self.doing is not None and self.doing.skill == "hand_over" and self.done_for == task.id
+        is_theirs = is_giving and not has_it and any(
+            one.subject == thing.id and one.relation == "held by" for one in self.now.relations
+        )  # fmt: skip
+        if is_theirs and self.outcome == "running":
+            return Decision("keep", "working", f"drawing back from the {thing.name}")
+        if is_theirs or self._succeeded_in(task):
+            return Decision("keep", "finished", f"gave the {thing.name}")
+        if not has_it:
+            return self._get(thing)
+        hand = next((one for one in self._things() if one.label == "hand"), None)
+        if hand is None:
+            say = f"Here is the {thing.name}. Please hold out your hand."
+            return Decision("keep", "working", "waiting for an open hand", say=say)
+        return self._do("hand_over", hand, hand)
 
     def _get(self, thing: SeenObject) -> Decision:
         was_got = self.doing is not None and self.doing.skill in ("pick", "take") and self.outcome == "success"

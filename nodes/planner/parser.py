@@ -7,9 +7,9 @@ every word that nothing in the lexicon explains. What it means in a conversation
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from nodes.planner.lexicon import Lexicon, lexicon_file
 
@@ -23,27 +23,9 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’\-][^\W\d_]+)*|\d+|\.\.\.|[.,!?;:…—–
 _ENDS = frozenset(".,!?;:…—–") | {"..."}
 _QUOTES = frozenset('"“”«»')
 IS_BEFORE_S = frozenset(
-    [
-        "it",
-        "that",
-        "this",
-        "there",
-        "here",
-        "what",
-        "where",
-        "who",
-        "how",
-        "when",
-        "he",
-        "she",
-        "everything",
-        "nobody",
-        "everyone",
-        "something",
-        "one",
-        "which",
-    ]
-)
+    ("it", "that", "this", "there", "here", "what", "where", "who", "how", "when", "he", "she", "everything", "nobody",
+     "everyone", "something", "one", "which")
+)  # fmt: skip
 RELATIVES = frozenset({"that", "which", "who", "whom", "whose", "you"})
 MODALS = frozenset({"can", "may", "must", "should", "could", "do", "need", "better", "might", "will"})
 FIRM = frozenset({"place", "bring", "get", "take", "hand_over", "give", "rinse", "wipe", "open", "close"})
@@ -168,6 +150,72 @@ def _written_out(token: str, behind: str, table: dict[str, str]) -> list[str]:
         base = token[:-2]
         return [base, "is"] if base in IS_BEFORE_S or behind in ("", "not", "still", "ready") else [base, "'s"]
     return [token]
+
+
+@dataclass(slots=True)
+class _ClauseBegin:
+    """Where a clause begins, as its readings see it."""
+
+    words: list[str]
+    i: int
+    j: int  # past a negation
+    is_negated: bool
+    is_question: bool
+    is_first: bool  # of its segment
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """What a sentence is about, and where its verb begins."""
+
+    words: list[str]
+    i: int
+    j: int  # of the verb
+    nouns: list[Noun]
+    excepts: list[Noun]
+    has_choice: bool
+    is_negated: bool
+
+
+@dataclass(slots=True)
+class _Phrase:
+    """A noun phrase while it is read."""
+
+    words: list[str]
+    start: int
+    i: int  # how far it is read
+    noun: Noun
+    is_det: bool = False  # it has a determiner
+    has_head_words: bool = False
+    colours: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    alone: str = ""  # the last adjective: "the ugly one"
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether words before this one say that a name comes."""
+        return self.is_det or self.i > self.start
+
+    def take(self, n: int, **known: Any) -> None:
+        """Past so many words, which say this."""
+        self.noun, self.i = replace(self.noun, **known), self.i + n
+
+
+_DAYS = ("yesterday", "tomorrow", "today", "usually", "sometimes", "normally", "earlier", "later", "last")
+_BEFORE_NEED = ("a", "another", "good", "quick", "to", "be", "some", "proper", "an", "thorough")
+_SEEMS = ("have", "has", "looks", "seems", "smells", "fell", "broke", "means")
+_SET_PHRASES: dict[str, ClauseType] = {
+    "cancels": "cancel", "unsure": "unsure", "wrong": "wrong", "greetings": "social", "thanks": "social",
+    "yes": "yes", "no": "no",
+}  # fmt: skip
+_ABOUT_IT = ("about", "and", "then", "to", "for")
+_TO_WHOM = ("robot", "so", "for", "very", "to", "there", "everyone", "buddy", "with")
+_GOES_ON_BEHIND = {"cancels": _ABOUT_IT, "unsure": _ABOUT_IT, "greetings": _TO_WHOM, "thanks": _TO_WHOM}
+"""What may stand behind a set phrase, and says no more than the phrase does."""
+
+
+def _may_i(words: Sequence[str], i: int) -> bool:
+    return words[i] in ("may", "can", "could", "might") and words[i + 1] == "i"
 
 
 class Parser:
@@ -323,49 +371,56 @@ class Parser:
     # --- segments and clauses
 
     def _segment(self, words: list[str], *, is_question: bool) -> list[Clause]:
-        found: list[Clause] = []
-        for table, kind in WHOLE_SEGMENTS.items():
-            if self.lexicon.has(table, words, 0) == len(words) and words != ["sorry"]:
-                return [Clause(kind, word=" ".join(words))]
-        polite = self._openers(words, 0)[0]
-        if 0 < polite < len(words) and self.lexicon.has("interjections", words, polite) == len(words) - polite:
-            return [Clause("statement", word=" ".join(words[polite:]))]  # "Please be careful."
-        n_courtesy = self.lexicon.has("courtesy", words, 0)
-        if words == ["listen"] or (n_courtesy == len(words) > 2) or words in (["all", "right"], ["alright"]):
-            return [Clause("fragment")]
-        if words[:1] in (["what"], ["how"]) and not is_question and words[1:2] in (["a"], ["an"], ["lovely"], ["nice"]):
-            return [Clause("statement", word=words[0], nouns=self.named_in(words, 1))]  # "What a lovely bowl!"
+        if (whole := self._whole_segment(words, is_question=is_question)) is not None:
+            return [whole]
         words = [word for k, word in enumerate(words) if word != "really" or words[k - 1] not in ("would", "could")]
         if words[:2] in (["instead", "of"], ["rather", "than"]) and self.lexicon.gerunds.at(words, 2)[0]:
             return [Clause("statement", nouns=self._told(words, 2))]  # "Instead of leaving the mug on the table, ..."
-        if is_question and words[:1] in (["could"], ["can"], ["may"], ["might"]):
-            k = self._noun(words, 1)[1]
-            if k > 1 and words[k : k + 1] == ["go"]:  # "Could the plate go on the shelf?"
-                words = [*words[1:k], words[0], *words[k:]]
-        is_tagged = is_question and words[:1] == ["you"] and words[2:3] == ["not"]
-        if is_tagged and (words[1] in ("could", "can") or words[1:4] == ["would", "not", "mind"]):
-            words = [words[1], "you", *words[3:]]  # "You couldn't pass me the sponge, could you?"
+        if is_question:
+            words = self._unasked(words)
         words, nots = self._uncontrasted(self._uncleft(words))
         if nots and not words:
             return [Clause("fragment", nots=nots)]
+        found = self._clauses_of(words, is_question=is_question)
+        return [*found, Clause("fragment", nots=nots)] if nots else found
+
+    def _whole_segment(self, words: list[str], *, is_question: bool) -> Clause | None:
+        """A segment that one table explains as a whole."""
+        for table, kind in WHOLE_SEGMENTS.items():
+            if self.lexicon.has(table, words, 0) == len(words) and words != ["sorry"]:
+                return Clause(kind, word=" ".join(words))
+        polite = self._openers(words, 0)[0]
+        if 0 < polite < len(words) and self.lexicon.has("interjections", words, polite) == len(words) - polite:
+            return Clause("statement", word=" ".join(words[polite:]))  # "Please be careful."
+        n_courtesy = self.lexicon.has("courtesy", words, 0)
+        if words == ["listen"] or (n_courtesy == len(words) > 2) or words in (["all", "right"], ["alright"]):
+            return Clause("fragment")
+        if words[:1] in (["what"], ["how"]) and not is_question and words[1:2] in (["a"], ["an"], ["lovely"], ["nice"]):
+            return Clause("statement", word=words[0], nouns=self.named_in(words, 1))  # "What a lovely bowl!"
+        return None
+
+    def _unasked(self, words: list[str]) -> list[str]:
+        """A question in the order of a statement, where that is what it comes to."""
+        if words[:1] in (["could"], ["can"], ["may"], ["might"]):
+            k = self._noun(words, 1)[1]
+            if k > 1 and words[k : k + 1] == ["go"]:  # "Could the plate go on the shelf?"
+                words = [*words[1:k], words[0], *words[k:]]
+        is_tagged = words[:1] == ["you"] and words[2:3] == ["not"]
+        if is_tagged and (words[1] in ("could", "can") or words[1:4] == ["would", "not", "mind"]):
+            words = [words[1], "you", *words[3:]]  # "You couldn't pass me the sponge, could you?"
+        return words
+
+    def _clauses_of(self, words: list[str], *, is_question: bool) -> list[Clause]:
+        """Clause after clause, each joined to those before it."""
+        found: list[Clause] = []
         i, is_repair = self._openers(words, 0)
         is_hedged = self._is_hedged(words, 0, i)
         while i < len(words) or (is_repair and not found):
             begin = i
             clause, i = self._clause(words, i, is_question=is_question, is_first=not found)
             clause.words = tuple(words[begin:i] or words)
-            clause.is_question = clause.is_question or (is_question and clause.type in ("fragment", "order"))
-            is_joined = bool(found) and found[-1].is_negated and words[begin - 1] in ("and", "or", "then")
-            is_choice = bool(found) and found[-1].type == "order" and words[begin - 1] == "or"
-            clause.has_choice = clause.has_choice or (is_choice and clause.type == "order")
-            if is_joined and clause.type == "order" and all(noun.pronoun for noun in clause.nouns):
-                clause.type = "unsure"  # "Do not take the cup and put it in the sink": is that forbidden, too?
+            self._join(clause, found, words[begin - 1], is_question=is_question)
             clause.is_repair = clause.is_repair or is_repair
-            is_report = clause.word == "say" and {"done", "finished", "ready"}.intersection(clause.words)
-            if is_report and found:
-                clause.type = "statement"  # "... and tell me when you are done": it says so anyway
-            elif clause.type == "question" and not is_question and found and found[-1].type == "order":
-                clause.type = "unsure"  # "take the bowl and do you know what"
             is_suggested = not found and words[0] != "or" and {"could", "can", "might", "should"}.intersection(words)
             clause.is_hedged = clause.is_hedged or (is_hedged and not is_suggested)
             found.append(clause)
@@ -380,7 +435,21 @@ class Parser:
             if i == begin and i < len(words):
                 clause.left.append(words[i])
                 i += 1
-        return [*found, Clause("fragment", nots=nots)] if nots else found
+        return found
+
+    def _join(self, clause: Clause, found: Sequence[Clause], joint: str, *, is_question: bool) -> None:
+        """What a clause becomes behind others of its segment; `joint` is the word before it."""
+        clause.is_question = clause.is_question or (is_question and clause.type in ("fragment", "order"))
+        is_joined = bool(found) and found[-1].is_negated and joint in ("and", "or", "then")
+        is_choice = bool(found) and found[-1].type == "order" and joint == "or"
+        clause.has_choice = clause.has_choice or (is_choice and clause.type == "order")
+        if is_joined and clause.type == "order" and all(noun.pronoun for noun in clause.nouns):
+            clause.type = "unsure"  # "Do not take the cup and put it in the sink": is that forbidden, too?
+        is_report = clause.word == "say" and {"done", "finished", "ready"}.intersection(clause.words)
+        if is_report and found:
+            clause.type = "statement"  # "... and tell me when you are done": it says so anyway
+        elif clause.type == "question" and not is_question and found and found[-1].type == "order":
+            clause.type = "unsure"  # "take the bowl and do you know what"
 
     def _uncleft(self, words: list[str]) -> list[str]:
         """ "It is the green bowl I want on the shelf" as "I want the green bowl on the shelf"; "use the sponge to wipe"
@@ -489,50 +558,78 @@ class Parser:
         return bool(self.lexicon.has("requests", words, i))
 
     def _clause(self, words: list[str], i: int, *, is_question: bool, is_first: bool) -> tuple[Clause, int]:
-        lexicon, end = self.lexicon, len(words)
-        if i >= end:
-            return Clause("fragment", is_repair=True), end
-        rest = end - i
-        for table, kind in (
-            ("cancels", "cancel"), ("unsure", "unsure"), ("wrong", "wrong"), ("greetings", "social"),
-            ("thanks", "social"), ("yes", "yes"), ("no", "no"),
-        ):  # fmt: skip
+        """The clause that begins there, by the first reading that fits, and where the next one begins."""
+        if i >= len(words):
+            return Clause("fragment", is_repair=True), len(words)
+        is_negated, j = self._negation_at(words, i)
+        at = _ClauseBegin(words, i, j, is_negated, is_question, is_first)
+        readings: tuple[Callable[[_ClauseBegin], tuple[Clause, int] | None], ...] = (
+            *(self._set_phrase, self._lone_word, self._banning, self._conditional),
+            *(() if is_negated else (self._due_or_due_here, self._request, self._want, self._opinion_or_wish)),
+            *(self._asked, self._verb_first, self._forbidden, self._inverted, self._stated, self._by_gerund),
+        )
+        for reading in readings:
+            if (found := reading(at)) is not None:
+                return found
+        return self._named_or_unknown(at)
+
+    def _negation_at(self, words: list[str], i: int) -> tuple[bool, int]:
+        """Whether an order there is turned round, and where it goes on."""
+        if n := self.lexicon.has("forbids", words, i):
+            return True, i + n
+        if self.lexicon.has("opinions", words, i) or (words[i] == "do" and self.lexicon.has("requests", words, i)):
+            return False, i
+        return self._negation(words, i)
+
+    def _set_phrase(self, at: _ClauseBegin) -> tuple[Clause, int] | None:
+        """ "Never mind", "not sure", "wrong", "good morning", "thanks for the cup", "yes", "no"."""
+        words, i, end, lexicon = at.words, at.i, len(at.words), self.lexicon
+        for table, kind in _SET_PHRASES.items():
             n = lexicon.has(table, words, i)
-            if n and (
-                n == rest
-                or (table in ("greetings", "cancels", "unsure") and lexicon.has("tails", words, i + n) == rest - n)
-                or (
-                    table in ("cancels", "unsure")
-                    and i + n < end
-                    and words[i + n] in ("about", "and", "then", "to", "for")
-                    and not lexicon.has("requests", words, i)
-                )
-                or (
-                    table in ("greetings", "thanks")
-                    and words[i + n] in ("robot", "so", "for", "very", "to", "there", "everyone", "buddy", "with")
-                )
-            ):
-                named = self.named_in(words, i + n) if table == "cancels" else []
-                if words[i + n : i + n + 1] == ["to"] and any(one.kind or one.colour for one in named):
-                    return Clause("statement", nouns=named), end  # "No need to wash the blue one."
-                return Clause(kind, word=" ".join(words[i:])), end  # type: ignore[arg-type]  # of the tuple above
+            if not n:
+                continue
+            behind = words[i + n] if i + n < end else ""
+            is_going_on = (
+                lexicon.has("tails", words, i + n) == end - i - n and table in ("greetings", "cancels", "unsure")
+            ) or (
+                behind in _GOES_ON_BEHIND.get(table, ()) and (kind == "social" or not lexicon.has("requests", words, i))
+            )
+            if behind and not is_going_on:
+                continue
+            named = self.named_in(words, i + n) if table == "cancels" else []
+            if behind == "to" and any(one.kind or one.colour for one in named):
+                return Clause("statement", nouns=named), end  # "No need to wash the blue one."
+            return Clause(kind, word=" ".join(words[i:])), end
+        return None
+
+    def _lone_word(self, at: _ClauseBegin) -> tuple[Clause, int] | None:
+        words, i, end = at.words, at.i, len(at.words)
         if self._is_all_tails(words, i):
             return Clause("fragment"), end
-        if rest == 1 and words[i] in lexicon_file().words["numbers"]:  # "No, only one."
-            number = Noun(count=lexicon_file().words["numbers"].index(words[i]))
-            return Clause("fragment", nouns=[number]), end
-        if rest == 1 and lexicon.colour(words[i]) and not lexicon.noun_at(words, i)[0]:  # "Blue, I mean."
-            return Clause("fragment", nouns=[Noun(colour=lexicon.colour(words[i]), is_definite=True)]), end
-        if words[i] == "no" and i + 1 < end and self._is_banned(words, i + 1):
-            clause = Clause("protect", word="no")
-            return clause, self._constituents(clause, words, i + 1)
-        if n := lexicon.has("bans", words, i):
-            clause = Clause("protect", word=words[i])
-            return clause, self._constituents(clause, words, i + n)
-        if (n := lexicon.has("same", words, i)) and words[i] not in ("and", "also", "what", "how"):
+        if end - i > 1:
+            return None
+        if words[i] in lexicon_file().words["numbers"]:  # "No, only one."
+            return Clause("fragment", nouns=[Noun(count=lexicon_file().words["numbers"].index(words[i]))]), end
+        if self.lexicon.colour(words[i]) and not self.lexicon.noun_at(words, i)[0]:  # "Blue, I mean."
+            return Clause("fragment", nouns=[Noun(colour=self.lexicon.colour(words[i]), is_definite=True)]), end
+        return None
+
+    def _banning(self, at: _ClauseBegin) -> tuple[Clause, int] | None:
+        """ "No cups on the shelf", "stay away from the glass"; and "the same with the cup"."""
+        words, i, lexicon = at.words, at.i, self.lexicon
+        clause, n = Clause("protect", word=words[i]), lexicon.has("bans", words, i)
+        if words[i] == "no" and i + 1 < len(words) and self._is_banned(words, i + 1):
+            n = 1
+        elif not n and (n := lexicon.has("same", words, i)) and words[i] not in ("and", "also", "what", "how"):
             clause = Clause("fragment", is_same=True)
-            return clause, self._constituents(clause, words, i + n)
-        if is_question and words[i] == "when" and words[i + 1 : i + 2] and self._is_asked_when(words, i + 1):
+        elif not lexicon.has("bans", words, i):
+            return None
+        return clause, self._constituents(clause, words, i + n)
+
+    def _conditional(self, at: _ClauseBegin) -> tuple[Clause, int] | None:
+        """ "When it is dry", "because the cup is dirty"; and the questions that begin like them."""
+        words, i, end, lexicon = at.words, at.i, len(at.words), self.lexicon
+        if at.is_question and words[i] == "when" and words[i + 1 : i + 2] and self._is_asked_when(words, i + 1):
             return self._asking(words, i), end
         if (n := lexicon.has("conditions", words, i)) and not lexicon.has("requests", words, i):
             is_condition = not lexicon.has("unconditional", words, i)
@@ -541,159 +638,197 @@ class Parser:
             return clause, end
         if words[i] in lexicon_file().words["reasons"] and not lexicon.has("exceptions", words, i):
             return Clause("statement", nouns=self.named_in(words, i + 1)), end
-        is_doubted = is_question and words[i : i + 3] == ["do", "not", "you"]
+        is_doubted = at.is_question and words[i : i + 3] == ["do", "not", "you"]
         if is_doubted and not lexicon.has("opinions", words, i) and not lexicon.has("requests", words, i):
             return self._asking(words, i), end
-        is_negated, j = self._negation(words, i)
-        if lexicon.has("opinions", words, i) or (words[i] == "do" and lexicon.has("requests", words, i)):
-            is_negated, j = False, i
-        if n := lexicon.has("forbids", words, i):
-            is_negated, j = True, i + n
-        if not is_negated:
-            if (n := lexicon.has("homes", words, i)) and (found := self._home(words, i + n)) is not None:
-                return found
-            if (n := lexicon.has("summons", words, i)) and self._is_whereabouts(words, i + n):
-                clause = Clause("order", verb="go", word="come", is_request=True)
-                return clause, self._constituents(clause, words, i + n)
-            if (n := lexicon.has("sights", words, i)) and lexicon.has("requests", words, i) <= n:
-                return self._desire(words, i + n, word="see")
-            if (n := lexicon.has("wants", words, i)) > lexicon.has("requests", words, i) > 0:
-                if "need" in words[i : i + n] and "later" in words:  # "I will need the bowl later"
-                    return Clause("statement", nouns=self.named_in(words, i + n)), end
-                is_asked = words[i] in ("may", "can", "could", "might") and words[i + 1] == "i"
-                return self._desire(words, i + n, word="have" if is_asked else "want")
-            if (n := lexicon.has("requests", words, i)) and n >= lexicon.has("wishes", words, i):
-                j = i + n
-                while m := max(lexicon.has(table, words, j) for table in ("courtesy", "requests", "hedges")):
-                    j += m
-                if n := lexicon.has("bans", words, j):  # "I would like you to stay away from the glass"
-                    clause = Clause("protect", word=words[j])
-                    return clause, self._constituents(clause, words, j + n)
-                if words[j : j + 1] == ["not"]:
-                    is_negated, j = True, j + 1
-                elif self._negation(words, j)[0]:
-                    is_negated, j = self._negation(words, j)
-                if (
-                    words[j - 1] in ("you", "someone", "somebody") and (past := lexicon.pasts.at(words, j))[0]
-                ):  # "if you passed me"
-                    return self._order(words, j, *past, is_request=True, is_negated=is_negated)
-                gerund, verb = lexicon.gerunds.at(words, j)
-                if gerund:
-                    return self._order(words, j, gerund, verb, is_request=True, is_negated=is_negated)
-                n, verb = lexicon.verbs.at(words, j)
-                if words[j : j + 2] in (["if", "i"], ["if", "we"]):
-                    return self._asking(words, i), end  # "Do you mind if I take it?"
-                is_asking = words[j : j + 1] and words[j] in lexicon_file().words["perceive"]
-                if words[j : j + 1] in (["like"], ["want"], ["need"], ["mind"]) or (
-                    verb == "say" and words[i] not in ("i", "you")
-                ):
-                    return self._asking(words, i), end
-                if verb == "tidy" and words[j] == "help" and j + 1 < end and words[j + 1] not in ("me", "us"):
-                    pass
-                elif is_asking and (not n or verb == "see"):
-                    is_told = words[i] == "you" and not is_question  # "You can hear the rain from here."
-                    return Clause("statement") if is_told else self._asking(words, i), end
-                if is_negated and words[i] in ("you",) and words[i + 1] == "do":
-                    return Clause("statement"), end
-                if n:
-                    clause, k = self._order(words, j, n, verb, is_request=True, is_negated=is_negated)
-                    if is_question and words[i : i + 2] == ["can", "you"] and self._is_of_kinds(clause, words):
-                        return self._asking(words, i), end  # "Can you wash cups?"
-                    return clause, k
-                if words[i] in ("how", "what"):  # "how about the shelf?"
-                    clause = Clause("fragment", is_repair=True)
-                    return clause, self._constituents(clause, words, i + 2)
-                if is_question and j + 1 >= end:
-                    return Clause("question"), end
-                if words[i] != "you" or (j < end and not lexicon.is_closed(words[j])):
-                    return self._unknown_order(words, j)
-            if (n := lexicon.has("wants", words, i)) > lexicon.has("wishes", words, i):
-                j = i + n
-                if "need" in words[i:j] and "later" in words:
-                    return Clause("statement", nouns=self.named_in(words, j)), end
-                if lexicon.has("uses", words, j) and words[j] == "to":  # "I would like to keep the black one"
-                    return self._of_person(words, i)
-                if j < end and words[j] not in ("to", "not", "care"):
-                    is_asked = words[i : i + 2] == ["let", "me"] or (
-                        words[i] in ("may", "can", "could", "might") and words[i + 1] == "i"
-                    )
-                    return self._desire(words, j, word="have" if is_asked else "want")
-                return Clause("statement", nouns=self.named_in(words, j)), end
-            if (n := lexicon.has("opinions", words, i)) and lexicon.has("requests", words, i) <= n:
-                declared = self._declarative(words, i + n) if i + n < end else None
-                is_due = declared is not None and declared[0].type == "order"
-                return (
-                    declared
-                    if declared is not None and is_due
-                    else (self._asking(words, i), end)
-                    if words[i] == "do"
-                    else (Clause("statement", nouns=self.named_in(words, i + n)), end)
-                )
-            if n := lexicon.has("wishes", words, i):
-                self._wished(words, i + n)
-                clause, k = self._clause(words, i + n, is_question=False, is_first=False)
-                is_order = clause.type != "statement" or words[i : i + 2] == ["i", "wish"]
-                return (clause, k) if is_order else (Clause("order", verb="tidy"), end)
-        if words[i] in lexicon_file().words["wh"] or (
-            is_question and words[i] in ("any", "anything", "anybody", "anyone", "is", "are")
+        return None
+
+    def _due_or_due_here(self, at: _ClauseBegin) -> tuple[Clause, int] | None:
+        """ "The right place for it is the sink", "I need you at the sink", "I want to see the cup"."""
+        words, i, lexicon = at.words, at.i, self.lexicon
+        if (n := lexicon.has("homes", words, i)) and (found := self._home(words, i + n)) is not None:
+            return found
+        if (n := lexicon.has("summons", words, i)) and self._is_whereabouts(words, i + n):
+            clause = Clause("order", verb="go", word="come", is_request=True)
+            return clause, self._constituents(clause, words, i + n)
+        if (n := lexicon.has("sights", words, i)) and lexicon.has("requests", words, i) <= n:
+            return self._desire(words, i + n, word="see")
+        if (n := lexicon.has("wants", words, i)) > lexicon.has("requests", words, i) > 0:
+            if "need" in words[i : i + n] and "later" in words:  # "I will need the bowl later"
+                return Clause("statement", nouns=self.named_in(words, i + n)), len(words)
+            return self._desire(words, i + n, word="have" if _may_i(words, i) else "want")
+        return None
+
+    def _request(self, at: _ClauseBegin) -> tuple[Clause, int] | None:
+        """ "Could you ...", "I would like you to ...", "how about ..."."""
+        words, i, end, lexicon = at.words, at.i, len(at.words), self.lexicon
+        n = lexicon.has("requests", words, i)
+        if not n or n < lexicon.has("wishes", words, i):
+            return None
+        j = i + n
+        while m := max(lexicon.has(table, words, j) for table in ("courtesy", "requests", "hedges")):
+            j += m
+        if n := lexicon.has("bans", words, j):  # "I would like you to stay away from the glass"
+            clause = Clause("protect", word=words[j])
+            return clause, self._constituents(clause, words, j + n)
+        is_negated, j = (True, j + 1) if words[j : j + 1] == ["not"] else self._negation(words, j)
+        at.is_negated, at.j = is_negated, j
+        if (
+            words[j - 1] in ("you", "someone", "somebody") and (past := lexicon.pasts.at(words, j))[0]
+        ):  # "if you passed me"
+            return self._order(words, j, *past, is_request=True, is_negated=is_negated)
+        gerund, verb = lexicon.gerunds.at(words, j)
+        if gerund:
+            return self._order(words, j, gerund, verb, is_request=True, is_negated=is_negated)
+        n, verb = lexicon.verbs.at(words, j)
+        if (asked := self._asked_politely(at, n, verb)) is not None:
+            return asked
+        if n:
+            clause, k = self._order(words, j, n, verb, is_request=True, is_negated=is_negated)
+            if at.is_question and words[i : i + 2] == ["can", "you"] and self._is_of_kinds(clause, words):
+                return self._asking(words, i), end  # "Can you wash cups?"
+            return clause, k
+        if words[i] in ("how", "what"):  # "how about the shelf?"
+            clause = Clause("fragment", is_repair=True)
+            return clause, self._constituents(clause, words, i + 2)
+        if at.is_question and j + 1 >= end:
+            return Clause("question"), end
+        if words[i] != "you" or (j < end and not lexicon.is_closed(words[j])):
+            return self._unknown_order(words, j)
+        return None
+
+    def _asked_politely(self, at: _ClauseBegin, n: int, verb: str) -> tuple[Clause, int] | None:
+        """What begins like a request and wants to know something: "Do you mind if I take it?"."""
+        words, i, j, end = at.words, at.i, at.j, len(at.words)
+        if words[j : j + 2] in (["if", "i"], ["if", "we"]):
+            return self._asking(words, i), end
+        is_asking = words[j : j + 1] and words[j] in lexicon_file().words["perceive"]
+        if words[j : j + 1] in (["like"], ["want"], ["need"], ["mind"]) or (
+            verb == "say" and words[i] not in ("i", "you")
         ):
             return self._asking(words, i), end
+        is_help = verb == "tidy" and words[j] == "help" and j + 1 < end and words[j + 1] not in ("me", "us")
+        if is_asking and not is_help and (not n or verb == "see"):
+            is_told = words[i] == "you" and not at.is_question  # "You can hear the rain from here."
+            return Clause("statement") if is_told else self._asking(words, i), end
+        if at.is_negated and words[i] == "you" and words[i + 1] == "do":
+            return Clause("statement"), end
+        return None
+
+    def _want(self, at: _ClauseBegin) -> tuple[Clause, int] | None:
+        """ "I would like the cup", "I need to ..."."""
+        words, i, end, lexicon = at.words, at.i, len(at.words), self.lexicon
+        n = lexicon.has("wants", words, i)
+        if n <= lexicon.has("wishes", words, i):
+            return None
+        j = i + n
+        if "need" in words[i:j] and "later" in words:
+            return Clause("statement", nouns=self.named_in(words, j)), end
+        if lexicon.has("uses", words, j) and words[j] == "to":  # "I would like to keep the black one"
+            return self._of_person(words, i)
+        if j < end and words[j] not in ("to", "not", "care"):
+            is_asked = words[i : i + 2] == ["let", "me"] or _may_i(words, i)
+            return self._desire(words, j, word="have" if is_asked else "want")
+        return Clause("statement", nouns=self.named_in(words, j)), end
+
+    def _opinion_or_wish(self, at: _ClauseBegin) -> tuple[Clause, int] | None:
+        """ "I think the cup goes in the sink", "make sure the cup is clean"."""
+        words, i, end, lexicon = at.words, at.i, len(at.words), self.lexicon
+        if (n := lexicon.has("opinions", words, i)) and lexicon.has("requests", words, i) <= n:
+            declared = self._declarative(words, i + n) if i + n < end else None
+            if declared is not None and declared[0].type == "order":
+                return declared
+            asked = self._asking(words, i) if words[i] == "do" else None
+            return asked or Clause("statement", nouns=self.named_in(words, i + n)), end
+        if n := lexicon.has("wishes", words, i):
+            self._wished(words, i + n)
+            clause, k = self._clause(words, i + n, is_question=False, is_first=False)
+            is_order = clause.type != "statement" or words[i : i + 2] == ["i", "wish"]
+            return (clause, k) if is_order else (Clause("order", verb="tidy"), end)
+        return None
+
+    def _asked(self, at: _ClauseBegin) -> tuple[Clause, int] | None:
+        words, i = at.words, at.i
+        if words[i] in lexicon_file().words["wh"] or (
+            at.is_question and words[i] in ("any", "anything", "anybody", "anyone", "is", "are")
+        ):
+            return self._asking(words, i), len(words)
+        return None
+
+    def _verb_first(self, at: _ClauseBegin) -> tuple[Clause, int] | None:
+        """An imperative whose verb is known."""
+        words, i, j, end, lexicon = at.words, at.i, at.j, len(at.words), self.lexicon
         n, verb = lexicon.verbs.at(words, j)
-        if words[j : j + 1] == ["do"] and not is_negated and lexicon.verbs.at(words, j + 1)[1] in FIRM:
-            return self._clause(words, j + 1, is_question=is_question, is_first=is_first)  # "do put it there"
+        is_do = words[j : j + 1] == ["do"]
+        if is_do and not at.is_negated and lexicon.verbs.at(words, j + 1)[1] in FIRM:
+            return self._clause(words, j + 1, is_question=at.is_question, is_first=at.is_first)  # "do put it there"
         if n and words[j : j + n] == ["do"] and j + n < end and words[j + n] in ("i", "you", "we", "they"):
             n = 0
-        if n and words[j : j + n] == ["do"] and is_question and self._is_asked_of(words, j + 1):
+        if n and words[j : j + n] == ["do"] and at.is_question and self._is_asked_of(words, j + 1):
             return self._asking(words, i), end
-        if n and not self._is_noun_here(words, j, n):
-            if verb == "see" or (verb == "say" and not is_negated):
-                clause = Clause("question", word=verb)
-                end = self._constituents(clause, words, j + n)
-                return clause, end
-            return self._order(words, j, n, verb, is_negated=is_negated)
-        if is_negated and j >= end:  # "No, don't."
+        if not n or self._is_noun_here(words, j, n):
+            return None
+        if verb == "see" or (verb == "say" and not at.is_negated):
+            clause = Clause("question", word=verb)
+            return clause, self._constituents(clause, words, j + n)
+        return self._order(words, j, n, verb, is_negated=at.is_negated)
+
+    def _forbidden(self, at: _ClauseBegin) -> tuple[Clause, int] | None:
+        """ "Don't", and a verb that nothing explains behind it: "Do not eat the apple"."""
+        words, j, end = at.words, at.j, len(at.words)
+        if not at.is_negated:
+            return None
+        if j >= end:  # "No, don't."
             return Clause("cancel", word="do not"), end
-        if is_negated and j < end and words[j] not in lexicon_file().words["careless"]:  # "Do not eat the apple"
+        if words[j] not in lexicon_file().words["careless"]:
             named = self.named_in(words, j + 1)
             clause = Clause("protect", nouns=[noun for noun in named if noun.kind or (noun.colour and not noun.place)])
             if clause.nouns:
                 return clause, end
-        if is_negated and words[j] == "forget":
+        if words[j] == "forget":
             return Clause("unsure", nouns=self.named_in(words, j + 1)), end  # "and do not forget the plate"
-        if is_negated:
-            return Clause("statement"), end  # "Do not bother with the table": no order, and nothing is forbidden
-        if words[i] in ("should", "were", "had") and not is_question:  # "Should it be empty, ..."
+        return Clause("statement"), end  # "Do not bother with the table": no order, and nothing is forbidden
+
+    def _inverted(self, at: _ClauseBegin) -> tuple[Clause, int] | None:
+        words, i, end = at.words, at.i, len(at.words)
+        if words[i] in ("should", "were", "had") and not at.is_question:  # "Should it be empty, ..."
             return Clause("statement", condition=words[i], nouns=self.named_in(words, i + 1)), end
         if (words[i] in lexicon_file().words["auxiliaries"] and words[i] != "can") or (
             words[i] == "can" and end > i + 1 and words[i + 1] in ("i", "we", "it", "they", "he", "she")
         ):
             return self._asking(words, i), end
-        declared = self._declarative(words, i)
-        if declared is not None:
-            return declared
+        return None
+
+    def _stated(self, at: _ClauseBegin) -> tuple[Clause, int] | None:
+        return self._declarative(at.words, at.i)
+
+    def _by_gerund(self, at: _ClauseBegin) -> tuple[Clause, int] | None:
+        """ "Rinsing the cup would be nice", "washing it is not needed"."""
+        words, i, end, lexicon = at.words, at.i, len(at.words), self.lexicon
         gerund, verb = lexicon.gerunds.at(words, i)
         tail = next((k for k in range(i + gerund + 1, end) if words[k] in ("is", "would", "was")), 0) if gerund else 0
         if tail and words[tail : tail + 2] == ["would", "be"] and lexicon.has("welcome", words, tail + 2):
             clause, _ = self._order(words[:tail], i, gerund, verb, is_request=True)
-            return clause, end  # "Rinsing the cup would be nice"
+            return clause, end
         if tail and words[tail + 1 : tail + 2] in (["not"], ["unnecessary"], ["no"]):
             return Clause("statement", nouns=self.named_in(words[:tail], i + gerund)), end
-        noun, k = self._noun(words, i)
+        return None
+
+    def _named_or_unknown(self, at: _ClauseBegin) -> tuple[Clause, int]:
+        """A fragment, or an order whose verb nothing explains."""
+        words, i, end, lexicon = at.words, at.i, len(at.words), self.lexicon
         if (
-            noun is not None
+            self._noun(words, i)[0] is not None
             or lexicon.relations.at(words, i)[0]
-            or lexicon.has("exceptions", words, i)
-            or lexicon.has("adverbs", words, i)
-            or lexicon.has("particles", words, i)
+            or any(lexicon.has(table, words, i) for table in ("exceptions", "adverbs", "particles", "me"))
             or words[i] == "not"
-            or lexicon.has("me", words, i)
         ):
             clause = Clause("fragment")
             return clause, self._constituents(clause, words, i)
         if lexicon.has("tails", words, i):
             return Clause("fragment"), i + lexicon.has("tails", words, i)
         if lexicon.is_closed(words[i]):
-            is_lone = is_first or end - i == 1
+            is_lone = at.is_first or end - i == 1
             return Clause("statement" if is_lone else "unsure"), end  # "... and strangely put it there"
         return self._unknown_order(words, i)
 
@@ -828,6 +963,29 @@ class Parser:
 
     def _declarative(self, words: list[str], i: int) -> tuple[Clause, int] | None:
         """A sentence with a subject before its verb; None where there is no such thing."""
+        if (opened := self._opened(words, i)) is not None:
+            return opened
+        subject = self._subject(words, i)
+        if not isinstance(subject, _Subject):
+            return subject
+        for predicate in (
+            *(self._by_object, self._welcome, self._bound, self._spared, self._needing),
+            *(self._belonging, self._due, self._being),
+        ):
+            if (found := predicate(subject)) is not None:
+                return found
+        j, lexicon = subject.j, self.lexicon
+        if (
+            not lexicon.relations.at(words, j)[0]
+            and not lexicon.is_closed(words[j])
+            and not lexicon.has("tails", words, j)
+            and words[j] not in ("not", "'s")
+        ):
+            return Clause("statement", nouns=subject.nouns), len(words)  # "the vase broke", "these cups look dirty"
+        return None
+
+    def _opened(self, words: list[str], i: int) -> tuple[Clause, int] | None:
+        """What the first words tell: nobody, there is, mine is, wrong one; and what a person does."""
         lexicon, end = self.lexicon, len(words)
         if n := lexicon.has("nobody", words, i):
             return self._of_nobody(words, i + n)
@@ -848,24 +1006,21 @@ class Parser:
         k = i + 2 if words[i + 1 : i + 2] in (["all"], ["both"], ["really"], ["just"]) else i + 1
         if words[i] == "they" and (lexicon.has("dues", words, k) or lexicon.has("stays", words, k)):
             words[i] = "those"  # "They go on the shelf."
-        if words[i] in lexicon_file().words["subjects"] or words[i] in ("you",) or self._is_person(words, i):
+        subjects = lexicon_file().words["subjects"]
+        if words[i] in subjects or words[i] == "you" or self._is_person(words, i):
             return self._of_person(words, i)
-        if (
-            words[i]
-            in ("yesterday", "tomorrow", "today", "usually", "sometimes", "normally", "earlier", "later", "last")
-            and i + 1 < end
-        ):
-            return (
-                self._of_person(words, i + 1)
-                if words[i + 1] in lexicon_file().words["subjects"]
-                else (Clause("statement"), end)
-            )
+        if words[i] in _DAYS and i + 1 < end:
+            return self._of_person(words, i + 1) if words[i + 1] in subjects else (Clause("statement"), end)
+        return None
+
+    def _subject(self, words: list[str], i: int) -> _Subject | tuple[Clause, int] | None:
+        """What a sentence is about, up to its verb; the clause itself where no verb is needed to tell."""
+        lexicon, end, numbers = self.lexicon, len(words), lexicon_file().words["numbers"]
         nouns, j, has_choice = self._nouns(words, i)
         if words[i] == "any":
             nouns = [replace(noun, count="all") for noun in nouns]  # "Any can goes in the bin."
-        if words[i] in lexicon_file().words["numbers"] and lexicon.has("suffices", words, i + 1):  # "Two is enough."
-            number = Noun(count=lexicon_file().words["numbers"].index(words[i]))
-            return Clause("fragment", nouns=[number], is_repair=True), end
+        if words[i] in numbers and lexicon.has("suffices", words, i + 1):  # "Two is enough."
+            return Clause("fragment", nouns=[Noun(count=numbers.index(words[i]))], is_repair=True), end
         if (
             nouns and not nouns[0].pronoun and (n := lexicon.has("suffices", words, j)) and j + n == end
         ):  # "A banana would be better."
@@ -879,21 +1034,7 @@ class Parser:
             return None
         if words[i] == "nothing" and words[i + 1] != "but" and not excepts:
             return Clause("statement", nouns=self.named_in(words, i + 1)), end  # "Nothing here needs washing."
-        n, relation = lexicon.relations.at(words, j)
-        if n and relation in ("in", "on", "from"):
-            place, k = self._noun(words, j + n)
-            if (
-                place is not None
-                and place.place
-                and k < end
-                and (
-                    any(lexicon.has(table, words, k) for table in ("dues", "stays", "needs", "finite"))
-                    or words[k] in lexicon_file().words["auxiliaries"]
-                )
-            ):
-                nouns, j = [replace(noun, source=place.place) for noun in nouns], k
-                if words[i] == "anything":
-                    nouns = [replace(noun, is_vague=False) for noun in nouns]  # "Anything on the tray can go ..."
+        nouns, j = self._where_it_stands(words, i, nouns, j)
         while j < end and (
             words[j] in ("still", "always", "already", "all", "also", "just", "now", "both", "almost", "once")
             or (words[j].endswith("ly") and lexicon.is_closed(words[j]))
@@ -902,137 +1043,148 @@ class Parser:
         joined = next((k for k in range(j, end) if words[k] in ("and", "so") and lexicon.has("dues", words, k + 1)), 0)
         if joined and words[j] in lexicon_file().words["auxiliaries"]:  # "are empty and can go in the bin"
             j = joined + 1
-        is_negated = False
-        if words[j : j + 2] == ["does", "not"] or words[j : j + 2] == ["do", "not"]:
-            is_negated, j = True, j + 2
-        if is_negated and j >= end:  # "The green one doesn't."
-            return Clause("protect", nouns=nouns), end
+        is_negated = words[j : j + 2] in (["does", "not"], ["do", "not"])
+        j += 2 * is_negated
         if j >= end:
-            return None
+            return (Clause("protect", nouns=nouns), end) if is_negated else None  # "The green one doesn't."
+        return _Subject(words, i, j, nouns, excepts, has_choice, is_negated)
+
+    def _where_it_stands(self, words: list[str], i: int, nouns: list[Noun], j: int) -> tuple[list[Noun], int]:
+        """The things with the place behind them, where a verb follows that: "the cup on the tray goes ..."."""
+        lexicon = self.lexicon
+        n, relation = lexicon.relations.at(words, j)
+        place, k = self._noun(words, j + n) if n and relation in ("in", "on", "from") else (None, j)
+        if place is None or not place.place or k >= len(words):
+            return nouns, j
+        is_verb = any(lexicon.has(table, words, k) for table in ("dues", "stays", "needs", "finite"))
+        if not is_verb and words[k] not in lexicon_file().words["auxiliaries"]:
+            return nouns, j
+        nouns = [replace(noun, source=place.place) for noun in nouns]
+        if words[i] == "anything":
+            nouns = [replace(noun, is_vague=False) for noun in nouns]  # "Anything on the tray can go ..."
+        return nouns, k
+
+    def _by_object(self, subject: _Subject) -> tuple[Clause, int] | None:
+        words, j = subject.words, subject.j
         if words[j : j + 1] == ["you"] and MODALS.intersection(words[j + 1 : j + 2]):  # "The blue one you can ignore."
-            return self._object_first(words, nouns, j + 1), end
-        n_be = 3 if words[j : j + 3] == ["would", "come", "in"] else 0 if lexicon.has("welcome", words, j) else 2
-        if words[j : j + 1] == ["would"] and (n := lexicon.has("welcome", words, j + n_be)):
-            clause = Clause("order", verb="want", word="want", nouns=nouns)
-            if all(noun.kind for noun in nouns) and not excepts:
-                stop = self._constituents(clause, words, j + n_be + n)
-                if not clause.left and not clause.targets:
-                    return clause, stop
-            return Clause("statement", nouns=nouns), end
-        if (n := lexicon.has("bound", words, j)) and not is_negated:
-            place, stop = self._noun(words, j + n)
-            if place is not None and place.place and not lexicon.verbs.at(words, j + n)[0]:
-                clause = Clause("order", verb="place", word="due", nouns=nouns, excepts=excepts)
-                clause.targets.append(("to", place))
-                return clause, self._constituents(clause, words, stop)
-        if words[j + 1 : j + 4] == ["not", "to", "be"] or (
-            words[j + 1 : j + 3] == ["not", "be"] and lexicon.pasts.at(words, j + 3)[0]
-        ):  # "must not be washed"
-            return Clause("protect", nouns=nouns), end
-        if lexicon.has("stays", words, j) and not is_negated:
-            clause = Clause("protect", nouns=nouns)
-            clause.nouns = nouns
-            return clause, end
-        if (n := lexicon.has("needs", words, j)) and (
-            is_negated or (words[j + n : j + n + 1] == ["no"] and lexicon.gerunds.at(words, j + n + 1)[0])
-        ):  # "needs no rinsing"
-            return Clause("statement", nouns=nouns), end
-        if (n := lexicon.has("needs", words, j)) and not is_negated:
-            k = j + n
-            while k < end and words[k] in (
-                "a",
-                "another",
-                "good",
-                "quick",
-                "to",
-                "be",
-                "some",
-                "proper",
-                "an",
-                "thorough",
-            ):
-                k += 1
-            m, verb = lexicon.verbs.at(words, k)
-            if not m:
-                m, verb = lexicon.gerunds.at(words, k)
-            if not m:
-                m, verb = lexicon.verbs.at([re.sub(r"(p?ed|d)$", "", words[k]) if k < end else ""], 0)
-                if not m and k < end:
-                    m, verb = lexicon.verbs.at([words[k][:-1]], 0) if words[k].endswith("d") else (0, "")
-            if m and verb in ("rinse", "wipe", "clean", "open", "close"):
-                clause = Clause("order", verb=verb, nouns=nouns, excepts=excepts)
-                return clause, self._constituents(clause, words, k + m)
-        if j < end and words[j] in ("belongs", "belong") and words[j + 1 : j + 2] == ["to"]:
-            return Clause(
-                "owner", nouns=nouns, word={"me": "my", "us": "our"}.get(words[j + 2] if j + 2 < end else "", words[-1])
-            ), end
-        if n := lexicon.has("dues", words, j):
-            k = j + n
-            clause = Clause(
-                "order", verb="place", word="due", nouns=list(nouns), excepts=excepts, has_choice=has_choice
-            )
-            is_state = n == 1 and words[j] in ("were", "was", "went", "stood", "sat", "landed")
-            is_state = is_state or words[j] in ("ended", "found", "made") or words[j + 1 : j + 2] == ["put"]
-            if words[k : k + 2] == ["not", "to"]:  # "It would be better not to put the cup there."
-                return Clause("protect", nouns=self.named_in(words, k + 2)), end
-            stop = self._constituents(clause, words, k)
-            if is_negated or (is_state and words[:1] != ["it"] and not self._is_wish(words, i)):
-                return Clause("statement", nouns=nouns), end
-            is_back = any(adverb in lexicon_file().words["backs"] for adverb in clause.adverbs)
-            if clause.targets or is_back or "away" in clause.particles or "back" in clause.particles:
-                return clause, stop
-            return Clause("statement", nouns=nouns), end
-        if words[j] in lexicon_file().words["auxiliaries"] or words[j] in (
-            "have",
-            "has",
-            "looks",
-            "seems",
-            "smells",
-            "fell",
-            "broke",
-            "means",
-        ):
-            k = j + 1
-            is_owned = words[k : k + 1] in (["mine"], ["ours"])
-            if is_owned and any(lexicon.has("stays", words, m) for m in range(k + 1, end)):
-                return Clause("protect", nouns=nouns), end  # "the white one is mine and stays here"
-            if is_owned:
-                return Clause("owner", nouns=nouns, word="my"), end
-            clause = Clause(
-                "statement", nouns=list(nouns), word="offered" if "for" in words[k:] and "you" in words[k:] else ""
-            )
-            n2, _, _ = self._nouns(words, k)
-            if k + 1 == end and lexicon.colour(words[k]):
-                n2 = [Noun(colour=lexicon.colour(words[k]))]  # "The mug is orange."
-            if words[k + 1 :] == ["is"] and nouns[0].kind:  # "the red mug is Anna's"
-                clause = Clause("owner", nouns=nouns, word=words[k])
-            elif (
-                n2 and nouns[0].owner and nouns[0].kind and n2[0].colour and not n2[0].kind
-            ):  # "my cup is the blue one"
-                known = replace(nouns[0], colour=n2[0].colour, owner="")
-                clause = Clause("owner", nouns=[known], word=nouns[0].owner)
-            elif n2 and n2[0].owner and n2[0].kind and nouns[0].colour and not nouns[0].kind:  # "the red one is my cup"
-                known = replace(n2[0], colour=nouns[0].colour, owner="")
-                clause = Clause("owner", nouns=[known], word=n2[0].owner)
-            elif n2 and n2[0].owner and nouns[0].pronoun:
-                clause = Clause("owner", nouns=n2, word=n2[0].owner)
-            elif n2:
-                clause.nouns = [*nouns, *n2]
-            else:
-                probe = Clause("statement")
-                self._constituents(probe, words, k)
-                clause.targets += probe.targets
-            return clause, end
-        if words[j] == "not":
-            return None
-        if (
-            not lexicon.relations.at(words, j)[0]
-            and not lexicon.is_closed(words[j])
-            and not lexicon.has("tails", words, j)
-            and words[j] != "'s"
-        ):
-            return Clause("statement", nouns=nouns), end  # "the vase broke", "these cups look dirty"
+            return self._object_first(words, subject.nouns, j + 1), len(words)
         return None
+
+    def _welcome(self, subject: _Subject) -> tuple[Clause, int] | None:
+        """ "A banana would be nice", "a cloth would come in handy"."""
+        words, j, lexicon = subject.words, subject.j, self.lexicon
+        n_be = 3 if words[j : j + 3] == ["would", "come", "in"] else 0 if lexicon.has("welcome", words, j) else 2
+        if words[j : j + 1] != ["would"] or not (n := lexicon.has("welcome", words, j + n_be)):
+            return None
+        clause = Clause("order", verb="want", word="want", nouns=subject.nouns)
+        if all(noun.kind for noun in subject.nouns) and not subject.excepts:
+            stop = self._constituents(clause, words, j + n_be + n)
+            if not clause.left and not clause.targets:
+                return clause, stop
+        return Clause("statement", nouns=subject.nouns), len(words)
+
+    def _bound(self, subject: _Subject) -> tuple[Clause, int] | None:
+        """ "The can is for the bin"."""
+        words, j = subject.words, subject.j
+        n = self.lexicon.has("bound", words, j)
+        place, stop = self._noun(words, j + n) if n and not subject.is_negated else (None, j)
+        if place is None or not place.place or self.lexicon.verbs.at(words, j + n)[0]:
+            return None
+        clause = Clause("order", verb="place", word="due", nouns=subject.nouns, excepts=subject.excepts)
+        clause.targets.append(("to", place))
+        return clause, self._constituents(clause, words, stop)
+
+    def _spared(self, subject: _Subject) -> tuple[Clause, int] | None:
+        """ "The cup must not be washed", "the plates stay here"."""
+        words, j, lexicon = subject.words, subject.j, self.lexicon
+        is_barred = words[j + 1 : j + 4] == ["not", "to", "be"] or (
+            words[j + 1 : j + 3] == ["not", "be"] and lexicon.pasts.at(words, j + 3)[0]
+        )
+        if is_barred or (lexicon.has("stays", words, j) and not subject.is_negated):
+            return Clause("protect", nouns=subject.nouns), len(words)
+        return None
+
+    def _needing(self, subject: _Subject) -> tuple[Clause, int] | None:
+        """ "The cup needs a good wash", "the plate needs no rinsing"."""
+        words, lexicon, end = subject.words, self.lexicon, len(subject.words)
+        n = lexicon.has("needs", words, subject.j)
+        k = subject.j + n
+        if not n:
+            return None
+        if subject.is_negated or (words[k : k + 1] == ["no"] and lexicon.gerunds.at(words, k + 1)[0]):
+            return Clause("statement", nouns=subject.nouns), end
+        while k < end and words[k] in _BEFORE_NEED:
+            k += 1
+        m, verb = lexicon.verbs.at(words, k)
+        if not m:
+            m, verb = lexicon.gerunds.at(words, k)
+        for ending in (r"(p?ed|d)$", r"d$"):
+            if not m and k < end:
+                m, verb = lexicon.verbs.at([re.sub(ending, "", words[k])], 0)
+        if m and verb in ("rinse", "wipe", "clean", "open", "close"):
+            clause = Clause("order", verb=verb, nouns=subject.nouns, excepts=subject.excepts)
+            return clause, self._constituents(clause, words, k + m)
+        return None
+
+    def _belonging(self, subject: _Subject) -> tuple[Clause, int] | None:
+        words, j, end = subject.words, subject.j, len(subject.words)
+        if words[j] not in ("belongs", "belong") or words[j + 1 : j + 2] != ["to"]:
+            return None
+        owner = {"me": "my", "us": "our"}.get(words[j + 2] if j + 2 < end else "", words[-1])
+        return Clause("owner", nouns=subject.nouns, word=owner), end
+
+    def _due(self, subject: _Subject) -> tuple[Clause, int] | None:
+        """ "The cup goes in the sink", "it should be on the tray"."""
+        words, j, nouns = subject.words, subject.j, subject.nouns
+        n = self.lexicon.has("dues", words, j)
+        if not n:
+            return None
+        k, end = j + n, len(words)
+        clause = Clause(
+            "order", verb="place", word="due", nouns=list(nouns), excepts=subject.excepts,
+            has_choice=subject.has_choice,
+        )  # fmt: skip
+        is_state = n == 1 and words[j] in ("were", "was", "went", "stood", "sat", "landed")
+        is_state = is_state or words[j] in ("ended", "found", "made") or words[j + 1 : j + 2] == ["put"]
+        if words[k : k + 2] == ["not", "to"]:  # "It would be better not to put the cup there."
+            return Clause("protect", nouns=self.named_in(words, k + 2)), end
+        stop = self._constituents(clause, words, k)
+        if subject.is_negated or (is_state and words[:1] != ["it"] and not self._is_wish(words, subject.i)):
+            return Clause("statement", nouns=nouns), end
+        is_back = any(adverb in lexicon_file().words["backs"] for adverb in clause.adverbs)
+        if clause.targets or is_back or "away" in clause.particles or "back" in clause.particles:
+            return clause, stop
+        return Clause("statement", nouns=nouns), end
+
+    def _being(self, subject: _Subject) -> tuple[Clause, int] | None:
+        """What something is, or has: whose, which colour, where."""
+        words, nouns, k, end = subject.words, subject.nouns, subject.j + 1, len(subject.words)
+        if words[k - 1] not in lexicon_file().words["auxiliaries"] and words[k - 1] not in _SEEMS:
+            return None
+        is_owned = words[k : k + 1] in (["mine"], ["ours"])
+        if is_owned and any(self.lexicon.has("stays", words, m) for m in range(k + 1, end)):
+            return Clause("protect", nouns=nouns), end  # "the white one is mine and stays here"
+        if is_owned:
+            return Clause("owner", nouns=nouns, word="my"), end
+        if words[k + 1 :] == ["is"] and nouns[0].kind:  # "the red mug is Anna's"
+            return Clause("owner", nouns=nouns, word=words[k]), end
+        others, _, _ = self._nouns(words, k)
+        if k + 1 == end and self.lexicon.colour(words[k]):
+            others = [Noun(colour=self.lexicon.colour(words[k]))]  # "The mug is orange."
+        first, other = nouns[0], others[0] if others else Noun()
+        if first.owner and first.kind and other.colour and not other.kind:  # "my cup is the blue one"
+            return Clause("owner", nouns=[replace(first, colour=other.colour, owner="")], word=first.owner), end
+        if other.owner and other.kind and first.colour and not first.kind:  # "the red one is my cup"
+            return Clause("owner", nouns=[replace(other, colour=first.colour, owner="")], word=other.owner), end
+        if other.owner and first.pronoun:
+            return Clause("owner", nouns=others, word=other.owner), end
+        is_offered = "for" in words[k:] and "you" in words[k:]
+        clause = Clause("statement", nouns=[*nouns, *others], word="offered" if is_offered else "")
+        if not others:
+            probe = Clause("statement")
+            self._constituents(probe, words, k)
+            clause.targets += probe.targets
+        return clause, end
 
     def _object_first(self, words: list[str], nouns: list[Noun], j: int) -> Clause:
         """ "The blue one you can ignore": leaves it; anything else of that kind says nothing certain."""
@@ -1197,100 +1349,105 @@ class Parser:
 
     def _constituents(self, clause: Clause, words: list[str], i: int) -> int:
         """Read nouns, places, exceptions and adverbs into the clause; where the next clause begins."""
-        lexicon, end = self.lexicon, len(words)
-        while i < end:
-            if words[i] == "but" and clause.adverbs and clause.adverbs[-1].startswith(("any", "some")):
-                clause.denies, i = True, self._not(clause, words, i + 1)  # "anywhere but the table"
-                continue
-            if words[i] in ("and", "then", "but", "so", "or", "and then", "plus"):
-                stop, i = self._conjunction(clause, words, i)
-                if stop:
-                    return i
-                continue
-            n_tail, n_adverb = lexicon.has("tails", words, i), lexicon.has("adverbs", words, i)
-            if (n := self._postponed(words, i)) and n >= n_tail:
-                if clause.type in ("order", "fragment") and clause.verb != "wait":
-                    clause.condition = " ".join(words[i : i + n])
-                i += n
-                continue
-            if not n_tail and not n_adverb and not lexicon.has("exceptions", words, i):
-                n = lexicon.has("conditions", words, i)
-                if n and not lexicon.has("unconditional", words, i):
-                    clause.condition = " ".join(words[i : i + n])
-                    return end
-                if words[i] == "as":  # "as you did last time"
-                    clause.unread += words[i:]
-                if n or words[i] in lexicon_file().words["reasons"]:
-                    return end
-            if words[i : i + 1] == ["should"] and clause.type == "order" and words[i + 1 : i + 2] in (["it"], ["they"]):
-                clause.condition = "should"  # "... should it be dirty"
-                return end
-            if n := lexicon.has("manners", words, i):
-                clause.unread += words[i : i + n]
-                i += n
-                continue
-            if n := lexicon.has("hedges", words, i):
-                clause.is_hedged, i = True, i + n
-                continue
-            if n := lexicon.has("exceptions", words, i):
-                i = self._exception(clause, words, i + n)
-                continue
-            if words[i] == "not":
-                i = self._not(clause, words, i + 1)
-                continue
-            if n := lexicon.has("repair", words, i):
-                if i + n == end:
-                    clause.is_repair = True
-                    i += n
-                    continue
-                return i
-            n = max(lexicon.has("unsure", words, i), lexicon.has("cancels", words, i))
-            if n > 1 and i + n >= end:
-                return i
-            if (n := lexicon.has("adverbs", words, i)) and words[i] not in ("first", "right"):
-                is_more = n == 1 and words[i] in ("inside",) and i + 1 < end
-                if not is_more:
-                    clause.adverbs.append(" ".join(words[i : i + n]))
-                    i += n
-                    continue
-            n_tail = lexicon.has("tails", words, i)
-            n_relation, relation = lexicon.relations.at(words, i)
-            if (
-                n_tail
-                and n_tail >= n_relation
-                and not (words[i] in ("right", "one", "all", "once", "the", "my") and n_tail == 1 and i + 1 < end)
-            ):
-                clause.adverbs.append(" ".join(words[i : i + n_tail]).replace("for us", "for me"))
-                i += n_tail
-                continue
-            n = n_relation
-            if n and not (words[i] in ("over", "off", "in", "on", "by", "to") and i + n == end and relation == "other"):
-                i = self._target(clause, words, i, n, relation)
-                continue
-            if n := lexicon.has("me", words, i):
-                clause.to_me, i = True, i + n
-                continue
-            if n := lexicon.has("particles", words, i):
-                clause.particles.append(words[i])
-                i += n
-                continue
-            if lexicon.is_closed(words[i]) and words[i].endswith("ly"):
-                i += 1
-                continue
-            if (k := self._colour_of(clause, words, i)) > i:
-                i = k
-                continue
-            noun, j = self._noun(words, i)
-            if noun is not None:
-                clause.nouns.append(noun)
-                i = self._behind_noun(clause, words, j)
-                continue
-            if words[i] in RELATIVES or words[i] in lexicon_file().words["subjects"]:  # "the cup I used"
-                clause.unread += words[i:]
-                return end
-            clause.left.append(words[i])
-            i += 1
+        parts = (self._joint, self._when, self._mark, self._adverb, self._place_or_person, self._thing)
+        is_over = False
+        while i < len(words) and not is_over:
+            i, is_over = next(found for part in parts if (found := part(clause, words, i)) is not None)
         return i
+
+    def _joint(self, clause: Clause, words: list[str], i: int) -> tuple[int, bool] | None:
+        """Where to read on behind "and", "or", "but", and whether the clause ends there."""
+        if words[i] == "but" and clause.adverbs and clause.adverbs[-1].startswith(("any", "some")):
+            clause.denies = True
+            return self._not(clause, words, i + 1), False  # "anywhere but the table"
+        if words[i] in ("and", "then", "but", "so", "or", "and then", "plus"):
+            is_over, i = self._conjunction(clause, words, i)
+            return i, is_over
+        return None
+
+    def _when(self, clause: Clause, words: list[str], i: int) -> tuple[int, bool] | None:
+        """ "Tomorrow", "if it is dry", "because I said so", "should it be dirty"."""
+        lexicon, end = self.lexicon, len(words)
+        n_tail = lexicon.has("tails", words, i)
+        if (n := self._postponed(words, i)) and n >= n_tail:
+            if clause.type in ("order", "fragment") and clause.verb != "wait":
+                clause.condition = " ".join(words[i : i + n])
+            return i + n, False
+        if not n_tail and not lexicon.has("adverbs", words, i) and not lexicon.has("exceptions", words, i):
+            n = lexicon.has("conditions", words, i)
+            if n and not lexicon.has("unconditional", words, i):
+                clause.condition = " ".join(words[i : i + n])
+                return end, True
+            if words[i] == "as":  # "as you did last time"
+                clause.unread += words[i:]
+            if n or words[i] in lexicon_file().words["reasons"]:
+                return end, True
+        if words[i] == "should" and clause.type == "order" and words[i + 1 : i + 2] in (["it"], ["they"]):
+            clause.condition = "should"  # "... should it be dirty"
+            return end, True
+        return None
+
+    def _mark(self, clause: Clause, words: list[str], i: int) -> tuple[int, bool] | None:
+        """Words that change what the rest means: manners, "maybe", "except", "not", "I mean", "never mind"."""
+        lexicon, end = self.lexicon, len(words)
+        if n := lexicon.has("manners", words, i):
+            clause.unread += words[i : i + n]
+            return i + n, False
+        if n := lexicon.has("hedges", words, i):
+            clause.is_hedged = True
+            return i + n, False
+        if n := lexicon.has("exceptions", words, i):
+            return self._exception(clause, words, i + n), False
+        if words[i] == "not":
+            return self._not(clause, words, i + 1), False
+        if n := lexicon.has("repair", words, i):
+            clause.is_repair = clause.is_repair or i + n == end
+            return (end, False) if i + n == end else (i, True)
+        n = max(lexicon.has("unsure", words, i), lexicon.has("cancels", words, i))
+        return (i, True) if n > 1 and i + n >= end else None
+
+    def _adverb(self, clause: Clause, words: list[str], i: int) -> tuple[int, bool] | None:
+        lexicon, has_more = self.lexicon, i + 1 < len(words)
+        n = lexicon.has("adverbs", words, i)
+        if n and words[i] not in ("first", "right") and not (n == 1 and words[i] == "inside" and has_more):
+            clause.adverbs.append(" ".join(words[i : i + n]))
+            return i + n, False
+        n = lexicon.has("tails", words, i)
+        is_head = words[i] in ("right", "one", "all", "once", "the", "my") and n == 1 and has_more
+        if n and n >= lexicon.relations.at(words, i)[0] and not is_head:
+            clause.adverbs.append(" ".join(words[i : i + n]).replace("for us", "for me"))
+            return i + n, False
+        return None
+
+    def _place_or_person(self, clause: Clause, words: list[str], i: int) -> tuple[int, bool] | None:
+        """ "On the tray", "to me", "away"."""
+        n, relation = self.lexicon.relations.at(words, i)
+        is_last = words[i] in ("over", "off", "in", "on", "by", "to") and i + n == len(words) and relation == "other"
+        if n and not is_last:
+            return self._target(clause, words, i, n, relation), False
+        if n := self.lexicon.has("me", words, i):
+            clause.to_me = True
+            return i + n, False
+        if n := self.lexicon.has("particles", words, i):
+            clause.particles.append(words[i])
+            return i + n, False
+        return None
+
+    def _thing(self, clause: Clause, words: list[str], i: int) -> tuple[int, bool]:
+        """A noun with what stands behind it; or a word that nothing explains."""
+        if self.lexicon.is_closed(words[i]) and words[i].endswith("ly"):
+            return i + 1, False
+        if (k := self._colour_of(clause, words, i)) > i:
+            return k, False
+        noun, j = self._noun(words, i)
+        if noun is not None:
+            clause.nouns.append(noun)
+            return self._behind_noun(clause, words, j), False
+        if words[i] in RELATIVES or words[i] in lexicon_file().words["subjects"]:  # "the cup I used"
+            clause.unread += words[i:]
+            return len(words), True
+        clause.left.append(words[i])
+        return i + 1, False
 
     def _postponed(self, words: list[str], i: int) -> int:
         """How many words say that it is for later: "tomorrow", "in ten minutes"."""
@@ -1433,28 +1590,32 @@ class Parser:
             return j + m
         noun, k = self._noun(words, j)
         if relation == "free":
-            if noun is not None and "exception" in words[k:]:  # "with the white one as the only exception"
-                clause.excepts.append(noun)
-                return words.index("exception", k) + 1
-            if words[i] == "about" and noun is not None:
-                clause.about = noun.kind or noun.place or noun.unknown
-            if noun is None:
-                if words[i] == "like" and j < end:
-                    clause.left.append(words[j])  # "like yesterday"
-                if words[i] == "with" and j < end and not lexicon.is_closed(words[j]):  # "with flowers on it"
-                    clause.left.append(words[j])
-                return j + 1 if j < end and not lexicon.is_closed(words[j]) else j
-            if not clause.nouns and not clause.verb and words[i] == "with":
-                clause.nouns.append(noun)
-            elif words[i] == "with" and (noun.unknown or (clause.nouns and noun.kind not in ("", "*", "sponge"))):
-                clause.left.append(noun.unknown or noun.kind)  # "with a lemon", "with the plate"
-            return k
+            return self._target_of_free(clause, words, i, j, noun, k)
         if noun is None:
             while j < end and lexicon.is_closed(words[j]) and words[j] in lexicon_file().words["articles"]:
                 j += 1
             clause.targets.append((relation, None))
             return j
         clause.targets.append((relation, noun))
+        return k
+
+    def _target_of_free(self, clause: Clause, words: list[str], i: int, j: int, noun: Noun | None, k: int) -> int:
+        """ "With", "about", "like": what stands behind these is no place."""
+        if noun is not None and "exception" in words[k:]:  # "with the white one as the only exception"
+            clause.excepts.append(noun)
+            return words.index("exception", k) + 1
+        if words[i] == "about" and noun is not None:
+            clause.about = noun.kind or noun.place or noun.unknown
+        if noun is None:
+            has_word = j < len(words)
+            is_open = has_word and not self.lexicon.is_closed(words[j])
+            if (words[i] == "like" and has_word) or (words[i] == "with" and is_open):
+                clause.left.append(words[j])  # "like yesterday", "with flowers on it"
+            return j + is_open
+        if not clause.nouns and not clause.verb and words[i] == "with":
+            clause.nouns.append(noun)
+        elif words[i] == "with" and (noun.unknown or (clause.nouns and noun.kind not in ("", "*", "sponge"))):
+            clause.left.append(noun.unknown or noun.kind)  # "with a lemon", "with the plate"
         return k
 
     def _behind_noun(self, clause: Clause, words: list[str], i: int) -> int:
@@ -1554,193 +1715,212 @@ class Parser:
 
     def _noun(self, words: list[str], i: int) -> tuple[Noun | None, int]:
         """The noun phrase that begins there, and where it ends; None where none does."""
-        lexicon, end, start = self.lexicon, len(words), i
-        if i >= end:
+        if i >= len(words):
             return None, i
-        noun = Noun()
-        has_head_words = False
-        if words[i] == "any" and words[i + 1 : i + 2] and words[i + 1] in lexicon_file().words["numbers"][2:]:
+        numbers = lexicon_file().words["numbers"]
+        if words[i] == "any" and words[i + 1 : i + 2] and words[i + 1] in numbers[2:]:
             return self._noun(words, i + 1)  # "any two mugs"
+        phrase = _Phrase(words, i, i, Noun())
+        for part in (self._quantity, self._pronoun, self._determiners, self._rest_of, self._names):
+            if (found := part(phrase)) is not None:
+                return found
+        return self._whole_noun(phrase)
+
+    def _quantity(self, at: _Phrase) -> tuple[Noun | None, int] | None:
+        """ "All", "both", "two", "the other", "one of them"."""
+        words, i, lexicon, numbers = at.words, at.start, self.lexicon, lexicon_file().words["numbers"]
         if n := lexicon.has("vague", words, i):
-            noun, i = replace(noun, is_vague=True), i + n
+            at.take(n, is_vague=True)
         elif n := lexicon.has("rest", words, i):
-            is_one = (
-                words[i : i + n] == ["the", "other"]
-                and i + n < end
-                and not lexicon.noun_at(words, i + n)[2]
-                and words[i + n] != "ones"
-            )
-            noun, i = replace(noun, is_other=True, is_definite=True, count=1 if is_one else "all"), i + n
+            is_other = words[i : i + n] == ["the", "other"] and i + n < len(words) and words[i + n] != "ones"
+            is_one = is_other and not lexicon.noun_at(words, i + n)[2]
+            at.take(n, is_other=True, is_definite=True, count=1 if is_one else "all")
         elif n := lexicon.has("all", words, i):
-            noun, i = replace(noun, count=1 if words[i : i + n] == ["any"] else "all"), i + n
+            at.take(n, count=1 if words[i : i + n] == ["any"] else "all")
         elif words[i] == "both":
-            noun, i = replace(noun, count="both"), i + 1
-        elif words[i] in lexicon_file().words["numbers"] and (words[i] != "one" or lexicon.noun_at(words, i + 1)[0]):
-            noun, i = replace(noun, count=lexicon_file().words["numbers"].index(words[i])), i + 1
+            at.take(1, count="both")
+        elif words[i] in numbers and (words[i] != "one" or lexicon.noun_at(words, i + 1)[0]):
+            at.take(1, count=numbers.index(words[i]))
         elif words[i] == "one" and lexicon.relations.at(words, i + 1)[1] in ("in", "on", "beside", "to"):
-            return noun, i + 1  # "... and one on the shelf"
+            return at.noun, i + 1  # "... and one on the shelf"
         elif words[i].isdigit():
-            noun, i = replace(noun, count=int(words[i])), i + 1
+            at.take(1, count=int(words[i]))
         elif words[i : i + 2] == ["one", "of"] or words[i : i + 3] == ["any", "one", "of"]:
             inner, k = self._noun(words, i + 2)
             if inner is None:
-                return None, start
+                return None, i
             return replace(inner, count=1, is_plural=False, is_definite=False, is_vague=bool(inner.pronoun)), k
-        if i > start and words[i : i + 1] == ["of"]:
-            i += 1
-        if i < end and words[i] in ("everything", "anything") and i == start:
+        at.i += at.i > i and words[at.i : at.i + 1] == ["of"]
+        return None
+
+    def _pronoun(self, at: _Phrase) -> tuple[Noun | None, int] | None:
+        """ "It", "both of them", "everything that is on the tray", "something clean"."""
+        words, i, noun = at.words, at.i, at.noun
+        word = words[i] if i < len(words) else ""
+        if word in ("everything", "anything") and i == at.start:
             every, k = self._everything(words, i + 1)
-            is_open = words[i] == "anything" and k == i + 1  # "anything but the red cup": whatever one likes
+            is_open = word == "anything" and k == i + 1  # "anything but the red cup": whatever one likes
             return replace(every, is_vague=is_open or every.is_vague), k
-        if i < end and words[i] == "whatever" and i == start and words[i + 1 : i + 2] == ["is"]:
+        if word == "whatever" and i == at.start and words[i + 1 : i + 2] == ["is"]:
             every, k = self._everything([*words[: i + 1], "that", *words[i + 1 :]], i + 1)  # "whatever is in the sink"
-            return (every, k - 1) if every.source else (None, start)
-        if i < end and words[i] in ("it", "them", "something", "nothing", "us") and words[i] != "us":
-            if words[i] in ("something", "nothing"):
-                return replace(noun, kind="*", is_vague=True), self._past_adjectives(words, i + 1)
-            pronoun = replace(noun, pronoun=words[i], is_plural=words[i] == "them")
+            return (every, k - 1) if every.source else (None, i)
+        if word in ("something", "nothing"):
+            return replace(noun, kind="*", is_vague=True), self._past_adjectives(words, i + 1)
+        if word in ("it", "them"):
+            pronoun = replace(noun, pronoun=word, is_plural=word == "them")
             if words[i + 1 : i + 2] in (["both"], ["all"]):
                 return replace(pronoun, count="both" if words[i + 1] == "both" else "all"), i + 2
             return pronoun, i + 1
-        # determiners
-        is_det, is_part = False, i > start and words[i - 1] == "of" and noun.count != 1
-        while i < end:
-            if words[i] in ("this", "that", "these", "those"):
+        return None
+
+    def _determiners(self, at: _Phrase) -> tuple[Noun | None, int] | None:
+        """ "The", "these", "my", "Anna's", "the three"; a "this" that stands alone is a pronoun."""
+        words, end, file_words = at.words, len(at.words), lexicon_file().words
+        is_part = at.i > at.start and words[at.i - 1] == "of" and at.noun.count != 1
+        while at.i < end:
+            i, word = at.i, words[at.i]
+            if word in ("this", "that", "these", "those"):
                 if not self._begins_head(words, i + 1):
-                    if i + 1 < end and words[i + 1] in lexicon_file().words["auxiliaries"] and i > start:
-                        break
-                    return replace(
-                        noun,
-                        pronoun=words[i],
-                        is_plural=words[i] in ("these", "those"),
-                        is_offered=words[i] in ("this", "these"),
-                    ), i + 1
-                noun = replace(noun, is_definite=True, is_offered=words[i] in ("this", "these"))
-                if words[i] in ("these", "those") and noun.count == 1:
-                    noun = replace(noun, is_plural=True)
-                is_det, i = True, i + 1
-            elif words[i] in lexicon_file().words["articles"]:
-                noun = replace(
-                    noun,
-                    is_definite=noun.is_definite or words[i] == "the",
-                    is_vague=noun.is_vague or words[i : i + 2] in (["some", "more"],),
+                    if i + 1 < end and words[i + 1] in file_words["auxiliaries"] and i > at.start:
+                        return None
+                    is_many, is_near = word in ("these", "those"), word in ("this", "these")
+                    return replace(at.noun, pronoun=word, is_plural=is_many, is_offered=is_near), i + 1
+                is_many = word in ("these", "those") and at.noun.count == 1
+                at.take(
+                    1, is_definite=True, is_offered=word in ("this", "these"), is_plural=is_many or at.noun.is_plural
                 )
-                is_det, i = True, i + 1
-            elif words[i] in lexicon_file().words["owners"]:
-                noun, i = replace(noun, owner=words[i], is_definite=True), i + 1
-                is_det = True
+            elif word in file_words["articles"]:
+                is_vague = at.noun.is_vague or words[i : i + 2] == ["some", "more"]
+                at.take(1, is_definite=at.noun.is_definite or word == "the", is_vague=is_vague)
+            elif word in file_words["owners"]:
+                at.take(1, owner=word, is_definite=True)
             elif i + 1 < end and words[i + 1] == "'s":
-                noun, i = replace(noun, owner=words[i], is_definite=True), i + 2
-                is_det = True
+                at.take(2, owner=word, is_definite=True)
             elif (
-                is_det
-                and words[i] in lexicon_file().words["numbers"]
-                and words[i] != "one"
-                and self._begins_head(words, i + 1)
-            ):
-                whole = lexicon_file().words["numbers"].index(words[i])  # "two of the three": two
-                noun, i = noun if is_part else replace(noun, count=whole), i + 1
+                at.is_det and word in file_words["numbers"] and word != "one" and self._begins_head(words, i + 1)
+            ):  # "two of the three": two
+                at.take(1, count=at.noun.count if is_part else file_words["numbers"].index(word))
             else:
-                break
-        if is_det and i < end and words[i] == "rest" and words[i - 1] != "a":
-            i += 1
-            noun = replace(noun, is_other=True, is_vague=True, count="all", kind="*")
-            if words[i : i + 1] == ["of"]:
-                inner, k = self._noun(words, i + 1)
-                if inner is not None:
-                    return replace(inner, is_other=True, count="all"), k
-            return noun, i
-        # adjectives and colours, then the name
-        colours: list[str] = []
-        unknown: list[str] = []
-        alone = ""
-        while i < end:
-            n, name, is_plural = lexicon.noun_at(words, i)
-            if words[i] == "can" and not is_det and i == start:
-                return None, start  # "can" by itself is no tin
+                return None
+            at.is_det = True
+        return None
+
+    def _rest_of(self, at: _Phrase) -> tuple[Noun | None, int] | None:
+        words, i = at.words, at.i
+        if not at.is_det or words[i : i + 1] != ["rest"] or words[i - 1] == "a":
+            return None
+        inner, k = self._noun(words, i + 2) if words[i + 1 : i + 2] == ["of"] else (None, i)
+        if inner is not None:
+            return replace(inner, is_other=True, count="all"), k
+        return replace(at.noun, is_other=True, is_vague=True, count="all", kind="*"), i + 1
+
+    def _names(self, at: _Phrase) -> tuple[Noun | None, int] | None:
+        """Adjectives and colours, then the name."""
+        words, lexicon = at.words, self.lexicon
+        while at.i < len(words):
+            i = at.i
+            if words[i] == "can" and not at.is_det and i == at.start:
+                return None, at.start  # "can" by itself is no tin
             if self._is_modal(words, i):
-                break
+                return None
             colour = lexicon.colour(words[i])
-            if n and not (colour and self._begins_name(words, i + n, is_det or bool(colours))):
-                has_head_words = True
-                if i + n < end and self._goes_on(words, i + n) and not self._is_modal(words, i + n):
-                    unknown.append(words[i])
-                    i += n
+            n, name, is_plural = lexicon.noun_at(words, i)
+            if n and not (colour and self._begins_name(words, i + n, at.is_det or bool(at.colours))):
+                at.has_head_words = True
+                if i + n < len(words) and self._goes_on(words, i + n) and not self._is_modal(words, i + n):
+                    at.unknown.append(words[i])
+                    at.i += n
                     continue
-                noun = replace(self._named(noun, name, is_plural), modifier=" ".join(unknown) or noun.modifier)
-                i += n
-                unknown = []
-                if words[i : i + 1] == ["of"]:  # "a cup of tea"; "the top of the shelf"
-                    inner, k = self._noun(words, i + 1)
-                    if inner is not None and not inner.pronoun:
-                        return replace(noun, kind="", place="", unknown=" ".join(words[i - n : k])), k
-                break
+                return self._name(at, n, name, is_plural)
             if colour:
-                colours.append(colour)
-                i += 1
-                if (
-                    i + 1 < end
-                    and words[i] in ("and", "or")
-                    and lexicon.colour(words[i + 1])
-                    and self._begins_head(words, i + 1)
-                ):
-                    break
+                at.colours.append(colour)
+                at.i += 1
+                is_choice = i + 2 < len(words) and words[i + 1] in ("and", "or") and lexicon.colour(words[i + 2])
+                if is_choice and self._begins_head(words, i + 2):
+                    return None
                 continue
-            if lexicon.has("ones", words, i) and (is_det or colours or i > start or words[i] == "ones"):
-                noun = replace(noun, is_plural=words[i] != "one", is_other=noun.is_other or words[i] == "others")
-                noun = replace(noun, modifier=" ".join(unknown), quality=noun.quality or ("" if colours else alone))
-                has_head_words, i = True, i + 1
-                unknown = []
-                break
-            if lexicon.has("anything", words, i) and (is_det or i > start or words[i].endswith("s")):
-                noun = replace(
-                    noun,
-                    kind="*",
-                    modifier=" ".join(unknown),  # "the cup things"
-                    is_plural=words[i].endswith("s"),
-                    is_vague=not words[i].endswith("s") or noun.is_vague or not (is_det or noun.count != 1),
-                )
-                has_head_words, i, unknown = True, i + 1, []
-                break
-            if (m := lexicon.has("vague_nouns", words, i)) and (is_det or i > start):
-                return replace(noun, kind="*", is_vague=True), i + m
-            if words[i] in ("first", "last") and colours and i + 1 >= end:
-                break  # "red first"
-            if lexicon.has("adjectives", words, i) and (is_det or i > start or self._begins_head(words, i + 1)):
-                if words[i] == "other":
-                    noun = replace(noun, is_other=True)
-                elif words[i] == "more" or (lexicon.has("selectors", words, i) and (is_det or noun.count == "all")):
-                    noun = replace(noun, is_vague=True)  # in an order that nobody has told
-                if lexicon.has("qualities", words, i):
-                    noun = replace(noun, quality=words[i])
-                alone = "" if words[i] in ("other", "more", "whole", "own") else words[i]  # "the ugly one"
-                if words[i] in ("wrong", "same"):
-                    noun = replace(noun, modifier=words[i])  # which one that is was not said
-                i += 1
-                continue
-            if lexicon.is_closed(words[i]) or words[i] == "of":
-                break
-            if not (is_det or i > start) and not self._is_plural_or_mass(words, i):
-                break
-            unknown.append(words[i])
-            has_head_words = True
-            i += 1
+            if self._stands_for_name(at):
+                return None
+            if (m := lexicon.has("vague_nouns", words, i)) and at.is_begun:
+                return replace(at.noun, kind="*", is_vague=True), i + m
+            if not self._adjective(at):
+                return None
+        return None
+
+    def _name(self, at: _Phrase, n: int, name: str, is_plural: bool) -> tuple[Noun | None, int] | None:
+        words, i = at.words, at.i
+        at.noun = replace(self._named(at.noun, name, is_plural), modifier=" ".join(at.unknown) or at.noun.modifier)
+        at.i, at.unknown = i + n, []
+        if words[at.i : at.i + 1] == ["of"]:  # "a cup of tea"; "the top of the shelf"
+            inner, k = self._noun(words, at.i + 1)
+            if inner is not None and not inner.pronoun:
+                return replace(at.noun, kind="", place="", unknown=" ".join(words[i:k])), k
+        return None
+
+    def _stands_for_name(self, at: _Phrase) -> bool:
+        """Past "one", "ones", "others", "things"."""
+        words, i, noun, lexicon = at.words, at.i, at.noun, self.lexicon
+        if lexicon.has("ones", words, i) and (at.is_begun or at.colours or words[i] == "ones"):
+            at.take(
+                1, is_plural=words[i] != "one", is_other=noun.is_other or words[i] == "others",
+                modifier=" ".join(at.unknown), quality=noun.quality or ("" if at.colours else at.alone),
+            )  # fmt: skip
+        elif lexicon.has("anything", words, i) and (at.is_begun or words[i].endswith("s")):
+            is_many = words[i].endswith("s")
+            is_vague = not is_many or noun.is_vague or not (at.is_det or noun.count != 1)
+            at.take(
+                1, kind="*", modifier=" ".join(at.unknown), is_plural=is_many, is_vague=is_vague
+            )  # "the cup things"
+        else:
+            return False
+        at.has_head_words, at.unknown = True, []
+        return True
+
+    def _adjective(self, at: _Phrase) -> bool:
+        """Past an adjective, or a word that may be the name of something unknown; False at the end of the phrase."""
+        words, i, noun, lexicon = at.words, at.i, at.noun, self.lexicon
+        if words[i] in ("first", "last") and at.colours and i + 1 >= len(words):
+            return False  # "red first"
+        if lexicon.has("adjectives", words, i) and (at.is_begun or self._begins_head(words, i + 1)):
+            is_open = lexicon.has("selectors", words, i) and (at.is_det or noun.count == "all")
+            if words[i] == "other":
+                noun = replace(noun, is_other=True)
+            elif words[i] == "more" or is_open:
+                noun = replace(noun, is_vague=True)  # in an order that nobody has told
+            if lexicon.has("qualities", words, i):
+                noun = replace(noun, quality=words[i])
+            at.alone = "" if words[i] in ("other", "more", "whole", "own") else words[i]  # "the ugly one"
+            if words[i] in ("wrong", "same"):
+                noun = replace(noun, modifier=words[i])  # which one that is was not said
+            at.noun, at.i = noun, i + 1
+            return True
+        if lexicon.is_closed(words[i]) or words[i] == "of":
+            return False
+        if not at.is_begun and not self._is_plural_or_mass(words, i):
+            return False
+        at.unknown.append(words[i])
+        at.has_head_words, at.i = True, i + 1
+        return True
+
+    def _whole_noun(self, at: _Phrase) -> tuple[Noun | None, int]:
+        """What the parts come to."""
+        words, start, i, noun, colours = at.words, at.start, at.i, at.noun, at.colours
         noun = replace(noun, is_bare=i == start + 1 and not colours)
         if colours:
             more = " ".join(one for one in colours[1:] if one != colours[0])  # "the yellow red cup"
             noun = replace(noun, colour=colours[0], modifier=noun.modifier or more)
-        if unknown and not noun.kind and not noun.place:
-            noun = replace(noun, unknown=" ".join(unknown))
-            if words[i : i + 1] == ["of"]:
-                inner, k = self._noun(words, i + 1)
-                if inner is not None:
-                    i = k
-        if noun.is_vague and not has_head_words and i > start:
+        if at.unknown and not noun.kind and not noun.place:
+            noun = replace(noun, unknown=" ".join(at.unknown))
+            inner, k = self._noun(words, i + 1) if words[i : i + 1] == ["of"] else (None, i)
+            i = k if inner is not None else i
+        if noun.is_vague and not at.has_head_words and i > start:
             return replace(noun, kind="*"), i
-        if not has_head_words and not colours and not (noun.count != 1 and i > start) and not noun.is_other:
+        if not at.has_head_words and not colours and not (noun.count != 1 and i > start) and not noun.is_other:
             return None, start
         is_each = words[start] == "any" and words[i : i + 1] == ["you"]  # "any bottle you see"
-        if is_each or (noun.is_plural and noun.count == 1 and not noun.is_vague and (noun.is_definite or not is_det)):
+        if is_each or (
+            noun.is_plural and noun.count == 1 and not noun.is_vague and (noun.is_definite or not at.is_det)
+        ):
             noun = replace(noun, count="all")
         if noun.count == "both" and not noun.is_plural and words[i : i + 1] == ["and"]:
             noun = replace(noun, count=1)  # "both the cup and the plate"

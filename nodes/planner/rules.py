@@ -188,6 +188,12 @@ def hear(plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int = 0)
             return replace(plan, asked_ns=now_ns), again  # who lifts the stop has not answered what was asked at it
         if plan.talk.question is None or plan.talk.awaits != "yes":
             return plan, ""  # else it is a yes as well: "Go ahead."
+    return _heard(plan, text, around, now_ns)
+
+
+def _heard(plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int) -> tuple[OrdersUnderWay, str]:
+    """What was said of the work, and not of stopping or going on."""
+    world = around.world
     known = frozenset(word for name in (*world.kinds, *world.places) for word in name.split())
     if foreign := in_another_language(text, known):
         return plan, foreign
@@ -320,28 +326,12 @@ def _spare(
     plan: OrdersUnderWay, intent: Intent, around: Surroundings, now_ns: int, *, is_stopped: bool
 ) -> tuple[OrdersUnderWay, str]:
     """Leave alone what is meant, and ask where nobody can tell what that is."""
-    scene, order = around.scene, plan.order
+    order = plan.order
     is_heard_by_vlm = around.target is not None and order is not None and not (is_stopped or plan.is_paused)
-    vague = [one for one in intent.protected if is_vague(one)]
-    left = [_as_seen(one, scene) for one in intent.protected if not is_vague(one)]
-    open_: list[Reference] = []
-    is_left_by_vlm = False
-    for what in spared_by(intent):
-        found = referents(what, order, scene, around.target)
-        if order is not None and not order.things and found.by == "words":
-            return replace(plan, is_over=True), "All right, I leave it."  # wiping, and not a thing
-        if found.by == "words" and plan.choices:
-            found = replace(found, things=_among(plan.choices, found.things, scene))
-        if found.by == "action" and is_heard_by_vlm:
-            is_left_by_vlm = True  # who moves it has left it already, and says so
-        elif found.is_clear or 0 < len(found.things) <= what.count:
-            left += as_references(found.things, scene)
-        elif found.things:
-            open_ += as_references(found.things, scene)
-        elif what.label:
-            left += [one for one in vague if one.label == what.label]  # not seen yet
-        else:
-            open_ += order.things if order is not None else (Reference(label="*"),)
+    found = _meant(plan, intent, around, is_heard_by_vlm=is_heard_by_vlm)
+    if found is None:
+        return replace(plan, is_over=True), "All right, I leave it."  # wiping, and not a thing
+    left, open_, is_left_by_vlm = found
     if order is None and intent.unnamed and plan.last is not None and plan.last.moved:
         meant = [one for one in plan.last.moved if any(covers(two, one) for two in (*left, *open_))]
         if meant:
@@ -365,6 +355,34 @@ def _spare(
     if left and plan.order is not None and not is_left_by_vlm and _is_all_left(plan.order, around):
         plan = replace(plan, is_over=True)
     return plan, told or ("" if is_left_by_vlm else "All right.")
+
+
+def _meant(
+    plan: OrdersUnderWay, intent: Intent, around: Surroundings, *, is_heard_by_vlm: bool
+) -> tuple[list[Reference], list[Reference], bool] | None:
+    """What is to be left alone; what nobody can tell apart; whether the VLM has left it. None: the work itself."""
+    scene, order = around.scene, plan.order
+    vague = [one for one in intent.protected if is_vague(one)]
+    left = [_as_seen(one, scene) for one in intent.protected if not is_vague(one)]
+    open_: list[Reference] = []
+    is_left_by_vlm = False
+    for what in spared_by(intent):
+        found = referents(what, order, scene, around.target)
+        if order is not None and not order.things and found.by == "words":
+            return None
+        if found.by == "words" and plan.choices:
+            found = replace(found, things=_among(plan.choices, found.things, scene))
+        if found.by == "action" and is_heard_by_vlm:
+            is_left_by_vlm = True  # who moves it has left it already, and says so
+        elif found.is_clear or 0 < len(found.things) <= what.count:
+            left += as_references(found.things, scene)
+        elif found.things:
+            open_ += as_references(found.things, scene)
+        elif what.label:
+            left += [one for one in vague if one.label == what.label]  # not seen yet
+        else:
+            open_ += order.things if order is not None else (Reference(label="*"),)
+    return left, open_, is_left_by_vlm
 
 
 def _as_seen(one: Reference, scene: Scene) -> Reference:

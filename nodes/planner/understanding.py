@@ -215,6 +215,11 @@ def _is_same(one: Reference, other: Reference) -> bool:
     return (one.label, one.colour) == (other.label, other.colour)
 
 
+def _is_of_rest(clause: Clause) -> bool:
+    """ "All except the blue one."""
+    return bool(clause.excepts) and all(noun.count == "all" and noun.kind in ("", "*") for noun in clause.nouns)
+
+
 class _Reader:
     """Puts the clauses of one utterance together."""
 
@@ -354,15 +359,7 @@ class _Reader:
             self.is_unsure = True
 
     def _take(self, clause: Clause) -> None:
-        if clause.type in ("order", "fragment"):
-            self.told.append(clause)
-            self.unheard = self.unheard or self.parser.unheard_in(clause)
-        if clause.type == "fragment":  # "In half an hour, ..."
-            self.condition = self.condition or clause.condition
-        if clause.is_repair and clause.type in ("statement", "question") and self.drafts:
-            self.unread = self.unread or " ".join(_name(noun) for noun in clause.nouns[:1]) or "that"
-        if clause.is_hedged and (clause.type == "order" or (clause.type in ("fragment", "question") and self.drafts)):
-            self.is_unsure = True
+        self._weigh(clause)
         match clause.type:
             case "order":
                 self._order(clause)
@@ -371,59 +368,21 @@ class _Reader:
             case "fragment":
                 self._fragment(clause)
             case "statement":
-                self.has_statement, self.is_elsewhere = True, self.is_elsewhere or clause.word == "another"
-                if not _LIKES.match(" ".join(clause.words)):
-                    self.told_of += [noun for noun in clause.nouns if not noun.unknown]
-                if _BY_SPEAKER.match(" ".join(clause.words)):
-                    self.taken.append((clause, clause.nouns))
-                if self._is_under_way() and _is_wrong_one(clause.words):
-                    self._spare(clause, [Noun(pronoun="it")])
-                self.remarked += len(clause.nouns[:1])
-                self.subjects += [noun.kind for noun in clause.nouns[:1] if noun.kind and noun.count == 1]
-                self._sharpen(clause.nouns)
-                self.remarks += [noun for noun in clause.nouns if self._is_part_of_order(noun)]
-                self.condition = self.condition or clause.condition
-                self.quoted = self.quoted or (" ".join(clause.left) if clause.word == "quoted" else "")
-                self.is_offered = self.is_offered or clause.word in ("here", "offered")
-                self._mention(clause)
-            case "protect" if clause.word in ("forget", "never") and self._is_all_ordered(clause.nouns):
-                self.is_cancelled = True  # "Forget the cups", where the cups are what was ordered
-                self._mention(clause)
-            case "protect" if clause.word == "no" and clause.targets:  # "No cups on the shelf!"
-                there = {noun.place for _, noun in clause.targets if noun is not None}
-                self.is_cancelled = bool(self.before.orders) and self.before.orders[-1].place in there
+                self._state(clause)
             case "protect":
-                self._spare(clause, clause.nouns)
-                self._mention(clause)
+                self._protect(clause)
             case "release":
                 self.released += self._resolved(clause.nouns)
                 self.is_offered = True
                 self._mention(clause)
             case "owner":
-                self.remarks += [noun for noun in clause.nouns if self._is_part_of_order(noun)]
-                self.told_of += clause.nouns
-                is_bare = not any(noun.kind or noun.colour for noun in clause.nouns)
-                if not is_bare and clause.words[:1] not in (("this",), ("that",), ("it",)):
-                    self.taken.append((clause, [replace(noun, owner="") for noun in clause.nouns]))
-                elif clause.words[:1] in (("this",), ("that",), ("it",), ("the",)) and self._is_under_way():
-                    bare = [replace(noun, kind="", owner="") for noun in clause.nouns]
-                    self._spare(clause, [noun for noun in bare if self._is_unnamed(noun)])  # "That's mine!"
-                self.has_statement = True
-                self._own(clause)
+                self._take_owned(clause)
             case "question" | "social":
                 self.asks, self.topic = True, self.topic or clause.word or clause.type
                 self.asked_about += _nouns_of(clause)
                 self._mention(clause)
-            case "cancel" if self.remarks and clause.word in ("leave it", "leave that"):
-                self.protected += self._resolved(self.remarks)
-            case "cancel" if self._is_about_another(clause):
-                self.protected += self._resolved([Noun(pronoun="it")])  # "The white mug is mine, leave it."
-            case "cancel" if clause.word in ("leave it", "leave that") and self._is_under_way():
-                self._spare(clause, [Noun(pronoun="it")])
             case "cancel":
-                self.is_cancelled = True
-                self.drafts.clear()
-                self.unknown_verb = ""
+                self._cancel(clause)
             case "unsure":
                 self.is_unsure, self.doubted = True, [*self.doubted, *clause.nouns]
             case "wrong":
@@ -433,6 +392,74 @@ class _Reader:
             case "yes" | "no":
                 self.says = self.says or clause.type
                 self.is_cancelled = self.is_cancelled or (clause.word in _NONE and self.before.awaits == "thing")
+
+    def _weigh(self, clause: Clause) -> None:
+        """What a clause leaves unread or unsure, whatever it says."""
+        if clause.type in ("order", "fragment"):
+            self.told.append(clause)
+            self.unheard = self.unheard or self.parser.unheard_in(clause)
+        if clause.type == "fragment":  # "In half an hour, ..."
+            self.condition = self.condition or clause.condition
+        if clause.is_repair and clause.type in ("statement", "question") and self.drafts:
+            self.unread = self.unread or " ".join(_name(noun) for noun in clause.nouns[:1]) or "that"
+        if clause.is_hedged and (clause.type == "order" or (clause.type in ("fragment", "question") and self.drafts)):
+            self.is_unsure = True
+
+    def _state(self, clause: Clause) -> None:
+        """A statement: a remark about something, a condition, or words of somebody else."""
+        words = " ".join(clause.words)
+        self.has_statement, self.is_elsewhere = True, self.is_elsewhere or clause.word == "another"
+        if not _LIKES.match(words):
+            self.told_of += [noun for noun in clause.nouns if not noun.unknown]
+        if _BY_SPEAKER.match(words):
+            self.taken.append((clause, clause.nouns))
+        if self._is_under_way() and _is_wrong_one(clause.words):
+            self._spare(clause, [Noun(pronoun="it")])
+        self.remarked += len(clause.nouns[:1])
+        self.subjects += [noun.kind for noun in clause.nouns[:1] if noun.kind and noun.count == 1]
+        self._sharpen(clause.nouns)
+        self.remarks += [noun for noun in clause.nouns if self._is_part_of_order(noun)]
+        self.condition = self.condition or clause.condition
+        self.quoted = self.quoted or (" ".join(clause.left) if clause.word == "quoted" else "")
+        self.is_offered = self.is_offered or clause.word in ("here", "offered")
+        self._mention(clause)
+
+    def _protect(self, clause: Clause) -> None:
+        if clause.word in ("forget", "never") and self._is_all_ordered(clause.nouns):
+            self.is_cancelled = True  # "Forget the cups", where the cups are what was ordered
+        elif clause.word == "no" and clause.targets:  # "No cups on the shelf!"
+            there = {noun.place for _, noun in clause.targets if noun is not None}
+            self.is_cancelled = bool(self.before.orders) and self.before.orders[-1].place in there
+            return
+        else:
+            self._spare(clause, clause.nouns)
+        self._mention(clause)
+
+    def _take_owned(self, clause: Clause) -> None:
+        """ "The white one is mine"; "That's mine!" of what the robot is at."""
+        self.remarks += [noun for noun in clause.nouns if self._is_part_of_order(noun)]
+        self.told_of += clause.nouns
+        is_bare = not any(noun.kind or noun.colour for noun in clause.nouns)
+        if not is_bare and clause.words[:1] not in (("this",), ("that",), ("it",)):
+            self.taken.append((clause, [replace(noun, owner="") for noun in clause.nouns]))
+        elif clause.words[:1] in (("this",), ("that",), ("it",), ("the",)) and self._is_under_way():
+            bare = [replace(noun, kind="", owner="") for noun in clause.nouns]
+            self._spare(clause, [noun for noun in bare if self._is_unnamed(noun)])
+        self.has_statement = True
+        self._own(clause)
+
+    def _cancel(self, clause: Clause) -> None:
+        is_leave = clause.word in ("leave it", "leave that")
+        if self.remarks and is_leave:
+            self.protected += self._resolved(self.remarks)
+        elif self._is_about_another(clause):
+            self.protected += self._resolved([Noun(pronoun="it")])  # "The white mug is mine, leave it."
+        elif is_leave and self._is_under_way():
+            self._spare(clause, [Noun(pronoun="it")])
+        else:
+            self.is_cancelled = True
+            self.drafts.clear()
+            self.unknown_verb = ""
 
     def _is_part_of_order(self, noun: Noun) -> bool:
         """Whether an order before takes it in among others: "the red one" of "all the cups"."""
@@ -649,59 +676,8 @@ class _Reader:
             return
         if last is not None and last.skill == "wait" and last.clause.condition and draft.skill != "nod":
             self.condition = self.condition or last.clause.condition  # "Wait until I say go, then wash the cups."
-        if last is not None and (last.skill == "wait" or self._is_vaguer(last, draft)):
-            self.drafts.pop()
-        elif (
-            last is not None
-            and last.skill == draft.skill
-            and not draft.nouns
-            and draft.place is None
-            and draft.skill != "place"
-        ):
+        if last is not None and self._is_part(draft, last, is_about_last=is_about_last):
             return
-        elif (
-            last is not None
-            and last.clause.type == "fragment"
-            and draft.nouns
-            and is_about_last
-            and (last.place is not None or last.skill == "hand_over")
-        ):
-            draft.nouns, draft.source, draft.excepts = (
-                last.nouns,
-                last.source or (last.place.place if last.place is not None else ""),
-                [*last.excepts, *draft.excepts],
-            )
-            self.drafts.pop()
-        elif (
-            last is not None
-            and last.skill == draft.skill == "place"
-            and draft.nouns
-            and is_about_last
-            and draft.place == last.place
-            and draft.place is not None
-        ):
-            return
-        elif (
-            last is not None
-            and (
-                last.skill in ("pick", "look")
-                or (last.clause.verb in ("bring", "get") and not _is_to_me(last) and is_about_last and draft.nouns)
-            )
-            and draft.skill in ("place", "hand_over", "put_back", "rinse", "pick", "take", "wipe", "open", "close")
-        ):
-            is_one = all(noun.count == 1 for noun in last.nouns)
-            if all(
-                noun.pronoun or (_same_noun(noun, last.nouns) and not (is_one and noun.count == "all"))
-                for noun in draft.nouns
-            ):
-                if draft.skill == "wipe" and draft.place is None:
-                    draft.place = last.place
-                draft.nouns = last.nouns
-                draft.source = draft.source or last.source
-                draft.excepts = [*last.excepts, *draft.excepts]
-                self.drafts.pop()
-        elif last is not None and draft.skill == "nod" and last.skill == "wait":
-            self.drafts.pop()
         if last is not None and last not in self.drafts and last.why == "words" and last.clause.type == "order":
             draft.why, draft.what = draft.why or last.why, draft.what or last.what
         self.drafts = [one for one in self.drafts if one.why != "tidy"] if draft.why != "tidy" else self.drafts
@@ -718,6 +694,49 @@ class _Reader:
             self.drafts.insert(self.drafts.index(last), draft)  # "Bring me the cup, but rinse it first."
             return
         self.drafts.append(draft)
+
+    def _is_part(self, draft: _Draft, last: _Draft, *, is_about_last: bool) -> bool:
+        """Whether the last order says this one already; one that only leads to it is taken into it."""
+        place = last.place.place if last.place is not None else ""
+        is_same = last.skill == draft.skill
+        if last.skill == "wait" or self._is_vaguer(last, draft):
+            self.drafts.pop()
+        elif is_same and not draft.nouns and draft.place is None and draft.skill != "place":
+            return True
+        elif (
+            last.clause.type == "fragment"
+            and draft.nouns
+            and is_about_last
+            and (last.place is not None or last.skill == "hand_over")
+        ):
+            draft.nouns, draft.source = last.nouns, last.source or place
+            draft.excepts = [*last.excepts, *draft.excepts]
+            self.drafts.pop()
+        elif (
+            is_same
+            and draft.skill == "place"
+            and draft.nouns
+            and is_about_last
+            and draft.place == last.place
+            and draft.place is not None
+        ):
+            return True
+        elif (
+            last.skill in ("pick", "look")
+            or (last.clause.verb in ("bring", "get") and not _is_to_me(last) and is_about_last and draft.nouns)
+        ) and draft.skill in ("place", "hand_over", "put_back", "rinse", "pick", "take", "wipe", "open", "close"):
+            is_one = all(noun.count == 1 for noun in last.nouns)
+            if all(
+                noun.pronoun or (_same_noun(noun, last.nouns) and not (is_one and noun.count == "all"))
+                for noun in draft.nouns
+            ):
+                if draft.skill == "wipe" and draft.place is None:
+                    draft.place = last.place
+                draft.nouns = last.nouns
+                draft.source = draft.source or last.source
+                draft.excepts = [*last.excepts, *draft.excepts]
+                self.drafts.pop()
+        return False
 
     def _is_vaguer(self, wish: _Draft, order: _Draft) -> bool:
         """Whether a wish is what the order behind it spells out: "I want the cups clean. Wash them."."""
@@ -827,27 +846,9 @@ class _Reader:
             self.left_out += clause.excepts
             return
         if draft is None:
-            count = len(self.drafts)
-            self._elliptical(clause)
-            if clause.is_question and len(self.drafts) > count and not clause.is_repair and not self.before.awaits:
-                self.drafts[-1].why = self.drafts[-1].why or "what"  # "The red one?"
-            for new in self.drafts[count:]:
-                if left := [word for word in (*clause.left, *clause.unread) if word not in ("go", "goes")]:
-                    new.why, new.what = new.why or "words", " ".join(left)  # "No, to Anna."
+            self._without_draft(clause)
             return
-        if draft.place is not None and any(noun.place and noun.place == draft.place.place for noun in clause.nots):
-            draft.why = draft.why or "where"  # "Put it on the table. Not that table."
-        if clause.nots and draft.nouns:
-            if any(noun.count == "all" for noun in draft.nouns) and not clause.nouns:
-                draft.excepts += clause.nots
-                draft.last = "except"
-            else:
-                draft.excepts += [
-                    gone for gone in clause.nots if any(_is_narrower(gone, noun) for noun in draft.nouns)
-                ]  # "Wash the cup. Not the red one."
-                draft.nouns = [
-                    noun for noun in draft.nouns if not any(_is_same_noun(noun, gone) for gone in clause.nots)
-                ]
+        self._patch_left_out(draft, clause)
         if clause.ends_excepting and not clause.excepts and not clause.nouns and not clause.targets:
             draft.last, self.is_excepting = "except", True  # "Except, well, the blue one."
             return
@@ -857,13 +858,45 @@ class _Reader:
         if clause.excepts:
             draft.excepts += clause.excepts
             draft.last = "except"
+        self._patch_manner(draft, clause)
+        self.condition = self.condition or clause.condition
+        self._mention(clause)
+        if clause.nouns or clause.targets:
+            draft.heard = len(self.mentioned)
+
+    def _without_draft(self, clause: Clause) -> None:
+        """A fragment that is about no order of this utterance."""
+        count = len(self.drafts)
+        self._elliptical(clause)
+        if clause.is_question and len(self.drafts) > count and not clause.is_repair and not self.before.awaits:
+            self.drafts[-1].why = self.drafts[-1].why or "what"  # "The red one?"
+        for new in self.drafts[count:]:
+            if left := [word for word in (*clause.left, *clause.unread) if word not in ("go", "goes")]:
+                new.why, new.what = new.why or "words", " ".join(left)  # "No, to Anna."
+
+    def _patch_left_out(self, draft: _Draft, clause: Clause) -> None:
+        """ "Not that table", "not the red one"."""
+        if draft.place is not None and any(noun.place and noun.place == draft.place.place for noun in clause.nots):
+            draft.why = draft.why or "where"  # "Put it on the table. Not that table."
+        if not clause.nots or not draft.nouns:
+            return
+        if any(noun.count == "all" for noun in draft.nouns) and not clause.nouns:
+            draft.excepts += clause.nots
+            draft.last = "except"
+            return
+        draft.excepts += [
+            gone for gone in clause.nots if any(_is_narrower(gone, noun) for noun in draft.nouns)
+        ]  # "Wash the cup. Not the red one."
+        draft.nouns = [noun for noun in draft.nouns if not any(_is_same_noun(noun, gone) for gone in clause.nots)]
+
+    def _patch_manner(self, draft: _Draft, clause: Clause) -> None:
+        """Where, which and for whom instead."""
         if "not there" in clause.adverbs:
             draft.place, draft.relation = None, ""
         if "first" in clause.adverbs and clause.nouns and draft.nouns and not clause.is_repair:
             draft.why, draft.what = draft.why or "words", "first"  # "Rinse both glasses, red first."
-        for adverb in clause.adverbs:
-            if adverb in _BACK and draft.skill in ("place", "pick"):
-                draft.skill = "put_back"
+        if _BACK.intersection(clause.adverbs) and draft.skill in ("place", "pick"):
+            draft.skill = "put_back"
         if clause.nouns:
             self._patch_nouns(draft, clause)
         for relation, noun in clause.targets:
@@ -874,10 +907,6 @@ class _Reader:
             draft.skill, draft.why = "hand_over", ""
         if clause.left or clause.unread:
             draft.why, draft.what = draft.why or "words", " ".join(clause.left or clause.unread)
-        self.condition = self.condition or clause.condition
-        self._mention(clause)
-        if clause.nouns or clause.targets:
-            draft.heard = len(self.mentioned)
 
     def _patch_nouns(self, draft: _Draft, clause: Clause) -> None:
         nouns = clause.nouns
@@ -985,133 +1014,167 @@ class _Reader:
 
     def _elliptical(self, clause: Clause) -> None:
         """A sentence without a verb: an answer, a correction of the last order, or an order in short."""
-        before, question = self.before, self.before.question
-        is_apposition = len(clause.nouns) == 1 and not clause.targets and self._mentioned_here()
-        if is_apposition and clause.nouns[0].colour and not clause.nouns[0].kind and not clause.nots:
-            named = self.mentioned[-1]
-            if named.kind and not named.colour:  # "This plate is dirty, the red one."
-                self.mentioned[-1] = replace(named, colour=clause.nouns[0].colour)
-                return
         targets = [(relation, noun) for relation, noun in clause.targets if relation != "from"]
-        nouns = clause.nouns
-        spared = [*clause.nots, *clause.excepts] if all(n.kind in ("", "*") and n.count == "all" for n in nouns) else []
-        spared = spared or (nouns if clause.words[:2] in (("i", "want"), ("i", "need")) else [])
-        if "first" in clause.adverbs and nouns and not targets and self._is_under_way() and not clause.excepts:
-            self._again(before.orders[-1], nouns)  # "The blue one first."
-            self._again(before.orders[-1], [_noun(one) for one in before.orders[-1].things])
-            return
-        is_wish = bool(spared) and spared is nouns
-        is_free = self._is_under_way() if is_wish or before.orders else not before.awaits
-        if spared and not targets and is_free and all(map(self._is_unnamed, spared)):
-            self._spare(clause, spared)  # "Not that one", "all except this one", "I want that one"
-            return
-        if "not there" in clause.adverbs and before.orders:
-            self.drafts.append(
-                _Draft(Clause("order"), skill="place", nouns=[_noun(r) for r in before.orders[-1].things], why="where")
-            )
-            return
-        is_way = not nouns and len(targets) == 1 and targets[0][0] == "to" and "over" in clause.particles
-        if is_way and not before.orders:
-            self.drafts.append(_Draft(clause, skill="drive", place=targets[0][1]))  # "Over to the table."
-            return
-        if nouns and targets and (nouns[0].kind or nouns[0].unknown or nouns[0].colour or nouns[0].pronoun):
-            draft = _Draft(clause, skill="place", nouns=list(nouns), excepts=list(clause.excepts))
-            for relation, noun in targets:
-                self._patch_target(draft, relation, noun)
-            draft.source = next(
-                (noun.place for relation, noun in clause.targets if relation == "from" and noun is not None), ""
-            )
-            self._mention(clause)
-            is_told = any(relation in ("in", "on", "to", "beside") for relation, _ in targets)
-            if is_told and not clause.is_question and not (clause.left and nouns[0].unknown):
-                self.drafts.append(draft)
-            return
-        if (
-            question is not None
-            and before.awaits in ("thing", "yes")
-            and (clause.nots or (nouns and nouns[0].kind != "*"))
-            and not targets
-        ):
-            if clause.nots and not nouns and question.skill == LEAVE:
-                self.unnamed.append(Unnamed(how="described"))
-                return
-            if clause.nots and not nouns:
-                self.drafts.append(_Draft(Clause("order"), skill=question.skill, why="which"))
-                return
-            first = question.things[0] if question.things else Reference()
-            if nouns[0].place:
-                self._again(question, [_noun(r) for r in question.things])
-                self._patch_target(self.drafts[-1], "", nouns[0])
-                return
-            self._again(question, [replace(n, kind=n.kind or first.label) for n in nouns])
-            return
-        target_order = (
-            question
-            if question is not None
-            else (before.orders[-1] if before.orders and (clause.is_repair or before.awaits) else None)
+        readings: tuple[Callable[[Clause, Targets], bool], ...] = (
+            *(self._as_apposition, self._as_one_spared, self._as_other_place, self._as_short_order),
+            *(self._as_choice, self._as_place, self._as_more, self._as_instead, self._as_less),
         )
-        if target_order is not None and targets and not nouns:
-            self._again(target_order, [_noun(r) for r in target_order.things])
-            if target_order.skill in ("pick", ""):
-                self.drafts[-1].skill = "place"
-            for relation, noun in targets:
-                self._patch_target(self.drafts[-1], relation, noun)
+        if any(reading(clause, targets) for reading in readings):
             return
-        if target_order is not None and nouns and nouns[0].place and not targets:
-            self._again(target_order, [_noun(r) for r in target_order.things])
-            self._patch_target(self.drafts[-1], "", nouns[0])
-            return
-        if self.is_addition and nouns and not targets and not clause.nots and (nouns[0].kind or nouns[0].unknown):
-            self._again(before.orders[-1], nouns)
-            self._mention(clause)
-            return
-        if nouns and before.orders and nouns[0].is_other and not (nouns[0].colour or nouns[0].kind or targets):
-            if self.is_addition:  # "And now the other one."
-                self.drafts.append(_Draft(Clause("order"), skill=before.orders[-1].skill, why="which"))
-            else:
-                self._spare(clause, [Noun(pronoun="it")])  # "No, the other one": so it is not this one
-            return
-        if (
-            nouns
-            and before.orders
-            and not targets
-            and (not nouns[0].kind or clause.is_repair)
-            and not nouns[0].unknown
-            and not clause.excepts
-        ):
-            if nouns[0].place and not nouns[0].kind:  # "Why the shelf? The tray!"
-                self._again(before.orders[-1], [_noun(r) for r in before.orders[-1].things])
-                self._patch_target(self.drafts[-1], "", nouns[0])
-                return
-            self._again(before.orders[-1], nouns)
-            return
-        if clause.excepts and all(noun.count == "all" and noun.kind in ("", "*") for noun in nouns):
-            nouns = []  # "All except the blue one."
-        if (clause.nots or clause.excepts) and before.orders and not nouns:
-            last = before.orders[-1]
-            barred = [
-                replace(n, kind=n.kind or (last.things[0].label if last.things else ""))
-                for n in (*clause.nots, *clause.excepts)
-            ]
-            is_one = [one for one in last.things if one.count == 1]
-            if last.things and len(is_one) == len(last.things) and self._is_all_ordered(barred):
-                self.protected += map(_noun, last.things)  # "Not the red one", where that is all that was ordered
-                return
-            if all(is_vague(_reference(noun)) for noun in barred) and any(one.count != 1 for one in last.things):
-                self.protected += barred  # "Not that cup", of several
-                return
-            self._again(last, [_noun(one) for one in last.things])
-            self.drafts[-1].excepts = [*(_noun(one) for one in last.excluding), *barred]
-            self.protected += barred
-            self.mentioned += [noun for noun in barred if noun.kind]
-            return
+        nouns = [] if _is_of_rest(clause) else clause.nouns
         is_bid = self.is_polite and len(nouns) == 1 and not targets and not clause.excepts
-        is_bid = is_bid and not (before.orders and before.orders[-1].skill != "hand_over")
+        is_bid = is_bid and not (self.before.orders and self.before.orders[-1].skill != "hand_over")
         if is_bid and nouns[0].kind and not clause.is_repair and not clause.left:  # "An apple, please."
             self.drafts.append(_Draft(clause, skill="hand_over", nouns=list(nouns)))
         self.mentioned += [noun for noun in _nouns_of(clause) if noun.kind or noun.place or noun.unknown]
         if nouns or targets:
             self.loose.append(clause)
+
+    def _as_apposition(self, clause: Clause, targets: Targets) -> bool:
+        """ "This plate is dirty, the red one."""
+        is_one = len(clause.nouns) == 1 and not clause.targets and bool(self._mentioned_here())
+        if not is_one or not clause.nouns[0].colour or clause.nouns[0].kind or clause.nots:
+            return False
+        named = self.mentioned[-1]
+        if not named.kind or named.colour:
+            return False
+        self.mentioned[-1] = replace(named, colour=clause.nouns[0].colour)
+        return True
+
+    def _as_one_spared(self, clause: Clause, targets: Targets) -> bool:
+        """ "The blue one first"; "not that one", "all except this one", "I want that one"."""
+        before, nouns = self.before, clause.nouns
+        if "first" in clause.adverbs and nouns and not targets and self._is_under_way() and not clause.excepts:
+            self._again(before.orders[-1], nouns)
+            self._again(before.orders[-1], [_noun(one) for one in before.orders[-1].things])
+            return True
+        spared = [*clause.nots, *clause.excepts] if all(n.kind in ("", "*") and n.count == "all" for n in nouns) else []
+        spared = spared or (nouns if clause.words[:2] in (("i", "want"), ("i", "need")) else [])
+        is_wish = bool(spared) and spared is nouns
+        is_free = self._is_under_way() if is_wish or before.orders else not before.awaits
+        if not spared or targets or not is_free or not all(map(self._is_unnamed, spared)):
+            return False
+        self._spare(clause, spared)
+        return True
+
+    def _as_other_place(self, clause: Clause, targets: Targets) -> bool:
+        """ "Not there"; "over to the table"."""
+        orders = self.before.orders
+        if "not there" in clause.adverbs and orders:
+            things = [_noun(one) for one in orders[-1].things]
+            self.drafts.append(_Draft(Clause("order"), skill="place", nouns=things, why="where"))
+            return True
+        is_way = len(targets) == 1 and targets[0][0] == "to" and "over" in clause.particles
+        if clause.nouns or not is_way or orders:
+            return False
+        self.drafts.append(_Draft(clause, skill="drive", place=targets[0][1]))
+        return True
+
+    def _as_short_order(self, clause: Clause, targets: Targets) -> bool:
+        """ "The cup on the tray"."""
+        nouns = clause.nouns
+        if not nouns or not targets or not (nouns[0].kind or nouns[0].unknown or nouns[0].colour or nouns[0].pronoun):
+            return False
+        draft = _Draft(clause, skill="place", nouns=list(nouns), excepts=list(clause.excepts))
+        for relation, noun in targets:
+            self._patch_target(draft, relation, noun)
+        draft.source = next(
+            (noun.place for relation, noun in clause.targets if relation == "from" and noun is not None), ""
+        )
+        self._mention(clause)
+        is_told = any(relation in ("in", "on", "to", "beside") for relation, _ in targets)
+        if is_told and not clause.is_question and not (clause.left and nouns[0].unknown):
+            self.drafts.append(draft)
+        return True
+
+    def _as_choice(self, clause: Clause, targets: Targets) -> bool:
+        """An answer to "which one?", or to a question with yes and no."""
+        question, nouns = self.before.question, clause.nouns
+        is_answer = bool(clause.nots or (nouns and nouns[0].kind != "*")) and not targets
+        if question is None or self.before.awaits not in ("thing", "yes") or not is_answer:
+            return False
+        if not nouns and question.skill == LEAVE:
+            self.unnamed.append(Unnamed(how="described"))
+        elif not nouns:
+            self.drafts.append(_Draft(Clause("order"), skill=question.skill, why="which"))
+        elif nouns[0].place:
+            self._again_at(question, nouns[0])
+        else:
+            first = question.things[0] if question.things else Reference()
+            self._again(question, [replace(n, kind=n.kind or first.label) for n in nouns])
+        return True
+
+    def _again_at(self, order: Order, place: Noun) -> None:
+        self._again(order, [_noun(one) for one in order.things])
+        self._patch_target(self.drafts[-1], "", place)
+
+    def _as_place(self, clause: Clause, targets: Targets) -> bool:
+        """ "On the shelf", "the shelf": where, of what was asked or ordered."""
+        before, nouns = self.before, clause.nouns
+        order = before.question
+        if order is None and before.orders and (clause.is_repair or before.awaits):
+            order = before.orders[-1]
+        if order is None:
+            return False
+        if targets and not nouns:
+            self._again(order, [_noun(one) for one in order.things])
+            if order.skill in ("pick", ""):
+                self.drafts[-1].skill = "place"
+            for relation, noun in targets:
+                self._patch_target(self.drafts[-1], relation, noun)
+            return True
+        if targets or not nouns or not nouns[0].place:
+            return False
+        self._again_at(order, nouns[0])
+        return True
+
+    def _as_more(self, clause: Clause, targets: Targets) -> bool:
+        """ "And the plate", "and now the other one"; without an "and", the other one is meant instead."""
+        orders, nouns = self.before.orders, clause.nouns
+        if self.is_addition and nouns and not targets and not clause.nots and (nouns[0].kind or nouns[0].unknown):
+            self._again(orders[-1], nouns)
+            self._mention(clause)
+            return True
+        if not nouns or not orders or not nouns[0].is_other or nouns[0].colour or nouns[0].kind or targets:
+            return False
+        if self.is_addition:
+            self.drafts.append(_Draft(Clause("order"), skill=orders[-1].skill, why="which"))
+        else:
+            self._spare(clause, [Noun(pronoun="it")])  # "No, the other one": so it is not this one
+        return True
+
+    def _as_instead(self, clause: Clause, targets: Targets) -> bool:
+        """ "The blue one" in place of what was ordered."""
+        orders, nouns = self.before.orders, clause.nouns
+        if not nouns or not orders or targets or clause.excepts or nouns[0].unknown:
+            return False
+        if nouns[0].kind and not clause.is_repair:
+            return False
+        if nouns[0].place and not nouns[0].kind:  # "Why the shelf? The tray!"
+            self._again_at(orders[-1], nouns[0])
+        else:
+            self._again(orders[-1], nouns)
+        return True
+
+    def _as_less(self, clause: Clause, targets: Targets) -> bool:
+        """ "Not the red one", "all except the blue one"."""
+        orders, barred = self.before.orders, [*clause.nots, *clause.excepts]
+        if not barred or not orders or (clause.nouns and not _is_of_rest(clause)):
+            return False
+        last = orders[-1]
+        barred = [replace(n, kind=n.kind or (last.things[0].label if last.things else "")) for n in barred]
+        is_one = [one for one in last.things if one.count == 1]
+        if last.things and len(is_one) == len(last.things) and self._is_all_ordered(barred):
+            self.protected += map(_noun, last.things)  # "Not the red one", where that is all that was ordered
+            return True
+        if all(is_vague(_reference(noun)) for noun in barred) and any(one.count != 1 for one in last.things):
+            self.protected += barred  # "Not that cup", of several
+            return True
+        self._again(last, [_noun(one) for one in last.things])
+        self.drafts[-1].excepts = [*(_noun(one) for one in last.excluding), *barred]
+        self.protected += barred
+        self.mentioned += [noun for noun in barred if noun.kind]
+        return True
 
     # --- frames: what a verb means with what stands beside it
 
@@ -1182,8 +1245,7 @@ class _Reader:
     def _frame_place(self, draft: _Draft, targets: Targets) -> bool:
         clause = draft.clause
         adverbs = set(clause.adverbs)
-        lid = [noun for noun in draft.nouns if noun.unknown in _LIDS]
-        if lid:
+        if any(noun.unknown in _LIDS for noun in draft.nouns):
             draft.skill = "open" if any(relation == "from" for relation, _ in clause.targets) else "close"
             draft.nouns = [noun for _, noun in clause.targets if noun is not None] or [
                 n for n in draft.nouns if n.unknown not in _LIDS
@@ -1191,20 +1253,7 @@ class _Reader:
             return True
         if ("back" in clause.particles and not targets) or adverbs & _BACK:
             draft.skill = "put_back"
-            if "back" in clause.particles and any("belong" in adverb or "go" in adverb for adverb in adverbs):
-                draft.skill = "put_back"
-            elif (
-                adverbs
-                & {
-                    "where they belong",
-                    "where it belongs",
-                    "to where it belongs",
-                    "where they go",
-                    "where it goes",
-                    "in place",
-                }
-                and "back" not in clause.particles
-            ):
+            if "back" not in clause.particles and adverbs & _HOME:
                 draft.skill, draft.why = "place", "where"
             return True
         draft.skill = "place"
@@ -1213,45 +1262,15 @@ class _Reader:
         if clause.word == "return" and not targets:
             draft.skill = "put_back"
             return True
-        places = []
-        for number, (relation, noun) in enumerate(targets):
-            if relation == "other":
-                draft.refused, draft.what = "relation", _name(noun)
-            elif noun is not None and noun.kind and not noun.place and number == 0 and not draft.nouns:
-                draft.nouns = [noun]
-            else:
-                places.append((relation, noun))
-        if len(places) >= 2 and clause.word != "due":
-            (first_relation, first), (_, second) = places[0], places[1]
-            if (
-                first is not None
-                and second is not None
-                and not (first.place and second.place and first_relation == places[1][0] == "in")
-            ):
-                is_source = first_relation in ("on", "in") and first.place and draft.nouns
-                if is_source and not self._joined(clause):
-                    draft.source, places = first.place, places[1:]
-                elif first.place and second.place and self._joined(clause):
-                    draft.why = draft.why or "contradiction"
-            elif first is None:
-                places = places[1:]
+        places = self._places_in(draft, targets)
         if places:
             draft.relation, draft.place = places[-1]
             draft.last = "place"
         if clause.word == "due" and "somewhere" in adverbs:
             draft.why = draft.why or "where"  # "It must be on the shelf somewhere."
-        if "away" in clause.particles or adverbs & {
-            "somewhere",
-            "somewhere else",
-            "elsewhere",
-            "anywhere",
-            "someplace",
-            "somewhere nice",
-            "somewhere safe",
-            "anywhere else",
-        }:
+        if "away" in clause.particles or adverbs & _ANYWHERE:
             draft.why = draft.why or ("" if places else "where")
-        if adverbs & {"there", "over there", "in there", "on there", "here", "over here", "in here"} and not places:
+        if adverbs & _THERE and not places:
             draft.place = self._antecedent(Noun(pronoun="there"), wants_place=True)
             draft.relation = ""
             if draft.place is None:
@@ -1259,6 +1278,30 @@ class _Reader:
         if clause.to_me and not places:
             draft.skill = "hand_over"
         return True
+
+    def _places_in(self, draft: _Draft, targets: Targets) -> Targets:
+        """Where it may go; a thing before the first place is what goes there, a place before another is where it is."""
+        places: Targets = []
+        for number, (relation, noun) in enumerate(targets):
+            if relation == "other":
+                draft.refused, draft.what = "relation", _name(noun)
+            elif noun is not None and noun.kind and not noun.place and number == 0 and not draft.nouns:
+                draft.nouns = [noun]
+            else:
+                places.append((relation, noun))
+        if len(places) < 2 or draft.clause.word == "due":
+            return places
+        (relation, first), (second_relation, second) = places[0], places[1]
+        if first is None:
+            return places[1:]
+        if second is None or (first.place and second.place and relation == second_relation == "in"):
+            return places
+        if relation in ("on", "in") and first.place and draft.nouns and not self._joined(draft.clause):
+            draft.source = first.place
+            return places[1:]
+        if first.place and second.place and self._joined(draft.clause):
+            draft.why = draft.why or "contradiction"
+        return places
 
     def _joined(self, clause: Clause) -> bool:
         return (
@@ -1547,6 +1590,10 @@ class _Reader:
     def _conclude(self, clauses: list[Clause]) -> Intent:
         self._apply_bans()
         self._take_instead()
+        return self._as_known() or self._as_ordered() or self._as_answered(clauses) or self._as_told(clauses)
+
+    def _as_known(self) -> Intent | None:
+        """What needs no look at the orders: stop, not sure, undo, and what is taken out of the robot's hands."""
         if self.is_stopped:
             return self._intent("do", orders=(Order("stop"),))
         if self.is_unsure and not (self.drafts and all(draft.skill == "wait" for draft in self.drafts)):
@@ -1562,39 +1609,48 @@ class _Reader:
             for draft in self.drafts:
                 self._spare(draft.clause, draft.nouns)
             return self._intent("nothing")
+        return None
+
+    def _as_ordered(self) -> Intent | None:
+        """What is ordered, or what is to be asked first."""
         orders, problem = self._finished()
         if problem is not None and problem[0] == "refuse":
             return self._intent("refuse", why=problem[1], what=problem[2])
-        if self.unknown_verb and not self.drafts:
-            return self._intent("refuse", why="skill", what=self.unknown_verb)
         if self.unknown_verb:
             return self._intent("refuse", why="skill", what=self.unknown_verb)
         if problem is not None:
-            return self._intent(
-                "ask",
-                orders=orders,
-                why=problem[1],
-                what=problem[2],
-                awaits="place" if problem[1] == "where" else "thing" if problem[1] == "which" else "yes",
-            )
-        if orders and any(not _same_noun(noun, self.protected) for noun in self._resolved(self.remarks)):
-            return self._intent("ask", orders=orders, why="contradiction", what=_name(self.remarks[0]), awaits="yes")
-        if self.condition and any(order.skill != "wait" for order in orders):
-            return self._intent("ask", orders=orders, why="condition", what=self.condition, awaits="yes")
-        if orders and (dark := self.quoted or self.unread or self.unheard):
-            return self._intent("ask", orders=orders, why="words", what=dark, awaits="yes")
-        is_only_spared = bool(self.protected or self.unnamed) and all(order.skill == "wait" for order in orders)
-        if is_only_spared:  # "Wait, I am still drinking from it."
-            return self._intent("nothing")
+            awaited: dict[str, Awaits] = {"where": "place", "which": "thing"}
+            awaits = awaited.get(problem[1], "yes")
+            return self._intent("ask", orders=orders, why=problem[1], what=problem[2], awaits=awaits)
+        if orders and (doubt := self._doubt_about(orders)):
+            return self._intent("ask", orders=orders, why=doubt[0], what=doubt[1], awaits="yes")
+        if (self.protected or self.unnamed) and all(order.skill == "wait" for order in orders):
+            return self._intent("nothing")  # "Wait, I am still drinking from it."
         orders = tuple(dict.fromkeys(_in_turn(orders) if self.is_in_turn else orders))
-        if orders and (which := next((n.quality for n in self.nots if n.quality and not (n.kind or n.colour)), "")):
-            return self._intent("ask", orders=orders, why="words", what=which, awaits="yes")  # "not the tall one"
+        if orders and (doubt := self._doubt_left(orders)):
+            return self._intent("ask", orders=orders, why=doubt[0], what=doubt[1], awaits="yes")
+        return self._intent("do", orders=orders) if orders else None
+
+    def _doubt_about(self, orders: Sequence[Order]) -> tuple[str, str] | None:
+        """Why these are not simply done: what stands beside them contradicts, puts off, or is not understood."""
+        if any(not _same_noun(noun, self.protected) for noun in self._resolved(self.remarks)):
+            return "contradiction", _name(self.remarks[0])
+        if self.condition and any(order.skill != "wait" for order in orders):
+            return "condition", self.condition
+        dark = self.quoted or self.unread or self.unheard
+        return ("words", dark) if dark else None
+
+    def _doubt_left(self, orders: Sequence[Order]) -> tuple[str, str] | None:
+        """What was said and is kept in none of them."""
+        if which := next((n.quality for n in self.nots if n.quality and not (n.kind or n.colour)), ""):
+            return "words", which  # "not the tall one"
         if word := self._overlooked(orders):
-            return self._intent("ask", orders=orders, why="words", what=word, awaits="yes")
-        if twice := _in_two_places(orders):
-            return self._intent("ask", orders=orders, why="contradiction", what=_words_of(twice), awaits="yes")
-        if orders:
-            return self._intent("do", orders=orders)
+            return "words", word
+        twice = _in_two_places(orders)
+        return ("contradiction", _words_of(twice)) if twice else None
+
+    def _as_answered(self, clauses: list[Clause]) -> Intent | None:
+        """No order: what is somebody's is left, a question is answered, and so is a yes or a no."""
         if self.taken and self._is_under_way() and not self.drafts:  # "The white one is mine.", "I do the red one."
             for clause, nouns in self.taken:
                 self._spare(clause, nouns)
@@ -1612,6 +1668,10 @@ class _Reader:
         if is_bare_no and self._is_under_way():
             self._spare(clauses[0], [Noun(pronoun="it")])
             return self._intent("nothing", what="no")
+        return None
+
+    def _as_told(self, clauses: list[Clause]) -> Intent:
+        """What is left: a thing without a verb, a word that nobody knows, or something that was only told."""
         if self.unnamed:
             return self._intent("nothing")
         if self.loose and len(clauses) <= 2 and not self.protected:
@@ -2220,6 +2280,14 @@ _ABOUT_NOTHING = frozenset(
 )  # or about a place
 _MOMENTS = frozenset({"a moment", "a minute", "a second", "a sec", "one moment", "one second", "one minute", "a while"})
 _LIDS = frozenset({"lid", "top", "cap", "cover"})
+_HOME = frozenset(
+    ("where they belong", "where it belongs", "to where it belongs", "where they go", "where it goes", "in place")
+)
+_ANYWHERE = frozenset(
+    ("somewhere", "somewhere else", "elsewhere", "anywhere", "someplace", "somewhere nice", "somewhere safe",
+     "anywhere else")
+)  # fmt: skip
+_THERE = frozenset(("there", "over there", "in there", "on there", "here", "over here", "in here"))
 _NOT_WANTED = frozenset(
     {"room", "space", "help", "rest", "break", "time", "nap", "hand", "moment", "minute", "holiday", "quiet"}
 )

@@ -232,34 +232,7 @@ def _urdf_problems(file: Path, root: ElementTree.Element, table: RobotTable) -> 
     elif loose := links - _hanging_on(root, roots):
         yield f"{file}: links {choices(loose)} hang on each other, and none of them on {choices(roots)}; mend a parent"
     for joint in root.findall("joint"):
-        name = joint.get("name", "")
-        for end in ("parent", "child"):
-            link = joint.find(end)
-            wanted = link.get("link", "") if link is not None else ""
-            if wanted not in links:
-                yield f"{file}: joint {name!r}: its {end} is {wanted!r}, which is no link; known: {choices(links)}"
-        mimic = joint.find("mimic")
-        if mimic is not None:
-            yield from _mimic_problems(file, root, table, name, mimic)
-        limit = joint.find("limit")
-        if limit is not None:
-            yield from _limit_problems(file, table, joint, limit)
-        if joint.get("type") in ("planar", "floating") and table.base is None:
-            yield (
-                f"{file}: joint {name!r} is {joint.get('type')}: write [base] into the robot file if the robot drives "
-                "(docs/new-robot.md), or make the joint fixed"
-            )
-        if joint.get("type") in ("revolute", "prismatic") and name not in _wheels(table):
-            given = table.joints.get(name, JointTable())
-            is_told = given.lowest is not None and given.highest is not None
-            lower, upper = (None, None) if limit is None else (_number(limit, "lower"), _number(limit, "upper"))
-            if (lower is None or upper is None) and not is_told:
-                yield (
-                    f'{file}: joint {name!r} has no range; expected <limit lower="..." upper="..." velocity="..." '
-                    f'effort="..."/>, or [joints.{name}] lowest and highest in the robot file'
-                )
-            elif lower is not None and upper is not None and not lower < upper:
-                yield f"{file}: joint {name!r}: lower {lower:g} is not below upper {upper:g}; exchange or mend them"
+        yield from _joint_problems(file, root, table, joint, links)
     for mesh in root.iter("mesh"):
         try:
             where = _mesh(file, mesh.get("filename", ""), "mesh")
@@ -272,6 +245,43 @@ def _urdf_problems(file: Path, root: ElementTree.Element, table: RobotTable) -> 
         named = texture.get("filename", "")
         if mesh_path(file, named) is None:
             yield f"{file}: texture {named!r}: there is no such file beside it; put it there, or take the <texture> out"
+
+
+def _joint_problems(
+    file: Path, root: ElementTree.Element, table: RobotTable, joint: ElementTree.Element, links: set[str]
+) -> Iterator[str]:
+    """What is wrong with one joint: its ends, what it follows, its numbers, its kind, its range."""
+    name, kind = joint.get("name", ""), joint.get("type")
+    for end in ("parent", "child"):
+        link = joint.find(end)
+        wanted = link.get("link", "") if link is not None else ""
+        if wanted not in links:
+            yield f"{file}: joint {name!r}: its {end} is {wanted!r}, which is no link; known: {choices(links)}"
+    mimic, limit = joint.find("mimic"), joint.find("limit")
+    if mimic is not None:
+        yield from _mimic_problems(file, root, table, name, mimic)
+    if limit is not None:
+        yield from _limit_problems(file, table, joint, limit)
+    if kind in ("planar", "floating") and table.base is None:
+        yield (
+            f"{file}: joint {name!r} is {kind}: write [base] into the robot file if the robot drives "
+            "(docs/new-robot.md), or make the joint fixed"
+        )
+    if kind in ("revolute", "prismatic") and name not in _wheels(table):
+        yield from _range_problems(file, table, name, limit)
+
+
+def _range_problems(file: Path, table: RobotTable, name: str, limit: ElementTree.Element | None) -> Iterator[str]:
+    given = table.joints.get(name, JointTable())
+    is_told = given.lowest is not None and given.highest is not None
+    lower, upper = (None, None) if limit is None else (_number(limit, "lower"), _number(limit, "upper"))
+    if (lower is None or upper is None) and not is_told:
+        yield (
+            f'{file}: joint {name!r} has no range; expected <limit lower="..." upper="..." velocity="..." '
+            f'effort="..."/>, or [joints.{name}] lowest and highest in the robot file'
+        )
+    elif lower is not None and upper is not None and not lower < upper:
+        yield f"{file}: joint {name!r}: lower {lower:g} is not below upper {upper:g}; exchange or mend them"
 
 
 def _limit_problems(
@@ -387,6 +397,25 @@ def _driven(
     efforts: dict[str, float],
 ) -> tuple[Driven, ...]:
     """The entries of the joint vectors. Raises UserError for joints without limits, or with ones that contradict."""
+    names = _moving(path, file, table, model)
+    groups: list[tuple[tuple[str, ...], str]] = [((name,), name) for name in names if name not in table.gripper]
+    if table.gripper:
+        groups.append((table.gripper, GRIPPER))
+    found = [_entry(path, file, table, model, carriers, name, speeds, efforts) for carriers, name in groups]
+    if not found:
+        raise UserError(f"{file}: has no joint that moves; expected hinges or slides")
+    by_name: dict[str, str] = {}
+    for one, (_, name) in zip(found, groups, strict=True):
+        if (other := by_name.setdefault(one.limit.name, name)) != name:
+            raise UserError(
+                f"{file}: joints {other!r} and {name!r} are both called {one.limit.name!r} in a graph, where only a-z, "
+                "0-9 and _ are left of a name; give one of them another one"
+            )
+    return tuple(found)
+
+
+def _moving(path: Path, file: Path, table: RobotTable, model: mujoco.MjModel) -> list[str]:
+    """The joints that are driven, the gripper's with those that follow another. Raises UserError for others' names."""
     followers = {
         int(model.eq_obj1id[number])
         for number in range(model.neq)
@@ -408,51 +437,54 @@ def _driven(
                 raise UserError(
                     f"{path}: {key} names {name!r}, which is no joint of {file.name}; known: {choices(names)}"
                 )
-    groups: list[tuple[tuple[str, ...], str]] = [((name,), name) for name in names if name not in table.gripper]
-    if table.gripper:
-        groups.append((table.gripper, GRIPPER))
-    found = []
-    for carriers, name in groups:
-        given = table.joints.get(name, JointTable())
-        called = _called(name)
-        ranges = [_range(path, file, model, one, given) for one in carriers]
-        lowest, highest = sum(one[0] for one in ranges), sum(one[1] for one in ranges)
-        factor, offset = _opening(path, file, model, carriers, given, (lowest, highest), is_gripper=name == GRIPPER)
-        if len(carriers) > 1:
-            lowest, highest = _narrowed(path, file, name, given, lowest, highest)
-        told = [speeds.get(one, (None, None)) for one in carriers]
-        fastest = [speed * len(carriers) for speed, _ in told if speed]
-        speed = given.speed or (min(fastest) if fastest else None)
-        if speed is None:
-            raise UserError(
-                f"{file}: joint {name!r} has no speed, and without one no guard can limit it; write [joints.{name}] "
-                f"speed = ... (m or rad per s) into {path.name}"
-            )
-        if fastest and speed > min(fastest):
-            raise UserError(
-                f"{path}: [joints.{name}] speed is {speed:g}, above the {min(fastest):g} of {file.name}; lower it"
-            )
-        strong = [more * len(carriers) for _, more in told if more]
-        acceleration = given.acceleration or (min(strong) if strong else speed / DEFAULT_RISE_S)
-        folded = given.folded if given.folded is not None else min(max(0.0, lowest), highest)
-        if not lowest <= folded <= highest:
-            raise UserError(f"{path}: [joints.{name}] folded is {folded:g}; expected {lowest:g} to {highest:g}")
-        effort = given.effort or min((efforts[one] for one in carriers if one in efforts), default=None)
-        if given.opening_m is not None:
-            lowest, highest = sorted(given.opening_m)
-            speed, acceleration, folded = speed / abs(factor), acceleration / abs(factor), (folded - offset) / factor
-        limit = JointLimit(called, lowest, highest, speed, acceleration)
-        found.append(Driven(limit, carriers, effort, folded, factor, offset))
-    if not found:
-        raise UserError(f"{file}: has no joint that moves; expected hinges or slides")
-    by_name: dict[str, str] = {}
-    for one, (_, name) in zip(found, groups, strict=True):
-        if (other := by_name.setdefault(one.limit.name, name)) != name:
-            raise UserError(
-                f"{file}: joints {other!r} and {name!r} are both called {one.limit.name!r} in a graph, where only a-z, "
-                "0-9 and _ are left of a name; give one of them another one"
-            )
-    return tuple(found)
+    return names
+
+
+def _entry(
+    path: Path,
+    file: Path,
+    table: RobotTable,
+    model: mujoco.MjModel,
+    carriers: tuple[str, ...],
+    name: str,
+    speeds: dict[str, tuple[float | None, float | None]],
+    efforts: dict[str, float],
+) -> Driven:
+    """One entry of the joint vectors: of one joint, or of the gripper's joints together."""
+    given = table.joints.get(name, JointTable())
+    ranges = [_range(path, file, model, one, given) for one in carriers]
+    lowest, highest = sum(one[0] for one in ranges), sum(one[1] for one in ranges)
+    factor, offset = _opening(path, file, model, carriers, given, (lowest, highest), is_gripper=name == GRIPPER)
+    if len(carriers) > 1:
+        lowest, highest = _narrowed(path, file, name, given, lowest, highest)
+    told = [speeds.get(one, (None, None)) for one in carriers]
+    speed = _speed(path, file, name, given, [speed * len(carriers) for speed, _ in told if speed])
+    strong = [more * len(carriers) for _, more in told if more]
+    acceleration = given.acceleration or (min(strong) if strong else speed / DEFAULT_RISE_S)
+    folded = given.folded if given.folded is not None else min(max(0.0, lowest), highest)
+    if not lowest <= folded <= highest:
+        raise UserError(f"{path}: [joints.{name}] folded is {folded:g}; expected {lowest:g} to {highest:g}")
+    effort = given.effort or min((efforts[one] for one in carriers if one in efforts), default=None)
+    if given.opening_m is not None:
+        lowest, highest = sorted(given.opening_m)
+        speed, acceleration, folded = speed / abs(factor), acceleration / abs(factor), (folded - offset) / factor
+    limit = JointLimit(_called(name), lowest, highest, speed, acceleration)
+    return Driven(limit, carriers, effort, folded, factor, offset)
+
+
+def _speed(path: Path, file: Path, name: str, given: JointTable, fastest: list[float]) -> float:
+    """The speed that the robot file gives, or the slowest of the model's; none that the model forbids."""
+    speed = given.speed or (min(fastest) if fastest else None)
+    if speed is None:
+        raise UserError(
+            f"{file}: joint {name!r} has no speed, and without one no guard can limit it; write [joints.{name}] "
+            f"speed = ... (m or rad per s) into {path.name}"
+        )
+    if fastest and speed > min(fastest):
+        raise UserError(
+            f"{path}: [joints.{name}] speed is {speed:g}, above the {min(fastest):g} of {file.name}; lower it"
+        )
+    return speed
 
 
 def _opening(

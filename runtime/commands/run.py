@@ -72,12 +72,7 @@ def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
     check_companions(launch)
     server = None if arguments.virtual else _server_of(launch)
     seed = launch.seed if arguments.seed is None else arguments.seed
-    if arguments.host and arguments.virtual:
-        raise UserError("--host names one of several machines, and virtual time has one; leave out --host")
-    if arguments.pause_on and not arguments.virtual:
-        raise UserError("--pause-on works in virtual time only, where the world can wait; add --virtual")
-    if arguments.answers and not arguments.virtual:
-        raise UserError("--answers gives recorded answers in virtual time only; add --virtual")
+    _check_time(arguments)
     for_s = arguments.for_s if arguments.for_s is not None else launch.for_s
     if arguments.until is not None:  # a run starts at 0
         for_s = arguments.until if arguments.for_s is None else min(arguments.until, arguments.for_s)
@@ -156,6 +151,16 @@ def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
     if not is_failed:
         _tell_not_kept(told)
     return 0 if is_good and not counted else 1
+
+
+def _check_time(arguments: argparse.Namespace) -> None:
+    """Raise UserError for an option of the other kind of time."""
+    if arguments.host and arguments.virtual:
+        raise UserError("--host names one of several machines, and virtual time has one; leave out --host")
+    if arguments.pause_on and not arguments.virtual:
+        raise UserError("--pause-on works in virtual time only, where the world can wait; add --virtual")
+    if arguments.answers and not arguments.virtual:
+        raise UserError("--answers gives recorded answers in virtual time only; add --virtual")
 
 
 def _tell_not_kept(told: Sequence[str]) -> None:

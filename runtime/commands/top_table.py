@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -275,38 +275,47 @@ def budgets(rows: Iterable[NodeRow]) -> list[str]:
 
 def trouble(rows: Iterable[NodeRow]) -> list[str]:
     """What a person should look at, in words."""
-    found = []
-    far: dict[str, list[NodeRow]] = {}
+    found: list[str] = []
+    far: dict[str, list[str]] = {}
     for row in rows:
-        for timer in row.timers:
-            if timer.is_slow:
-                found.append(f"{row.node}.{timer.name} runs at {timer.hz:g} Hz instead of {timer.hz_target:g}")
-        for path in row.paths:
-            if not is_kept(path):
-                found.append(f"path {path.name} is over its budget of {path.p99_budget_ms:g} ms")
-        if row.spending is not None and row.spending.spent:
-            found.append(f"{row.node}: {row.spending.spent}; it asks no more")
-        for topic, receivers in sorted(row.unacknowledged.items()):
-            for who, number in sorted(receivers.items()):
-                receiver, _, reason = who.partition(": ")
-                if reason not in _EXPECTED:
-                    found.append(f"{row.node}: {receiver} has not acknowledged {number} events on {topic}: {reason}")
-        for topic, receivers in sorted(row.refused.items()):
-            for receiver, number in sorted(receivers.items()):
-                found.append(f"{row.node}: {receiver} could not read {number} messages on {topic}")
-        if row.errors:
-            found.append(f"{row.node}: {row.errors} handler calls ended in an error")
+        found += _troubles_of(row)
         if row.is_silent and row.host:
-            far.setdefault(row.host, []).append(row)
-        elif row.is_silent:
-            how = f"its process {row.process} is frozen or busy"
-            found.append(f"{row.node}: not a word for {row.silent_s:.0f} s; {how}")
-        if row.state not in ("running", "started", ENDED):
-            found.append(f"{row.node}: its process {row.process} is {row.state}")
-    for host, silent in far.items():
-        who = ", ".join(row.node for row in silent)
-        found.append(f"host {host}: not a word of {who} for 3 s or more; see polyrhythm echo gateway/{host}")
-    return found
+            far.setdefault(row.host, []).append(row.node)
+    return found + [
+        f"host {host}: not a word of {', '.join(silent)} for 3 s or more; see polyrhythm echo gateway/{host}"
+        for host, silent in far.items()
+    ]
+
+
+def _troubles_of(row: NodeRow) -> Iterator[str]:
+    """What is wrong with one node, but for the silence of a whole host."""
+    for timer in row.timers:
+        if timer.is_slow:
+            yield f"{row.node}.{timer.name} runs at {timer.hz:g} Hz instead of {timer.hz_target:g}"
+    for path in row.paths:
+        if not is_kept(path):
+            yield f"path {path.name} is over its budget of {path.p99_budget_ms:g} ms"
+    if row.spending is not None and row.spending.spent:
+        yield f"{row.node}: {row.spending.spent}; it asks no more"
+    for topic, who, number in _by_topic(row.unacknowledged):
+        receiver, _, reason = who.partition(": ")
+        if reason not in _EXPECTED:
+            yield f"{row.node}: {receiver} has not acknowledged {number} events on {topic}: {reason}"
+    for topic, receiver, number in _by_topic(row.refused):
+        yield f"{row.node}: {receiver} could not read {number} messages on {topic}"
+    if row.errors:
+        yield f"{row.node}: {row.errors} handler calls ended in an error"
+    if row.is_silent and not row.host:
+        yield f"{row.node}: not a word for {row.silent_s:.0f} s; its process {row.process} is frozen or busy"
+    if row.state not in ("running", "started", ENDED):
+        yield f"{row.node}: its process {row.process} is {row.state}"
+
+
+def _by_topic(counted: Mapping[str, Mapping[str, int]]) -> Iterator[tuple[str, str, int]]:
+    """Topic, receiver and number, in order."""
+    for topic, receivers in sorted(counted.items()):
+        for receiver, number in sorted(receivers.items()):
+            yield topic, receiver, number
 
 
 def is_kept(path: PathHealth) -> bool:

@@ -288,30 +288,33 @@ class Gateway:
         door.send(wire.word(wire.HostHello(self._own, self.session, self._graph, is_reply)))
 
     def _take_small(self, frames: list[bytes]) -> None:
-        if frames[0] == wire.MESSAGE:
-            self._take_message(frames[1:])
-            return
-        if frames[0] == wire.STATE:
-            if len(frames) < 3:
-                raise CodecError(f"{len(frames)} frames; expected a state")
-            number = wire.read_number(frames[1])
-            if number <= self._states_heard:
-                return  # it came over another connection, or a newer one did
-            self._states_heard = number
-            if self.clock.now_ns() - self._answered_ns > ONE_WAY_NS:
-                self._drop("unanswered")
-            else:
-                self._take_message(frames[2:])
-            return
-        if frames[0] == wire.RECEIPT:
-            self._mail.take_receipt(frames[1:], self.clock.now_ns())
-            return
-        if frames[0] == wire.EVENT:
-            if self.is_up():  # else it comes again: without the clock nobody knows its age
-                now_ns = self.clock.now_ns()
-                self._mail.take_event(frames[1:], now_ns, self._offset.there_ns(now_ns), self._entry.check)
-            return
-        word = wire.read_word(frames)
+        match frames[0]:
+            case wire.MESSAGE:
+                self._take_message(frames[1:])
+            case wire.STATE:
+                self._take_state(frames)
+            case wire.RECEIPT:
+                self._mail.take_receipt(frames[1:], self.clock.now_ns())
+            case wire.EVENT:
+                if self.is_up():  # else it comes again: without the clock nobody knows its age
+                    now_ns = self.clock.now_ns()
+                    self._mail.take_event(frames[1:], now_ns, self._offset.there_ns(now_ns), self._entry.check)
+            case _:
+                self._take_word(wire.read_word(frames))
+
+    def _take_state(self, frames: list[bytes]) -> None:
+        if len(frames) < 3:
+            raise CodecError(f"{len(frames)} frames; expected a state")
+        number = wire.read_number(frames[1])
+        if number <= self._states_heard:
+            return  # it came over another connection, or a newer one did
+        self._states_heard = number
+        if self.clock.now_ns() - self._answered_ns > ONE_WAY_NS:
+            self._drop("unanswered")
+        else:
+            self._take_message(frames[2:])
+
+    def _take_word(self, word: wire.Word) -> None:
         door = self._doors.small
         match word:
             case wire.HostHello():

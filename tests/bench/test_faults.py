@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,8 +13,8 @@ import pytest
 from bench.faults import measures
 from bench.faults.matrix import MATRIX, Bound, Fault
 from bench.faults.run import Rigs, measure
-from bench.faults.table import BEGIN, END, ORDINARY, Row, as_markdown, write
-from tests.support.sentences import pattern, sentence
+from bench.faults.table import Row, as_markdown
+from tests.support.sentences import sentence
 
 
 @pytest.fixture(scope="module")
@@ -94,24 +93,6 @@ def test_a_fault_that_raises_anything_is_a_failed_row_and_not_the_end_of_the_mat
     (row,) = measure(fault, 2, NoRigs())
     assert not row.is_passed
     assert "ZeroDivisionError: no such thing" in row.as_markdown()
-
-
-def test_the_table_replaces_what_stands_between_its_markers(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
-    write(page, "new")
-    assert page.read_text() == f"before\n{BEGIN}\nnew\n{END}\nafter\n"
-    page.write_text("nothing")
-    with pytest.raises(ValueError, match=pattern("bench.no_markers")):
-        write(page, "new")
-
-
-def test_the_table_of_an_ordinary_account_stands_beside_the_other_one(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text("\n".join((BEGIN, "old", END, *ORDINARY)))
-    write(page, "without", is_ordinary=True)
-    write(page, "with")
-    assert page.read_text() == "\n".join((BEGIN, "with", END, ORDINARY[0], "without", ORDINARY[1]))
 
 
 def test_every_stop_tells_when_it_began_and_when_the_robot_stood() -> None:

@@ -20,6 +20,8 @@ pytestmark = pytest.mark.processes
 FOLDER = Path(__file__).parents[2] / "examples"
 EXAMPLES = sorted({file.parent for file in FOLDER.glob("*/test_*.py")})
 """Those with a launch file and tests; what shows a command, or a training, has tests beside that command's."""
+SLOW = ("so101",)
+"""Their launch file is run in every `make test`, their own tests in `make long`."""
 
 
 def run(folder: Path, *arguments: str) -> str:
@@ -33,7 +35,11 @@ def run(folder: Path, *arguments: str) -> str:
     return ran.stdout + ran.stderr
 
 
-@pytest.mark.parametrize("folder", EXAMPLES, ids=lambda folder: folder.name)
+@pytest.mark.parametrize(
+    "folder",
+    [pytest.param(one, marks=[pytest.mark.long] if one.name in SLOW else []) for one in EXAMPLES],
+    ids=lambda folder: folder.name,
+)
 def test_the_tests_of_an_example_pass(folder: Path) -> None:
     rootless = ("-p", "no:cacheprovider", "--rootdir", ".", "-c", os.devnull)
     assert "passed" in run(folder, "-m", "pytest", "-q", *rootless)

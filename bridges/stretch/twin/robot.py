@@ -144,6 +144,14 @@ class TwinRobot:
             "is_runstopped": self.power.is_runstopped,
         }
 
+    def unhome(self) -> None:
+        """Forget where its joints are, as one that was carried about without power."""
+        for name in ("lift", "arm"):
+            self.motors[name].is_calibrated = False
+            self.motors[name].motor.offset = -self.motors[name].motor.place
+        self.servos["wrist_yaw"].unhome()
+        self.servos["stretch_gripper"].unhome()
+
     def do(self, what: str, value: object) -> None:
         """What a hand does to it, or fate. Raises ValueError for what it does not know."""
         is_on = bool(value)
@@ -153,22 +161,14 @@ class TwinRobot:
             self.stand_at(value)
         elif what == "runstop":
             self.power.press(is_on=is_on)
-        elif what == "unplug":
-            self.buses[str(value)].is_unplugged = True
-        elif what == "plug":
-            self.buses[str(value)].is_unplugged = False
-        elif what == "silent":
-            self.silent.add(str(value))
-        elif what == "answering":
-            self.silent.discard(str(value))
+        elif what in ("unplug", "plug"):
+            self.buses[str(value)].is_unplugged = what == "unplug"
+        elif what in ("silent", "answering"):
+            (self.silent.add if what == "silent" else self.silent.discard)(str(value))
         elif what == "hot":
             self.servos[str(value)].heat(75)
         elif what == "unhome":
-            for name in ("lift", "arm"):
-                self.motors[name].is_calibrated = False
-                self.motors[name].motor.offset = -self.motors[name].motor.place
-            self.servos["wrist_yaw"].unhome()
-            self.servos["stretch_gripper"].unhome()
+            self.unhome()
         elif what == "lift_ceiling_m":
             self.motors["lift"].motor.obstacles["above"] = float(str(value)) * LIFT_RAD_PER_M
         elif what == "between_fingers":

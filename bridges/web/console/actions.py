@@ -88,6 +88,7 @@ WORDS = {
 }
 NEED_NOTHING = ("put_back", "hold", "nod", "shake")
 GESTURES = ("nod", "shake", "look", "point")
+LOCKED = "the study has locked this part of the page: {part}"
 MOST_GESTURES = 3
 """So many, one after the other, go with a sentence."""
 PART_OF_SEAT: dict[Seat, str] = {"policy": "drive", "vlm": "act", "planner": "plan"}
@@ -171,8 +172,9 @@ class Gesture:
 class Unsaid:
     """What the robot is about to say, by whom, and when."""
 
-    by: str
+    by: Session
     text: str
+    acts: tuple[ActRequest, ...]
     due_ns: int
 
 
@@ -248,12 +250,12 @@ class Actions:
         self._measure(session, message)
         match message:
             case _ if (part := self._lock_of(message)) and session.is_operator:
-                session.notice(f"the study has locked this part of the page: {part}")
+                session.notice(LOCKED.format(part=part))
             case Say() if session.is_operator and message.voice not in self._voices():
                 only = " or ".join(self._voices())
                 session.notice(f"not said: while this trial runs, operators speak as {only} only")
             case Say():
-                self._say(session, message.voice, message.text)
+                self._say(session, message.voice, message.text, message.acts)
             case Resume():
                 self._resume(session)
             case Emergency():
@@ -275,7 +277,7 @@ class Actions:
             case Drive():
                 self._drive(session, message)
             case Unsay():
-                if self._unsaid is not None and self._unsaid.by == session.ident:
+                if self._unsaid is not None and self._unsaid.by.ident == session.ident:
                     self._ports.mark.publish(Mark(label=TAKEN_BACK, note=self._unsaid.text, by=session.name))
                     self._unsaid = None
             case BeQuiet():
@@ -294,7 +296,9 @@ class Actions:
             case ListenIn():
                 session.listens = message.on
             case AskRobot():
-                self._ports.service.publish(self._seats.signer.service(message.verb, session.name, now_ns))
+                self._ports.service.publish(
+                    self._seats.signer.service(message.verb, session.name, now_ns, session.ident)
+                )
                 self._feed.tell("seat", session.name, f"asks the robot to {message.verb}", now_ns)
             case InvitePerson() | RevokeInvite() if self._invitations is not None:
                 self._invite(session, message, self._invitations, now_ns)
@@ -338,7 +342,9 @@ class Actions:
         if response := self._responses.acted(session.name, message, self._ports.clock.now_ns()):
             self._ports.response.publish(response)
 
-    def _say(self, session: Session, voice: Literal["robot", "collaborator"], text: str) -> None:
+    def _say(
+        self, session: Session, voice: Literal["robot", "collaborator"], text: str, acts: tuple[ActRequest, ...] = ()
+    ) -> None:
         text = " ".join(text.split())
         if not text:
             return
@@ -347,9 +353,9 @@ class Actions:
             session.notice("not so fast: that was not said")
         elif voice == "robot" and self._undo_ns:
             self._say_now()  # the one before it is meant
-            self._unsaid = Unsaid(session.ident, text, self._ports.clock.now_ns() + self._undo_ns)
+            self._unsaid = Unsaid(session, text, acts, self._ports.clock.now_ns() + self._undo_ns)
         elif voice == "robot":
-            self._ports.say_said.publish(Utterance(speaker=self._speaker, text=text))
+            self._said(session, text, acts)
         else:
             person = f"{self._ports.name}/{session.ident}"
             self._ports.say_heard.publish(Utterance(speaker=session.name, text=text, person=person, is_typed=True))
@@ -358,12 +364,22 @@ class Actions:
         """What nobody has taken back is said."""
         unsaid, self._unsaid = self._unsaid, None
         if unsaid is not None:
-            self._ports.say_said.publish(Utterance(speaker=self._speaker, text=unsaid.text))
+            self._said(unsaid.by, unsaid.text, unsaid.acts)
+
+    def _said(self, session: Session, text: str, acts: tuple[ActRequest, ...]) -> None:
+        """The robot says it, and makes the gestures that belong to it."""
+        self._ports.say_said.publish(Utterance(speaker=self._speaker, text=text))
+        now_ns = self._ports.clock.now_ns()
+        for one in acts:
+            if part := self._lock_of(one):
+                session.notice(LOCKED.format(part=part))
+            else:
+                self._act(session, one, now_ns)
 
     def unsaid(self, session: Session, now_ns: int) -> dict[str, str | float] | None:
         """This page's sentence that can still be taken back."""
         one = self._unsaid
-        if one is None or one.by != session.ident:
+        if one is None or one.by.ident != session.ident:
             return None
         return {"text": one.text, "left_s": round(max(0.0, to_s(one.due_ns - now_ns)), 1)}
 
@@ -372,11 +388,9 @@ class Actions:
         if guard is not None and guard.estop:
             for source in (self._ports.name, TERMINAL):
                 self._ports.estop.publish(EStop(source=source, is_pressed=False))
-            self._ports.order.publish(self._seats.signer.order("rearm", session.name, now_ns))
-        elif guard is not None and guard.mode == "disarmed":
-            self._ports.order.publish(self._seats.signer.order("arm", session.name, now_ns))
-        else:
-            self._ports.order.publish(self._seats.signer.order("resume", session.name, now_ns))
+        is_disarmed = guard is not None and guard.mode == "disarmed"
+        do: Literal["arm", "rearm", "resume"] = "rearm" if guard and guard.estop else "arm" if is_disarmed else "resume"
+        self._ports.order.publish(self._seats.signer.order(do, session.name, now_ns, session.ident))
 
     def driving_refusal(self, session: Session, now_ns: int) -> str:
         """Why what this page holds moves nothing: stands beside its controls for a moment. "" for no reason."""
@@ -471,12 +485,12 @@ class Actions:
         return [] if pages is None else [msgspec.to_builtins(one) for one in pages.invites()]
 
     def _call(self, session: Session, name: str) -> None:
-        taken = {one.name for one in self._seats.sessions if one is not session}
-        invited = {one.name for one in self._invitations.invites()} if self._invitations is not None else set()
-        if session.name in invited:
+        pages = self._invitations
+        is_taken = name in {one.name for one in self._seats.sessions if one is not session}
+        if pages is not None and session.name in {one.name for one in pages.invites()}:
             session.notice("who was invited keeps the name of the invitation")
-        elif name in taken | invited:
-            session.notice(f"somebody is called {name!r} already")
+        elif name and (is_taken or (pages is not None and not pages.is_free(name))):
+            session.notice(f"the name {name!r} is taken: by somebody, or by a part of the robot")
         else:
             session.name = name or session.role
 

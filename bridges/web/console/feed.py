@@ -33,6 +33,8 @@ MOST_TOLD = 24
 """Sentences about how things stand, on the page at once."""
 RECORDER_SILENT_S = 3.0
 """A recorder tells twice a second what it does."""
+GUARD_SILENT_S = 1.0
+"""A guard tells ten times a second how it is."""
 RECORDER_MODES = ("stopped", "none", "recording", "waiting")
 
 Kind = Literal["said", "heard", "plan", "action", "feedback", "interrupt", "guard", "mark", "seat", "draft"]
@@ -203,6 +205,13 @@ def guard_document(stamped: Stamped[GuardState] | None, now_ns: int) -> dict[str
     }
 
 
+def is_stopped(stamped: Stamped[GuardState] | None, now_ns: int) -> bool | None:
+    """Whether the guard says that it has stopped the robot; None where no guard says anything."""
+    if stamped is None or stamped.age_s(now_ns) > GUARD_SILENT_S:
+        return None
+    return stamped.message.mode in ("stopped", "estopped")
+
+
 def status_document(status: RobotStatus | None) -> dict[str, Any] | None:
     """What the robot says of itself; its battery where it has one."""
     if status is None:
@@ -225,6 +234,11 @@ class Recorders:
     def take(self, stamped: Stamped[RecorderState]) -> None:
         """Note it (the node's thread)."""
         self._said[stamped.envelope.source] = stamped
+
+    @property
+    def are_known(self) -> bool:
+        """Whether any has said something."""
+        return bool(self._said)
 
     def document(self, now_ns: int) -> dict[str, str]:
         """What becomes of the recording; one that has stopped, or is silent, is told before those that go on."""

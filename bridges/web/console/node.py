@@ -24,7 +24,7 @@ from bridges.web.console.robot_sound import RobotSound, RobotWords
 from bridges.web.console.seat_requests import Seats
 from bridges.web.console.shadows import Shadows
 from bridges.web.console.signing import RequestSigner
-from bridges.web.http.auth import ROLES, Role
+from bridges.web.http.auth import RESERVED, ROLES, Role
 from bridges.web.http.graph_messages import StudySetting
 from bridges.web.http.ids import MessageIds
 from bridges.web.http.listener import PageHost, missing_libraries
@@ -40,6 +40,7 @@ from runtime.launch.nodes_table import load_as
 from runtime.msgs import (
     JOINTS,
     Action,
+    GuardAnswer,
     Image,
     JointCommand,
     RecorderState,
@@ -51,6 +52,9 @@ from runtime.msgs import (
 )
 
 MOST_UNDO_S = 5.0
+GREETING = (
+    "Welcome. You can speak with the robot here: write below, or hold the button and talk. STOP stops it at once."
+)
 STATES_KEPT = 100
 """Two seconds of the robot's states: longer than any picture is under way."""
 
@@ -68,6 +72,8 @@ class Console(ConsolePorts):
     (the model's drafts wait for a yes) or "undo" (they go out after a second, if nobody takes them back). `undo_s`: so
     long a sentence that an operator lets the robot say can be taken back; a stop never waits.
     `poses` is a file of named postures, in the form of bridges/web/console/driving/poses.toml (""; those of a Stretch).
+    `greeting` and `task` stand on the participants' page; `names` says how speakers are called there ("robot"; whoever
+    it does not name is "Somebody else", so that nobody learns of a wizard).
     `recordings` is a folder whose finished recordings can be rated on a page beside this one ("": no such page).
     """
 
@@ -92,6 +98,9 @@ class Console(ConsolePorts):
         review: Mapping[str, str] | None = None,
         undo_s: float = 0.0,
         poses: str = "",
+        greeting: str = GREETING,
+        task: str = "",
+        names: Mapping[str, str] | None = None,
     ) -> None:
         check_review(review or {})
         if not 0.0 <= undo_s <= MOST_UNDO_S:
@@ -109,12 +118,14 @@ class Console(ConsolePorts):
                 {"name": joint.name, "lowest": joint.lowest, "highest": joint.highest} for joint in limits.joints
             ],
             "review": dict(review or {}),
+            "participant": {"greeting": greeting, "task": task},
             "poses": read_poses(Path(poses) if poses else POSES, limits, is_own=bool(poses)),
             "base_speed": {"v_mps": limits.base.wheel_speed_mps, "w_radps": TURN_RADPS, "is_omni": limits.base.is_omni},
             "head_camera": dict(zip(("x_m", "y_m", "z_m", "ahead_m"), head_camera_m, strict=True))
             if self._is_stretch
             else None,
         }
+        self._names = {speaker: "Robot", **(names or {})}
         self._is_stop = load_stop_words(stop_words)
         self._canned = Canned(read_canned(Path(utterances) if utterances else CANNED))
 
@@ -171,6 +182,7 @@ class Console(ConsolePorts):
             self._responses,
             self._sound,
             self._words,
+            self._names,
         )
         page = Page(
             "console", "Console", "console/page.html", handler, decode, {role: role for role in self.page_roles}
@@ -182,6 +194,7 @@ class Console(ConsolePorts):
         )
         beside = (the_recordings(self._recordings_page),) if self._recordings_page is not None else ()
         self.pages.start(page, self.clock, self.log, beside=beside, node=self)
+        self.pages.reserve((self._speaker, *RESERVED, *self.run_info.parameters))
 
     def url(self, role: Role) -> str:
         """The page's address for that role, with its token; "" while it is not open."""
@@ -200,6 +213,10 @@ class Console(ConsolePorts):
     @on(ConsolePorts.head_image, ConsolePorts.wrist_image, ConsolePorts.room_image)
     def see(self, image: Image) -> None:
         self._poke()
+
+    @on(ConsolePorts.answers)
+    def note_answer(self, answer: GuardAnswer) -> None:
+        self._seats.signer.answered(answer)
 
     @on(ConsolePorts.recorder)
     def note_recorder(self, state: Stamped[RecorderState]) -> None:

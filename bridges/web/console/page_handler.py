@@ -16,6 +16,7 @@ from bridges.web.console.feed import (
     Recorders,
     RunFeed,
     guard_document,
+    is_stopped,
     robot_document,
     scene_document,
     status_document,
@@ -35,6 +36,7 @@ from nodes.robot.protocol import Hand
 from runtime import Stamped, Subscription, to_s
 from runtime.msgs import JOINTS, Image, RobotState, SeenObject, TrainingScore
 
+SOMEBODY = "Somebody else"
 _NO_PIXELS = np.zeros((0, 0, 3), np.uint8)
 
 FRESH_S = 1.0
@@ -67,8 +69,13 @@ class ConsoleHandler:
         responses: ResponseTimes,
         sound: RobotSound,
         words: RobotWords,
+        names: Mapping[str, str],
     ) -> None:
-        """`setting`: what each page is told once: joints, head_camera. Without `hand` no way of a hand is drawn."""
+        """`setting`: what each page is told once: joints, head_camera. Without `hand` no way of a hand is drawn.
+
+        `names`: how participants are told of who speaks.
+        """
+        self._names = names
         self._ports = ports
         self._feed = feed
         self._seats = seats
@@ -94,7 +101,6 @@ class ConsoleHandler:
             "t": "welcome",
             "role": session.role,
             "name": session.name,
-            "session": session.ident,
             "oldest_picture_ms": 1000 * OLDEST_PICTURE_S,
             "cameras": list(self._cameras) if session.role != "participant" else [],
         }
@@ -104,6 +110,9 @@ class ConsoleHandler:
         events, session.told = self._feed.since(session.told, dialogue_only=session.role == "participant")
         notices, session.notices = session.notices, []
         document: dict[str, Any] = {"t": "state", "n": session.state_number, "events": events, "notices": notices}
+        if session.role == "participant":
+            document["events"] = [{**one, "called": self._called(one["who"], session)} for one in events]
+        document["stopped"] = is_stopped(self._ports.guard.stamped(), now_ns)
         if session.role != "viewer":
             document["voice"] = self._talking.document(session, is_told_why=session.is_operator)
         if session.role == "participant":
@@ -143,6 +152,9 @@ class ConsoleHandler:
             **self._ports.beside(now_ns),
         )
         return document
+
+    def _called(self, who: str, session: Session) -> str:
+        return "You" if who == session.name else self._names.get(who, SOMEBODY)
 
     def frame(self, camera: str, view: CameraStream, now_ns: int) -> tuple[dict[str, Any], bytes] | None:
         """The newest picture of a camera that this page has not been sent."""

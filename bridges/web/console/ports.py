@@ -14,6 +14,7 @@ from runtime.msgs import (
     Action,
     ActionChunk,
     EStop,
+    GuardAnswer,
     GuardOrder,
     Image,
     Interrupt,
@@ -55,6 +56,7 @@ class ConsolePorts(ForRobot, VoicePorts, RobotPorts):
     scene = Subscription(SceneDescription, "description", qos=OPTIONAL)
     believed = Subscription(Scene, "scene", qos=OPTIONAL)
     leases = Subscription(Lease, LEASE_TOPIC, qos=OPTIONAL)
+    answers = Subscription(GuardAnswer, "guard/answer", qos=OPTIONAL)
     recorder = Subscription(RecorderState, "recorder/state", qos=OPTIONAL)
     chunk = Subscription(ActionChunk, "chunk", qos=OPTIONAL)
     status = Subscription(RobotStatus, "robot/status", qos=OPTIONAL)

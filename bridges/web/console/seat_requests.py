@@ -97,7 +97,7 @@ class Seats:
             self._notify(before.session, f"{session.name} has taken the seat {seat} from you")
         self._word("force" if is_forced else "take", seat, session.name, before.name if before and is_forced else "")
         if lease.holder != HANDS[seat]:
-            self._ask("take", seat, session.name, now_ns)
+            self._ask("take", seat, session.name, now_ns, session.ident)
 
     def ask(self, seat: Seat, session: Session, now_ns: int) -> None:
         """Ask the person who sits there; where nobody does, sit down."""
@@ -133,10 +133,11 @@ class Seats:
         """Give the seat back to the model."""
         if self._occupancy.give(seat, session.ident):
             self._word("give", seat, session.name)
-            self._ask("give", seat, session.name, now_ns)
+            self._ask("give", seat, session.name, now_ns, session.ident)
 
     def beat(self, now_ns: int) -> None:
         """Ten times a second: who has no page any more loses the seat, and the leases follow who sits."""
+        self.signer.beat(now_ns, self._notify)
         here = {session.ident for session in self.sessions}
         for wish in list(self._wishes.values()):
             is_late = to_s(now_ns - wish.since_ns) > WISH_S
@@ -190,9 +191,10 @@ class Seats:
             ],
         }
 
-    def _ask(self, do: Literal["take", "give"], seat: Seat, by: str, now_ns: int) -> None:
+    def _ask(self, do: Literal["take", "give"], seat: Seat, by: str, now_ns: int, session: str = "") -> None:
+        """`session`: whose wish it is, and who is told where the guard refuses it."""
         self._asked_ns[seat] = now_ns
-        self._ports.request.publish(self.signer.seat(do, seat, HANDS[seat], by, now_ns))
+        self._ports.request.publish(self.signer.seat(do, seat, HANDS[seat], by, now_ns, session))
 
     def _word(
         self, do: Literal["take", "ask", "grant", "refuse", "force", "give"], seat: Seat, by: str, of: str = ""

@@ -154,7 +154,7 @@ class PersonAtPage(Node):
 
     def welcome(self, session: Session) -> dict[str, Any]:
         """All that a page needs to know once."""
-        return {"t": "welcome", "role": session.role, "session": session.ident}
+        return {"t": "welcome", "role": session.role}
 
     def state(self, session: Session, now_ns: int) -> dict[str, Any]:
         """What this participant knows, where the page does not have it yet."""

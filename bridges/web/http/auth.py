@@ -5,9 +5,14 @@ from __future__ import annotations
 import hmac
 import secrets
 import ssl
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import urlsplit
+
+import msgspec
+from msgspec.structs import replace
 
 from bridges.web.http.lan import LAN, own_names
 from runtime.clock import to_s
@@ -16,6 +21,8 @@ from runtime.errors import ParameterError, UserError
 Role = str
 """What a token stands for: one of `ROLES` at the console; the other pages have roles of their own."""
 ROLES: tuple[Role, ...] = ("operator", "viewer", "participant")
+RESERVED = ("robot", "guard", "policy", "planner", "vlm", "you")
+"""Names that are no person's: what one of them says would be taken for the robot's own."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 TOKEN_BYTES = 16
 MOST_TAKEN_BACK = 64
@@ -56,8 +63,7 @@ def check_origins(origins: Iterable[str]) -> None:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class Invite:
+class Invite(msgspec.Struct, frozen=True):
     """One person's own way in, which somebody else has named."""
 
     number: int
@@ -66,66 +72,122 @@ class Invite:
     by: str
 
 
-@dataclass(frozen=True, slots=True)
-class Tokens:
-    """A random token per role and per person invited, for as long as the process lives or until it is taken back."""
+class Tokens(msgspec.Struct, frozen=True):
+    """A random code per role and per person invited, for as long as the run lives or until it is taken back.
 
-    by_role: Mapping[Role, str]
+    A code stands in an address. Whoever brings one is given a key to a session of their own, made from the code; so
+    that it is good for as long as the code, and tells nobody the code.
+    """
+
+    by_role: dict[Role, str] = {}
     taken_back: tuple[str, ...] = ()  # the last of them, so that who brings one is told
-    invites: Mapping[str, Invite] = field(default_factory=dict)  # by token
+    parting: dict[str, Role] = {}  # taken back; who is in by one of these may still read how it ended
+    invites: dict[str, Invite] = {}  # by code
     count: int = 0  # of all invites ever
+    reserved: tuple[str, ...] = ()  # names that nobody may go by
 
     def with_roles(self, roles: Iterable[Role]) -> Tokens:
-        """With a new token for each of these roles that has none."""
+        """With a new code for each of these roles that has none."""
         new = {role: secrets.token_hex(TOKEN_BYTES) for role in roles if role not in self.by_role}
         return replace(self, by_role={**self.by_role, **new})
 
+    def reserving(self, names: Iterable[str]) -> Tokens:
+        """With more names that are the robot's, or of parts of it, and nobody else's."""
+        return replace(self, reserved=tuple(sorted({*self.reserved, *map(_plain, names)} - {""})))
+
     def inviting(self, role: Role, name: str, by: str) -> tuple[Tokens, str]:
-        """With one more person's token, and that token. Raises ValueError in words where that cannot be."""
+        """With one more person's code, and that code. Raises ValueError in words where that cannot be."""
         if role not in self.by_role:
             raise ValueError(f"there is no role {role!r} here; known: {', '.join(self.by_role)}")
-        if not name or name in self.by_role or any(one.name == name for one in self.invites.values()):
+        if not self.is_free(name):
             raise ValueError(f"the name {name!r} is taken, or none; give each person a name of their own")
         if len(self.invites) >= MOST_INVITES:
             raise ValueError(f"{MOST_INVITES} people are invited already; revoke one of them first")
-        token, number = secrets.token_hex(TOKEN_BYTES), self.count + 1
-        invites = {**self.invites, token: Invite(number, role, name, by)}
-        return replace(self, invites=invites, count=number), token
+        code, number = secrets.token_hex(TOKEN_BYTES), self.count + 1
+        invites = {**self.invites, code: Invite(number, role, name, by)}
+        return replace(self, invites=invites, count=number), code
+
+    def is_free(self, name: str) -> bool:
+        """Whether a person may be called so: not as another one, a role, or the robot itself."""
+        taken = {*map(_plain, self.by_role), *self.reserved, *(_plain(one.name) for one in self.invites.values()), ""}
+        return _plain(name) not in taken
 
     def revoking(self, number: int) -> Tokens:
-        """Without that person's token, which opens no page any more."""
-        old = tuple(token for token, one in self.invites.items() if one.number == number)
-        invites = {token: one for token, one in self.invites.items() if one.number != number}
+        """Without that person's code, which opens no page any more."""
+        old = tuple(code for code, one in self.invites.items() if one.number == number)
+        invites = {code: one for code, one in self.invites.items() if one.number != number}
         return replace(self, invites=invites, taken_back=(*self.taken_back, *old)[-MOST_TAKEN_BACK:])
 
-    def name_for(self, token: str, wanted: str, role: Role) -> str:
-        """What whoever brings this token is called: as they were invited, or as they like where that is nobody else."""
-        if invite := self.invites.get(token):
+    def name_for(self, code: str, wanted: str, role: Role) -> str:
+        """What whoever has that code is called: as they were invited, or as they like where that is nobody else."""
+        if invite := self.invites.get(code):
             return invite.name
-        is_others = any(one.name == wanted for one in self.invites.values())
-        return role if not wanted or is_others else wanted
+        return wanted if self.is_free(wanted) else role
 
     def renewed(self, role: Role) -> Tokens:
-        """With another token for that role; the one that it had is good for nothing any more."""
-        old = (self.by_role[role],) if role in self.by_role else ()
+        """With another code for that role; the one that it had lets nobody in any more who is not there already."""
+        old = self.by_role.get(role)
         return replace(
             self,
             by_role={**self.by_role, role: secrets.token_hex(TOKEN_BYTES)},
-            taken_back=(*self.taken_back, *old)[-MOST_TAKEN_BACK:],
+            taken_back=(*self.taken_back, *([old] if old else []))[-MOST_TAKEN_BACK:],
+            parting={**self.parting, **({old: role} if old else {})},
         )
 
-    def was_taken_back(self, token: str) -> bool:
-        """Whether it was good once."""
-        return sum(hmac.compare_digest(old.encode(), token.encode(errors="replace")) for old in self.taken_back) > 0
+    def parted(self) -> Tokens:
+        """Those who were in by a code that was taken back are not let in again."""
+        return replace(self, parting={})
 
-    def role_of(self, token: str) -> Role | None:
-        """The role that the token stands for; looks at every one of them, so that time tells nothing."""
-        found: Role | None = None
-        known = [*self.by_role.items(), *((one.role, own) for own, one in self.invites.items())]
-        for role, own in known:
-            if hmac.compare_digest(own.encode(), token.encode(errors="replace")):
-                found = role
+    def key_of(self, code: str, ident: str) -> str:
+        """What a page keeps in place of the code: it opens that session alone."""
+        return f"{ident}.{_proof(code, ident)}"
+
+    def open(self, given: str) -> Opened | None:
+        """What a code or a key opens; looks at every code, so that time tells nothing."""
+        ident, dot, proof = given.rpartition(".")
+        found: Opened | None = None
+        known = [
+            *self.by_role.items(),
+            *((role, code) for code, role in self.parting.items()),
+            *((one.role, code) for code, one in self.invites.items()),
+        ]
+        for role, code in known:
+            is_it = _is_same(_proof(code, ident), proof) if dot else _is_same(code, given) and code not in self.parting
+            if is_it:
+                found = Opened(role, code, ident)
         return found
+
+    def role_of(self, given: str) -> Role | None:
+        """The role in which a code or a key lets somebody in."""
+        opened = self.open(given)
+        return None if opened is None else opened.role
+
+    def was_taken_back(self, given: str) -> bool:
+        """Whether this code, or the one that this key was made from, was good once."""
+        ident, dot, proof = given.rpartition(".")
+        same = [_is_same(_proof(old, ident), proof) if dot else _is_same(old, given) for old in self.taken_back]
+        return any(same)  # all of them were looked at
+
+
+class Opened(NamedTuple):
+    """Who has come in: in which role, by which code, and with which session of theirs; "" where it is to begin."""
+
+    role: Role
+    code: str
+    ident: str
+
+
+def _is_same(one: str, other: str) -> bool:
+    return hmac.compare_digest(one.encode(), other.encode(errors="replace"))
+
+
+def _proof(code: str, ident: str) -> str:
+    return hmac.new(code.encode(), ident.encode(errors="replace"), "sha256").hexdigest()[: 2 * TOKEN_BYTES]
+
+
+def _plain(name: str) -> str:
+    """What two names have in common that a person would take for one."""
+    return "".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ WORDS_PER_S, WORDS_BURST = 3.0, 10.0
 STATE_PERIOD_S = 0.1
 STALLED_S = 10.0
 """A page that answers nothing for so long is let go."""
+SILENT_S = 1.5
+"""One that has answered nothing for so long gives way to the same page on another link."""
 
 
 @dataclass(slots=True)
@@ -53,9 +55,11 @@ class CameraStream:
 class Session:
     """What the server remembers of an open page."""
 
-    def __init__(self, ident: str, role: Role, name: str, token: str = "") -> None:
+    def __init__(self, ident: str, role: Role, name: str, token: str = "", token_role: Role = "") -> None:
         self.ident = ident
-        self.token = token
+        self.token = token  # the code by which this person came in
+        self.token_role = token_role or role
+        self.is_gone = False  # its link is given up
         self.is_over = False  # its token was taken back, and somebody else is expected now
         self.role = role
         self.name = name
@@ -75,6 +79,10 @@ class Session:
         self.listens = False  # to what the robot's microphone hears
         self.told_sound = 0  # the last piece of it that was sent
         self.notices: list[str] = []  # answers to this page alone
+        self.refusal = ""  # the last of them since the message that is being handled
+        self.load = ""  # which loading of the page this is
+        self.heard = 0  # the last press that was handled
+        self.acks: list[tuple[int, str]] = []  # presses that were handled, and why they were refused; "": they were not
 
     @property
     def is_operator(self) -> bool:
@@ -84,7 +92,19 @@ class Session:
     def notice(self, text: str) -> None:
         """Tell this person something; the newest few are kept."""
         self.notices = [*self.notices[-4:], text]
+        self.refusal = text
         self.wake.set()
+
+    def acknowledge(self, press: int) -> None:
+        """That press is done, or was refused in words."""
+        self.heard = press
+        self.acks.append((press, self.refusal))
+        self.wake.set()
+
+    @property
+    def has_news(self) -> bool:
+        """Whether the next state is to go out at once."""
+        return bool(self.notices or self.acks)
 
     def seen_state(self, number: int, now_ns: int) -> None:
         """The page has drawn that state."""
@@ -101,7 +121,14 @@ class Session:
 
     def is_stalled(self, now_ns: int) -> bool:
         """Whether something that was sent has not been answered for too long."""
+        return self._waits_s(now_ns) > STALLED_S
+
+    def is_silent(self, now_ns: int) -> bool:
+        """Whether the link may be gone without a word."""
+        return self._waits_s(now_ns) > SILENT_S
+
+    def _waits_s(self, now_ns: int) -> float:
         oldest = [sent_ns for view in self.views.values() for sent_ns, _ in view.under_way.values()]
         if self.is_state_under_way:
             oldest.append(self.state_sent_ns)
-        return bool(oldest) and now_ns - min(oldest) > STALLED_S * 1e9
+        return (now_ns - min(oldest)) * 1e-9 if oldest else 0.0

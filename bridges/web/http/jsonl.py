@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import msgspec
 
+from bridges.web.http.private_files import open_private
 from runtime.errors import UserError
 
 T = TypeVar("T")
@@ -18,7 +19,7 @@ class LineFile:
 
     def __init__(self, path: Path) -> None:
         self._encode = msgspec.json.Encoder().encode
-        self.file = path.open("ab", buffering=0)  # what failed to be written must not follow later
+        self.file = open_private(path, adds=True)  # what failed to be written must not follow later
 
     def mend(self, path: Path) -> None:
         """Take away the half line that a process may leave that was killed; nobody was told of it."""

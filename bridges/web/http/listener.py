@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import socket
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from bridges.web.http.auth import Invite, Role, check_bind, check_certificate, check_origins
@@ -103,8 +105,10 @@ class PageHost:
                 self._certificate, self._key = certificate_for(own_names())
             known = self._servers.by_address.get((self._host, self._port))
             server = known or WebServer(
-                clock, certificate=self._certificate, key=self._key, reached_as=self._reached_as
+                clock, certificate=self._certificate, key=self._key, kept=self._kept_file(node) if node else None
             )
+            self._agree(server)
+            server.reach_as(self._reached_as)
             for one in (page, *beside):
                 server.add(one)
                 self.pages.append(one)
@@ -112,12 +116,36 @@ class PageHost:
             if known is None:
                 check_certificate(self._certificate, self._key)
                 options = "--port 0" if node is None else port_options(node, self._port)
-                server.start(bind("0.0.0.0" if self._host == LAN else self._host, self._port, options), self._host)
+                host = "0.0.0.0" if self._host == LAN else self._host
+                server.start(self._bound(host, server.port, options), self._host)
                 self._servers.by_address[self._host, self._port] = server
         self._log = log
         for token_role in page.roles:
             if page.admits(token_role, server.pages):  # another page may be for them
                 self._tell(server, page, token_role)
+
+    def _kept_file(self, node: Node) -> Path | None:
+        """In the run's folder of this user alone."""
+        name = f"pages-{self._host.replace(':', '_')}-{self._port}.json"
+        return Path(node.run_info.registry) / name if node.run_info.registry else None
+
+    def _bound(self, host: str, before: int, options: str) -> socket.socket:
+        """The port that the server before this one had in this run, so that open pages find it; or the wanted one."""
+        if before and before != self._port:
+            with contextlib.suppress(UserError):  # somebody else has it by now
+                return bind(host, before, options)
+        return bind(host, self._port, options)
+
+    def _agree(self, server: WebServer) -> None:
+        """Pages at one address have one certificate: a node that names none takes that of the others."""
+        if not self._certificate:
+            self._certificate, self._key = server.certificate, server.key
+        elif (self._certificate, self._key) != (server.certificate, server.key):
+            raise UserError(
+                f"console: certificate {self._certificate} and key {self._key} cannot be used at port {self._port}: "
+                f"another node has opened it {f'with {server.certificate}' if server.certificate else 'without'}; "
+                "give both nodes the same, or ports of their own"
+            )
 
     def renew(self, role: Role) -> None:
         """Take back the token of that role, which opens no page any more, and log the next one's address."""
@@ -142,6 +170,11 @@ class PageHost:
             return ""
         return self._url(self._server, self.pages[0], role)
 
+    def reserve(self, names: Iterable[str]) -> None:
+        """Let nobody be called so who comes in."""
+        if self._server is not None:
+            self._server.tokens = self._server.tokens.reserving(names)
+
     def serve(self, name: str, content: bytes, kind: str) -> None:
         """Give that out under /static, once the page is open."""
         if self._server is not None:
@@ -153,6 +186,10 @@ class PageHost:
             raise ValueError("there is no page to be invited to")
         token = self._server.invite(role, name, by)
         return self._address(self._server, self.pages[0], token)
+
+    def is_free(self, name: str) -> bool:
+        """Whether somebody may be called so."""
+        return self._server is None or self._server.tokens.is_free(name)
 
     def revoke(self, number: int) -> None:
         """Take an invited person's address back, and close their pages."""
@@ -194,6 +231,12 @@ class PageHost:
         for session in self._sessions():
             if session.role == role:
                 session.notice(text)
+
+    def notice_one(self, session: str, text: str) -> None:
+        """Tell that session something (the server's thread)."""
+        for one in self._sessions():
+            if one.ident == session:
+                one.notice(text)
 
     def roles_here(self) -> list[Role]:
         """The roles of the open pages, but for those whose token was taken back."""

@@ -5,21 +5,26 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import secrets
 import socket
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bridges.web.http.auth import AllowedOrigins, Role, Tokens
+import msgspec
+
+from bridges.web.http.auth import AllowedOrigins, Opened, Role, Tokens
 from bridges.web.http.client import STATE_PERIOD_S, CameraStream, Session
 from bridges.web.http.page import Page
 from bridges.web.http.wire import (
     MAX_MESSAGE_BYTES,
     Emergency,
     FrameSeen,
+    FromBrowser,
     PageHello,
     StopPressed,
     WatchCameras,
@@ -55,6 +60,8 @@ TAKEN_BACK = "this address was for somebody whose part is over; ask for your own
 
 
 MOST_CLIENTS = 16
+MOST_REMEMBERED = 256
+"""Sessions whose last press is known when their page comes back."""
 VIEWER: Role = "viewer"
 KEPT = {"operator": 4, "participant": 4, VIEWER: 0}
 """Places that nobody but this role takes; any other role, as one annotator or one who plays in an episode, has one."""
@@ -112,6 +119,20 @@ def guarded(application: ASGI, admits_host: Callable[[str | None], bool], *, has
         await application(scope, receive, send_with_headers)
 
     return answer
+
+
+class KeptDoor(msgspec.Struct, frozen=True):
+    """What a server leaves for the one that is started in its place: both are of one run."""
+
+    port: int = 0
+    tokens: Tokens = msgspec.field(default_factory=Tokens)
+
+
+def _read_kept(path: Path | None) -> tuple[Tokens, int]:
+    if path is None or not path.exists():
+        return Tokens(), 0
+    kept = msgspec.json.decode(path.read_bytes(), type=KeptDoor)
+    return kept.tokens, kept.port
 
 
 class Capacity:
@@ -190,13 +211,15 @@ def _brief_http() -> type[asyncio.Protocol]:
 class WebServer:
     """Serves its pages until it is stopped; pages may come and go meanwhile (any thread)."""
 
-    def __init__(self, clock: Clock, *, certificate: str = "", key: str = "", reached_as: Iterable[str] = ()) -> None:
+    def __init__(self, clock: Clock, *, certificate: str = "", key: str = "", kept: Path | None = None) -> None:
+        """`kept`: the file, of this user alone, in which tokens and port outlive the process; none for a command's."""
         self.pages: tuple[Page, ...] = ()  # the first of them stands at `/`
-        self.tokens = Tokens({})
-        self.port = 0
+        self._kept = kept
+        self._tokens, self.port = _read_kept(kept)
         self._clock = clock
-        self._certificate, self._key = certificate, key
-        self._also = tuple(reached_as)
+        self.certificate, self.key = certificate, key
+        self._also: frozenset[str] = frozenset()
+        self._heard: dict[str, int] = {}  # session -> its last press that was done or refused
         self._door = AllowedOrigins(frozenset())
         self._places = Capacity()
         self._waiting: list[asyncio.Timeout] = []  # of the sockets without a token, oldest first
@@ -204,6 +227,33 @@ class WebServer:
         self._server: uvicorn.Server | None = None
         self._thread = threading.Thread(target=self._run, name="console-server")
         self._files = read_files()
+
+    @property
+    def tokens(self) -> Tokens:
+        """Who may come in."""
+        return self._tokens
+
+    @tokens.setter
+    def tokens(self, tokens: Tokens) -> None:
+        self._tokens = tokens
+        self._keep()
+
+    def _keep(self) -> None:
+        """So that the pages that are open come back to a console that died and was started again."""
+        if self._kept is None:
+            return
+        part = self._kept.with_suffix(".part")
+        try:
+            with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+                file.write(msgspec.json.encode(KeptDoor(self.port, self._tokens)))
+            part.replace(self._kept)
+        except OSError as problem:  # a full disk closes no page
+            log.warning("%s cannot be written (%s): pages do not outlive this process", self._kept, problem.strerror)
+
+    def reach_as(self, origins: Iterable[str]) -> None:
+        """Also be reached under these origins, whoever of the pages' nodes names them."""
+        self._also |= set(origins)
+        self._door = replace(self._door, also=self._also)
 
     def add(self, page: Page) -> None:
         """Open a page, with a token for each role that has none yet. Raises UserError where there is one already."""
@@ -232,7 +282,8 @@ class WebServer:
         self.send_away()
 
     def send_away(self) -> None:
-        """Close the pages whose token was taken back."""
+        """Close the pages whose token was taken back, for good."""
+        self.tokens = self.tokens.parted()
         for page in self.pages:
             for session in tuple(page.sessions):
                 session.is_over = self.tokens.was_taken_back(session.token)
@@ -255,8 +306,9 @@ class WebServer:
                 f"the console needs {problem.name}, which is not installed; pip install 'polyrhythm[console]'"
             ) from problem
         self.port = bound.getsockname()[1]
-        self._door = AllowedOrigins.of(host, self.port, has_tls=bool(self._certificate), also=self._also)
+        self._door = AllowedOrigins.of(host, self.port, has_tls=bool(self.certificate), also=self._also)
         self._bound = bound
+        self._keep()
         uvicorns = logging.getLogger("uvicorn.error")
         uvicorns.setLevel(logging.WARNING)
         uvicorns.addFilter(_is_worth_a_line)
@@ -277,8 +329,8 @@ class WebServer:
                 limit_concurrency=4 * MOST_CLIENTS,
                 timeout_keep_alive=5,
                 timeout_graceful_shutdown=1,
-                ssl_certfile=self._certificate or None,
-                ssl_keyfile=self._key or None,
+                ssl_certfile=self.certificate or None,
+                ssl_keyfile=self.key or None,
             )
         )
         self._loop = asyncio.new_event_loop()
@@ -346,7 +398,7 @@ class WebServer:
                 WebSocketRoute("/{page}/socket", self._socket),
             ]
         )
-        return guarded(application, lambda host: self._door.admits_host(host), has_tls=bool(self._certificate))
+        return guarded(application, lambda host: self._door.admits_host(host), has_tls=bool(self.certificate))
 
     async def _page(self, request: Request) -> Response:
         page = self._page_at(request.path_params.get("page", ""))
@@ -388,34 +440,55 @@ class WebServer:
             hello = await self._hello(socket, page)
             if hello is None:
                 return
-            message, role = hello
-            if refusal := self._places.refusal(role, self.tokens.by_role):
+            message, opened = hello
+            self._give_way(page, opened.ident, message.page)
+            if refusal := self._places.refusal(opened.role, self.tokens.by_role):
                 await socket.close(FULL, refusal)
                 return
-            self._places.take(role)
-            try:
-                await self._talk(socket, page, message, role)
-            finally:
-                self._places.leave(role)
+            await self._talk(socket, page, message, opened)
         except WebSocketDisconnect:
             pass  # the page was closed, or its link
 
-    async def _talk(self, socket: WebSocket, page: Page, message: PageHello, token_role: Role) -> None:
-        role = page.roles[token_role]
-        ident = message.session or secrets.token_hex(16)
-        session = Session(ident, role, self.tokens.name_for(message.token, message.name.strip(), role), message.token)
-        if any(other.ident == session.ident for other in page.sessions):
-            session.ident = secrets.token_hex(16)  # a duplicated tab is somebody else
+    def _give_way(self, page: Page, ident: str, load: str) -> None:
+        """A page that comes back takes the place of the link that it had, also where that still seems to be there."""
+        now_ns = self._clock.now_ns()
+        for old in tuple(page.sessions):
+            is_same = bool(load) and old.load == load
+            if ident and old.ident == ident and (is_same or old.is_silent(now_ns)):
+                self._leave(page, old)
+
+    def _leave(self, page: Page, session: Session) -> None:
+        """That page is gone, however often it is noticed."""
+        if session in page.sessions:
+            page.sessions.remove(session)
+            page.handler.left(session)
+            self._places.leave(session.token_role)
+        session.is_gone = True
+        session.wake.set()
+
+    async def _talk(self, socket: WebSocket, page: Page, message: PageHello, opened: Opened) -> None:
+        role = page.roles[opened.role]
+        is_twice = any(other.ident == opened.ident for other in page.sessions)  # a duplicated tab is somebody else
+        ident = secrets.token_hex(16) if is_twice or not opened.ident else opened.ident
+        name = self.tokens.name_for(opened.code, message.name.strip(), role)
+        session = Session(ident, role, name, opened.code, opened.role)
+        session.load, session.heard = message.page, self._heard.get(ident, 0)
         page.sessions.append(session)
+        self._places.take(opened.role)
         page.handler.joined(session)
         feed: asyncio.Task[None] | None = None
+        about = {
+            "key": self.tokens.key_of(opened.code, ident),
+            "heard": session.heard,
+            "session": ident,
+            "pages": self._links(page, opened.role),
+        }
         try:
-            await socket.send_text(encode({**page.handler.welcome(session), "pages": self._links(page, token_role)}))
+            await socket.send_text(encode({**page.handler.welcome(session), **about}))
             feed = asyncio.create_task(self._feed_or_close(socket, session, page), name=f"feed {session.name}")
             await self.listen(socket, session, page)
         finally:
-            page.sessions.remove(session)
-            page.handler.left(session)
+            self._leave(page, session)
             if feed is not None:
                 feed.cancel()
                 with contextlib.suppress(asyncio.CancelledError, Exception):  # its socket is closed
@@ -430,7 +503,7 @@ class WebServer:
         ]
         return found if len(found) > 1 else []
 
-    async def _hello(self, socket: WebSocket, page: Page) -> tuple[PageHello, Role] | None:
+    async def _hello(self, socket: WebSocket, page: Page) -> tuple[PageHello, Opened] | None:
         if len(self._waiting) >= MOST_WAITING:
             self._waiting.pop(0).reschedule(asyncio.get_running_loop().time())
         try:
@@ -447,20 +520,23 @@ class WebServer:
         except (ValueError, KeyError):
             await socket.close(BAD_TOKEN, "the first message is to bring the token")
             return None
-        role = self.tokens.role_of(message.token) if isinstance(message, PageHello) else None
-        if isinstance(message, PageHello) and self.tokens.was_taken_back(message.token):
+        opened = self.tokens.open(message.token) if isinstance(message, PageHello) else None
+        if opened is None and isinstance(message, PageHello) and self.tokens.was_taken_back(message.token):
             await socket.close(BAD_TOKEN, TAKEN_BACK)
             return None
-        if role is None or not isinstance(message, PageHello):
+        if opened is None or not isinstance(message, PageHello):
             await socket.close(
                 BAD_TOKEN, "this address is of another run, or not whole; take the one that the run printed"
             )
             return None
-        if not page.admits(role, self.pages):  # the token decides: it may be good for another page
-            other = next((f"/{one.path}" for one in self.pages if one.admits(role, self.pages)), "")
+        before = self.tokens.open(message.key)
+        if before is not None and before.code == opened.code:  # the address was opened again in the same tab
+            opened = before
+        if not page.admits(opened.role, self.pages):  # the token decides: it may be good for another page
+            other = next((f"/{one.path}" for one in self.pages if one.admits(opened.role, self.pages)), "")
             await socket.close(ELSEWHERE if other else BAD_TOKEN, other or "the token is for no page that is here")
             return None
-        return message, role
+        return message, opened
 
     async def listen(self, socket: WebSocket, session: Session, page: Page) -> None:
         while True:
@@ -470,6 +546,8 @@ class WebServer:
             except (ValueError, KeyError) as problem:
                 why = f"not understood: {problem}".encode()[:MOST_REASON_BYTES].decode(errors="ignore")
                 await socket.close(NOT_UNDERSTOOD, why)
+                return
+            if session.is_gone:  # what comes late by a link that was given up is not done
                 return
             now_ns = self._clock.now_ns()
             if not session.pace.allows(now_ns):
@@ -486,7 +564,19 @@ class WebServer:
                 session.watched = message.cameras
                 session.wake.set()
             else:
-                page.handler.handle(session, message)
+                self._handle(page, session, message)
+
+    def _handle(self, page: Page, session: Session, message: FromBrowser) -> None:
+        """Do what was asked for, and acknowledge a press: with why it was not done, where the page was told so."""
+        session.refusal = ""
+        page.handler.handle(session, message)
+        if not message.press:
+            return
+        session.acknowledge(message.press)
+        self._heard.pop(session.ident, None)
+        self._heard[session.ident] = message.press
+        while len(self._heard) > MOST_REMEMBERED:
+            del self._heard[next(iter(self._heard))]
 
     async def _feed_or_close(self, socket: WebSocket, session: Session, page: Page) -> None:
         """A page that cannot be fed is let go, so that it comes back: nobody drives by a picture that stands still."""
@@ -508,16 +598,20 @@ class WebServer:
             if page not in self.pages:
                 await socket.close(1001, "this page is closed")
                 return
+            if session.is_gone:
+                await socket.close(STALLED, "this page has come back by another link")
+                return
             if session.is_over:
                 await socket.close(BAD_TOKEN, TAKEN_BACK)
                 return
             if session.is_stalled(now_ns):
                 await socket.close(STALLED, "this page has answered nothing for too long")
                 return
-            is_due = to_s(now_ns - session.state_sent_ns) >= STATE_PERIOD_S or bool(session.notices)
+            is_due = to_s(now_ns - session.state_sent_ns) >= STATE_PERIOD_S or session.has_news
             if is_due and not session.is_state_under_way:
                 session.state_number += 1
                 document = page.handler.state(session, now_ns)
+                document["acks"], session.acks = session.acks, []
                 session.state_sent_ns, session.is_state_under_way = now_ns, True
                 await socket.send_text(encode(document))
             await self._send_frames(socket, session, page)

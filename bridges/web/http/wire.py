@@ -17,16 +17,20 @@ Turn = Literal["ahead", "left", "up", "pitch", "yaw"]
 Seat = Literal["planner", "vlm", "policy"]
 
 
-class FromBrowser(msgspec.Struct, frozen=True, tag_field="t", forbid_unknown_fields=True):
-    """Any message of the page."""
+class FromBrowser(msgspec.Struct, frozen=True, tag_field="t", forbid_unknown_fields=True, kw_only=True):
+    """Any message of the page. A `press` has a number, and is acknowledged by it once it has been done or refused."""
+
+    press: Annotated[int, msgspec.Meta(ge=0)] = 0
 
 
 class PageHello(FromBrowser, frozen=True, tag="hello"):
-    """The first message: the token from the address, a name, and the session to go on with after a reload."""
+    """The first message: the code from the address, or the key that was given for it; a name; which loading of the
+    page this is; and with a code the key that the same tab had before."""
 
     token: Short
     name: Annotated[str, msgspec.Meta(max_length=40)] = ""
-    session: Short = ""
+    page: Short = ""
+    key: Short = ""
 
 
 class FrameSeen(FromBrowser, frozen=True, tag="seen"):
@@ -42,11 +46,22 @@ class WatchCameras(FromBrowser, frozen=True, tag="watch"):
     cameras: Annotated[tuple[Short, ...], msgspec.Meta(max_length=8)]
 
 
+class ActRequest(FromBrowser, frozen=True, tag="act"):
+    """An action, as the VLM, on one of the things seen."""
+
+    skill: Short
+    label: Short = ""
+    colour: Short = ""
+    x_m: Metres = 0.0
+    y_m: Metres = 0.0
+
+
 class Say(FromBrowser, frozen=True, tag="say"):
-    """Something to be said."""
+    """Something to be said, with the gestures that the robot makes once it says it."""
 
     voice: Literal["robot", "collaborator"]
     text: Text
+    acts: Annotated[tuple[ActRequest, ...], msgspec.Meta(max_length=3)] = ()
 
 
 class Talk(FromBrowser, frozen=True, tag="talk"):
@@ -227,16 +242,6 @@ class PlanRequest(FromBrowser, frozen=True, tag="plan"):
     where: Short = ""
     excluding: Annotated[tuple[Short, ...], msgspec.Meta(max_length=16)] = ()
     sentence: Text = ""
-
-
-class ActRequest(FromBrowser, frozen=True, tag="act"):
-    """An action, as the VLM, on one of the things seen."""
-
-    skill: Short
-    label: Short = ""
-    colour: Short = ""
-    x_m: Metres = 0.0
-    y_m: Metres = 0.0
 
 
 Incoming = (

@@ -16,6 +16,7 @@ import msgspec
 
 from bridges.web.http.listener import PageHost
 from bridges.web.http.page import Page
+from bridges.web.http.private_files import write_private
 from bridges.web.questionnaire.questionnaire import Questionnaire, read_questionnaire, shipped
 from bridges.web.recordings.rating_page import VIEWER, RatingHandler, decode
 from bridges.web.recordings.ratings import Rating, Ratings, agreement, exported, ratings_file, read_ratings
@@ -121,7 +122,7 @@ def _report(asked: argparse.Namespace, scales: Questionnaire) -> int:
         if form not in ("jsonl", "csv"):
             raise UserError(f"--export {asked.export}: expected a name that ends in .jsonl or .csv")
         check_new(asked.export, "--export")
-        asked.export.write_text(exported(ratings, form), encoding="utf-8")
+        write_private(asked.export, exported(ratings, form))
         for episode, files in files_of.items():
             if len(files) > 1:
                 print(

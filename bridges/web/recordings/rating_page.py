@@ -53,7 +53,6 @@ def greeting(session: Session, scales: tuple[Item, ...], recording: dict[str, An
     return {
         "t": "welcome",
         "role": session.role,
-        "session": session.ident,
         "may_rate": session.role != VIEWER,
         "has_list": recording is None,
         "recording": recording,

@@ -1,5 +1,5 @@
 // The keyboard of a page: the space bar and Escape Escape stop, and a switch for single keys that is remembered.
-import { ChosenKeys, EscapeTwice, KEYS, letterOf, spaceStops } from "/static/shortcuts.js";
+import { ChosenKeys, EscapeTwice, HeldKey, HOLD_MS, KEYS, letterOf, QUICK_MS, spaceStops } from "/static/shortcuts.js";
 
 const KEPT = "single keys";
 
@@ -105,6 +105,32 @@ export function stopKeys(stop, isOn = () => true, spares = () => false) {
     },
     true,
   );
+}
+
+// Single keys that do something once do it when they have been held: for a moment, or for longer where it is of weight.
+export class KeyHolder {
+  constructor(tell) {
+    this.tell = tell;
+    this.key = new HeldKey();
+    addEventListener("keyup", (event) => this.key.up(event.code));
+    addEventListener("blur", () => this.key.forget());
+    addEventListener("keydown", (event) => event.repeat || this.key.forget(), true); // another key: somebody types
+  }
+
+  hold(event, act, what, after = QUICK_MS) {
+    this.key.down(event.code, act, performance.now(), after);
+    this.tell(`hold ${letterOf(event).toUpperCase()} to ${what}`);
+    setTimeout(() => {
+      const due = this.key.due(performance.now());
+      if (!due) return;
+      this.tell("");
+      due();
+    }, after + 5);
+  }
+
+  weigh(event, act, what) {
+    this.hold(event, act, what, HOLD_MS);
+  }
 }
 
 // Whether single keys do anything; the stop keys always do.

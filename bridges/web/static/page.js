@@ -49,13 +49,34 @@ export function notice(text) {
     $("#notice").textContent = "";
   }, 6000);
 }
+// What stands in a field is sent, and stands there again where that was lost or refused.
+export function sendFrom(link, field, message, done = () => {}, undone = () => {}) {
+  const text = field.value,
+    back = () => {
+      field.value = [text, field.value].filter(Boolean).join(" ");
+      undone();
+    };
+  field.value = "";
+  link.send(message, { done, refused: back, lost: back });
+}
+export const LOST = "The link was lost before this was done: press again. Words are back in their field.";
+export const TOLD = {
+  sent: "The stop is being sent…",
+  told: "The robot is told to stop.",
+  nobody: "The stop was sent. No guard says anything here.",
+  late: "There is no link now: the robot is told to stop as soon as it is back.",
+};
+// What became of a stop stands on its button.
+export function told(kind, words = TOLD) {
+  $("#stop").dataset.told = kind;
+  notice(words[kind]);
+}
 export function cover(text) {
   $("#cover-text").textContent = text;
   $("#cover").dataset.off = text ? "false" : "true";
 }
 export function cameIn(message) {
   document.body.dataset.role = message.role;
-  sessionStorage.setItem("session", message.session);
 }
 
 // Calls `draw` only where the value differs from last time: what a person is typing into stays as it is.

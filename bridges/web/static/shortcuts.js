@@ -1,6 +1,7 @@
 // Keys as state machines: no page, no clock of its own, so that they are tested without a browser.
 export const ESCAPES_MS = 700,
-  HOLD_MS = 500;
+  HOLD_MS = 500,
+  QUICK_MS = 300; // what is typed without a field to go to is never held for so long
 
 // What a key writes: by the layout, or by its place where the layout writes no Latin letter or digit there.
 export function letterOf({ key, code, shiftKey = false }) {
@@ -52,13 +53,14 @@ export class HeldKey {
   forget() {
     this.act = null;
     this.code = "";
-    this.at = 0;
+    this.at = this.after = 0;
   }
 
-  down(code, act, now) {
+  down(code, act, now, after = HOLD_MS) {
     this.code = code;
     this.act = act;
     this.at = now;
+    this.after = after;
   }
 
   // Let go: true where it was too short.
@@ -70,12 +72,16 @@ export class HeldKey {
 
   // What is due, once.
   due(now) {
-    if (!this.act || now - this.at < HOLD_MS) return null;
+    if (!this.act || now - this.at < this.after) return null;
     const act = this.act;
     this.forget();
     return act;
   }
 }
+
+// A digit with Alt beside it is meant at once.
+export const meantDigit = (event) =>
+  event.altKey && !event.ctrlKey && !event.metaKey ? (/^Digit(\d)$/.exec(event.code ?? "")?.[1] ?? "") : "";
 
 // What single keys do on a page, by the key that does it where nobody has chosen another.
 const CONSOLE = {

@@ -24,7 +24,7 @@ def main(argv: list[str]) -> int:
     given = [read_protocol(path) for path in asked.protocol]
     tables = gather(asked.folder, given)
     out = new_path(asked.out, asked.folder / "export")
-    write(tables, out, parquet=asked.parquet)
+    write(tables, out, parquet=asked.parquet, excel=asked.excel)
     for name, rows in tables.rows.items():
         print(f"{len(rows):6} {name}")
     print(f"in {out}, with codebook.csv and the protocol")
@@ -123,6 +123,9 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("folder", type=Path, metavar="FOLDER", help="where sessions are kept, as runs/study")
     export.add_argument("--out", type=Path, metavar="FOLDER", help="default: FOLDER/export")
     export.add_argument("--parquet", action="store_true", help="each table as Parquet, too")
+    export.add_argument(
+        "--excel", action="store_true", help="CSV that Excel opens by a double click: UTF-8 with its mark"
+    )
     export.add_argument(
         "--protocol", type=Path, action="append", default=[], metavar="FILE", help="of sessions that kept none"
     )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from bridges.web.http.private_files import open_private, private_folder, write_private
 from bridges.web.study.journal import kept_protocol, read_events
 from bridges.web.study.parquet import check_parquet, write_parquet
 from bridges.web.study.protocol import Protocol, keep, read_kept
@@ -45,7 +47,11 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("ended_at", "UTC", "when the last event of it was kept"),
         Column("outcome", "", "finished, withdrawn, or unfinished"),
         Column("withdrew_at_step", "", "the step at which the participant stopped"),
-        Column("trials_completed", "", "trials that ended by themselves or by their time"),
+        Column(
+            "trials_completed",
+            "",
+            "trials that ended by themselves or by their time, but for those of which nothing was recorded",
+        ),
     ),
     "trials": (
         *_WHERE,
@@ -54,6 +60,9 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("ended_at", "UTC", "when it ended; empty where the files do not say"),
         Column("duration_s", "s", "from start to end; empty where a clock was set back between them"),
         Column("paused_s", "s", "of that, how long it was paused"),
+        Column("robot_stopped_s", "s", "of that, how long the guard had the robot stopped, without the pauses"),
+        Column("recorder", "", "whole: recorded from start to end; parts; none; empty where no recorder told anything"),
+        Column("unrecorded_s", "s", "of that, how long nothing was recorded"),
         Column("outcome", "", "completed, time, aborted, interrupted (by a crash), or unfinished"),
         Column("condition_lost", "", "yes: a seat was not as the condition wants it for some time"),
     ),
@@ -64,16 +73,21 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("item", "", "id of the item"),
         Column("value", "see the item in this codebook", "the last answer that was given"),
         Column("answered_at", "UTC", "when that was"),
+        Column("screen_width_px", "px", "how wide the page was on which the questionnaire was handed in"),
     ),
     "events": (
         *_WHERE,
         Column("at", "UTC", "when it happened"),
         Column("step", "", "where the session was"),
-        Column("what", "", "consent, submit, skip, mark, note, condition, pause, withdraw"),
+        Column("what", "", "consent, submit, skip, mark, note, condition, pause, robot, recorder, withdraw"),
         Column("by", "", "who did it"),
         Column("item", "", "the mark's label, or the seat that a condition is about"),
-        Column("value", "", "statements ticked, or the seat's holder"),
-        Column("how", "", "set, undone or lost, of a condition; on or off, of a pause; heard, of a wizard's mark"),
+        Column("value", "", "statements ticked, the seat's holder, or the page's width in px where one was handed in"),
+        Column(
+            "how",
+            "",
+            "set, undone, lost: a condition; on, off: a pause; stopped, free: the robot; heard: a wizard's mark",
+        ),
         Column("text", "", "words of a mark or note"),
     ),
     "utterances": (
@@ -156,6 +170,7 @@ def _add(tables: Tables, protocol: Protocol, code: str, events: list[Event]) -> 
     progress = SessionProgress.of(protocol, events[0])
     place, rows = _Place(code, progress), tables.rows
     answered: dict[tuple[str, str], float] = {}
+    widths: dict[str, Cell] = {}
     trial: Row = {}
     began_s = 0.0
     heard_s = 0.0  # when a person last spoke to the robot, and nothing has been said since
@@ -170,6 +185,9 @@ def _add(tables: Tables, protocol: Protocol, code: str, events: list[Event]) -> 
                 "ended_at": "",
                 "duration_s": "",
                 "paused_s": 0.0,
+                "robot_stopped_s": 0.0,
+                "recorder": "",
+                "unrecorded_s": "",
                 "outcome": "unfinished",
                 "condition_lost": "",
             }
@@ -178,7 +196,9 @@ def _add(tables: Tables, protocol: Protocol, code: str, events: list[Event]) -> 
         elif event.what == "trial":
             took_s = event.at_s - began_s  # less than nothing: the next run's clock was set back
             trial |= {"ended_at": at, "duration_s": round(took_s, 3) if took_s >= 0 else "", "outcome": event.how}
-            trial["paused_s"] = round(progress.paused_s + (event.at_s - (progress.paused_at_s or event.at_s)), 3)
+            trial |= {name: round(span.by(event.at_s), 3) for name, span in progress.spans.items()}
+            trial["recorder"] = event.text
+            trial["unrecorded_s"] = trial["unrecorded_s"] if event.text else ""
         elif event.what == "said":
             after = round(event.at_s - heard_s, 3) if event.how == "said" and heard_s else ""
             heard_s = event.at_s if event.how == "heard" else 0.0
@@ -189,14 +209,17 @@ def _add(tables: Tables, protocol: Protocol, code: str, events: list[Event]) -> 
             rows["wizard"].append({**where, "at": at, "by": event.by, "act": event.how, "after_s": event.value})
         elif event.what == "answer":
             answered[event.step, event.item] = event.at_s
+        elif event.what == "submit":
+            widths[event.step] = event.value
         else:
             if event.what == "condition" and event.how == "lost":
                 trial["condition_lost"] = "yes"
             told = {"at": at, "step": event.step, "what": event.what, "by": event.by, "item": event.item}
             rows["events"].append({**where, **told, "value": event.value, "how": event.how, "text": event.text})
         progress.apply(event)
-    rows["answers"] += _answers(place, answered)
-    ways = [one["outcome"] for one in rows["trials"] if one["participant"] == code]
+    rows["answers"] += _answers(place, answered, widths)
+    recorded = [one for one in rows["trials"] if one["participant"] == code and one["recorder"] != "none"]
+    ways = [one["outcome"] for one in recorded]
     outcome = "withdrawn" if progress.has_withdrawn else "finished" if progress.is_over else "unfinished"
     rows["sessions"].append(
         {
@@ -212,7 +235,7 @@ def _add(tables: Tables, protocol: Protocol, code: str, events: list[Event]) -> 
     )
 
 
-def _answers(place: _Place, answered: dict[tuple[str, str], float]) -> Iterable[Row]:
+def _answers(place: _Place, answered: dict[tuple[str, str], float], widths: dict[str, Cell]) -> Iterable[Row]:
     for step in place.progress.steps:
         given = place.progress.answers.get(step.ident, {})
         for item in step.questionnaire.item if step.questionnaire is not None else ():
@@ -221,7 +244,8 @@ def _answers(place: _Place, answered: dict[tuple[str, str], float]) -> Iterable[
                 continue
             at = _utc(answered[step.ident, item.id])
             about = {"questionnaire": step.questionnaire.id, "agent": step.agent, "item": item.id}
-            yield {**place.row(step.trial, 0), **about, "value": value, "answered_at": at}
+            told = {"value": value, "answered_at": at, "screen_width_px": widths.get(step.ident, "")}
+            yield {**place.row(step.trial, 0), **about, **told}
 
 
 def _utc(at_s: float) -> str:
@@ -253,25 +277,30 @@ def codebook(tables: Tables) -> list[Row]:
     return rows
 
 
-def write(tables: Tables, out: Path, *, parquet: bool = False) -> list[Path]:
-    """Write every table as CSV (UTF-8, `parquet`: so, too), the codebook, and the protocols. Raises UserError."""
+def write(tables: Tables, out: Path, *, parquet: bool = False, excel: bool = False) -> list[Path]:
+    """Write every table as CSV (UTF-8, `parquet`: so, too), the codebook, and the protocols. Raises UserError.
+
+    `excel`: with the byte order mark by which Excel knows UTF-8.
+    """
     written = []
     if parquet:
         check_parquet()
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        private_folder(out)
         named = {name: [column.name for column in columns] for name, columns in TABLES.items()}
         for name, columns, rows in (
             *((name, columns, tables.rows[name]) for name, columns in named.items()),
             ("codebook", ["table", "name", "unit", "meaning"], codebook(tables)),
         ):
             path = out / f"{name}.csv"
-            with path.open("w", newline="", encoding="utf-8") as file:
-                table = csv.DictWriter(file, columns, lineterminator="\n")
-                table.writeheader()
-                table.writerows(rows)
+            text = io.StringIO()
+            table = csv.DictWriter(text, columns, lineterminator="\n")
+            table.writeheader()
+            table.writerows(rows)
+            write_private(path, text.getvalue(), "utf-8-sig" if excel else "utf-8")
             written.append(path)
             if parquet:
+                open_private(path.with_suffix(".parquet")).close()
                 write_parquet(rows, columns, path.with_suffix(".parquet"))
                 written.append(path.with_suffix(".parquet"))
         for one in tables.protocols.values():

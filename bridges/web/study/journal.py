@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from bridges.web.http.jsonl import LineFile, read_lines
+from bridges.web.http.private_files import open_private, private_folder, write_private
 from bridges.web.study.protocol import Protocol, keep, read_kept
 from bridges.web.study.session import Event, SessionProgress, told
 from runtime.errors import UserError
@@ -22,8 +23,8 @@ class SessionFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            path.mkdir(parents=True, exist_ok=True)
-            self._lock = (path / LOCK).open("w")
+            private_folder(path)
+            self._lock = open_private(path / LOCK)
         except OSError as problem:
             raise UserError(f"study: the folder {path} cannot be written ({problem.strerror})") from problem
         try:
@@ -148,5 +149,5 @@ def _rows(progress: SessionProgress) -> Iterable[tuple[object, ...]]:
 def write_table(progress: SessionProgress, path: Path) -> None:
     """Replace the table beside the session's file, whole or not at all."""
     part = path.with_suffix(".csv.part")
-    part.write_text(answers_table(progress), encoding="utf-8")
+    write_private(part, answers_table(progress))
     part.replace(path.with_suffix(".csv"))

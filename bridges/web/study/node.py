@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from bridges.robot_ports import OPTIONAL, TalkPorts
-from bridges.web.console.feed import Recorders
+from bridges.web.console.feed import Recorders, is_stopped
 from bridges.web.console.signing import RequestSigner
+from bridges.web.http.auth import RESERVED
 from bridges.web.http.client import CameraStream, Session
 from bridges.web.http.graph_messages import StudySetting
 from bridges.web.http.ids import MessageIds
@@ -27,9 +28,10 @@ from bridges.web.study import wire
 from bridges.web.study.condition import seat_problems
 from bridges.web.study.effect import ConditionEffect
 from bridges.web.study.protocol import EXAMPLE, MEDIA, Protocol, read_protocol
-from bridges.web.study.session import Event, SessionProgress, SessionRefused, words_of
+from bridges.web.study.session import Event, How, SessionProgress, SessionRefused, words_of
 from bridges.web.study.session_store import SessionStore
 from bridges.web.study.steps import media_name
+from bridges.web.study.trial_watch import TrialWatch, has_trial_recorder
 from bridges.web.study.views import experimenter_view, participant_view
 from runtime import (
     LEASE_TOPIC,
@@ -48,6 +50,7 @@ from runtime import (
     wall_time_ns,
 )
 from runtime.msgs import (
+    GuardAnswer,
     GuardOrder,
     Image,
     Interrupt,
@@ -106,7 +109,8 @@ class Study(VoicePorts, TalkPorts):
 
     `protocol` is a TOML file (empty: the example that is shipped), `folder` where sessions are kept. A run that was
     killed leaves its session there; the next one goes on with it. `stop_words` tells which sentences mean "stop", as
-    "module:function": those stop the robot whatever came before.
+    "module:function": those stop the robot whatever came before. `reached_as` are origins under which a tunnel or a
+    proxy leads here.
     """
 
     provenance = "person"
@@ -118,6 +122,7 @@ class Study(VoicePorts, TalkPorts):
     leases = Subscription(Lease, LEASE_TOPIC, qos=OPTIONAL)
     responses = Subscription(WizardResponse, "console/response", qos=OPTIONAL)
     marks = Subscription(Mark, "mark", qos=OPTIONAL)
+    answers = Subscription(GuardAnswer, "guard/answer", qos=OPTIONAL)
     recorder = Subscription(RecorderState, "trial_recorder/state", qos=OPTIONAL)
 
     trial = Publisher(Trial, "study/trial", qos=RELIABLE)
@@ -141,11 +146,12 @@ class Study(VoicePorts, TalkPorts):
         certificate: str = "",
         key: str = "",
         stop_words: str = STOP_WORDS,
+        reached_as: tuple[str, ...] = (),
     ) -> None:
         self._is_stop = load_stop_words(stop_words)
         self._protocol = _read(protocol)
         self._folder = Path(folder)
-        self.pages = PageHost(address, port, certificate, key)
+        self.pages = PageHost(address, port, certificate, key, reached_as)
         self._recordings: RecordingsHandler | None = None
         self._canned = {one.id: one.canned(self._protocol.folder) for one in self._protocol.condition}
         self._recorders = Recorders()
@@ -168,6 +174,7 @@ class Study(VoicePorts, TalkPorts):
         info = self.run_info
         self._message_ids = MessageIds(self.name, self.clock.now_ns())
         self._signer = RequestSigner(info)
+        self._watch = TrialWatch(self.guard.stamped, self._recorders, is_recorded=has_trial_recorder(info.launch_text))
         self._effect = ConditionEffect(
             self._signer, self.request.publish, lambda event: self.store and self.store.do(lambda progress: event)
         )
@@ -189,6 +196,7 @@ class Study(VoicePorts, TalkPorts):
         page = Page("study", "Study", "study/page.html", self, wire.decode, roles)
         self._recordings = RecordingsHandler(self._folder, self._now_s)
         self.pages.start(page, self.clock, self.log, beside=(recordings(self._recordings),), node=self)
+        self.pages.reserve((*RESERVED, *info.parameters))
         for name, file in self._protocol.media.items():
             self.pages.serve(media_name(name), file.read_bytes(), MEDIA[file.suffix.lower()])
 
@@ -217,6 +225,10 @@ class Study(VoicePorts, TalkPorts):
     @on(leases)
     def note_lease(self, lease: Lease) -> None:
         self._effect.learn(lease)
+
+    @on(answers)
+    def note_answer(self, answer: GuardAnswer) -> None:
+        self._signer.answered(answer)
 
     @on(recorder)
     def note_recorder(self, state: Stamped[RecorderState]) -> None:
@@ -285,7 +297,7 @@ class Study(VoicePorts, TalkPorts):
             self.mark.publish(Mark(label=event.item, note=event.text, by=event.by))
         elif event.what == "trial":
             self._tell_trial(progress, event)
-        elif event.what not in ("said", "wizard"):
+        elif event.what not in ("said", "wizard", "robot", "recorder"):
             text = words_of(event) if event.what == "condition" else ""
             self.step.publish(
                 StudyStep(participant=progress.code, step=event.step, what=event.what, by=event.by, text=text)
@@ -341,13 +353,14 @@ class Study(VoicePorts, TalkPorts):
 
     def welcome(self, session: Session) -> dict[str, Any]:
         """All that a page needs to know once."""
-        return {"t": "welcome", "role": session.role, "session": session.ident, "lang": self._protocol.language}
+        return {"t": "welcome", "role": session.role, "lang": self._protocol.language}
 
     def state(self, session: Session, now_ns: int) -> dict[str, Any]:
         """What this person may see, where their page does not have it yet."""
         notices, session.notices = session.notices, []
         document: dict[str, Any] = {"t": "state", "n": session.state_number, "notices": notices, "view": None}
         store = self.store
+        document["stopped"] = is_stopped(self.guard.stamped(), now_ns)
         document["voice"] = self._talking.document(session, is_told_why=session.role == "experimenter")
         if store is None:
             return document
@@ -397,15 +410,19 @@ class Study(VoicePorts, TalkPorts):
     def beat(self, now_ns: int) -> None:
         """Ten times a second: a trial ends when its time is over, or when its condition cannot be had."""
         self._talking.beat(now_ns)
+        self._signer.beat(now_ns, lambda session, text: self.pages.notice_one(session, text))
         progress = self.store.progress if self.store is not None else None
         if self.store is None or progress is None:
             return
         self.store.catch_up()
         try:
+            if progress.phase == "running":
+                for event in self._watch.news(progress, self._now_s(), now_ns):
+                    self.store.do(lambda now, event=event: event)  # type: ignore[misc]  # mypy does not see the default
             if progress.is_due(self._now_s()):
-                self.store.do(lambda now: now.finish(self._now_s(), "clock", "time"))
+                self._time_is_over(self.store, now_ns)
             elif self._effect.beat(progress, self._now_s(), now_ns):
-                self.store.do(lambda now: now.finish(self._now_s(), "condition", "aborted"))
+                self._end_trial(self.store, "condition", "aborted")
                 self.pages.notice("experimenter", NOT_IN_FORCE)
         except SessionRefused as refusal:  # it ended in this very moment, or the disk is full
             if str(refusal) != self._told_beat:  # it is tried again ten times a second
@@ -414,6 +431,16 @@ class Study(VoicePorts, TalkPorts):
             self._told_beat = str(refusal)
         else:
             self._told_beat = ""
+
+    def _time_is_over(self, store: SessionStore, now_ns: int) -> None:
+        """The trial has had its time: it counts where the robot can move."""
+        problem = self._watch.why_not_end(now_ns)
+        if problem:
+            self.pages.notice("experimenter", f"the time is over, and the trial does not count: {problem}")
+        self._end_trial(store, "clock", "aborted" if problem else "time")
+
+    def _end_trial(self, store: SessionStore, by: str, how: How) -> None:
+        store.do(lambda now: now.finish(self._now_s(), by, how, self._watch.recorder(now)))
 
     def handle(self, session: Session, message: Any) -> None:
         """Do what a person asks for, where their role allows it; a refusal is told in words."""
@@ -435,17 +462,21 @@ class Study(VoicePorts, TalkPorts):
             case wire.BeginSession():
                 store.begin(message.number, now_s, by)
             case wire.StartTrial():
-                if store.progress is not None and (problem := self._effect.why_not(store.progress)):
+                problem = self._effect.why_not(store.progress) if store.progress is not None else ""
+                if problem := problem or self._watch.why_not_begin(self.clock.now_ns()):
                     raise SessionRefused(problem)
+                self._watch.begin(self.clock.now_ns())
                 store.do(lambda progress: progress.start(now_s, by))
             case wire.EndTrial():
-                store.do(lambda progress: progress.finish(now_s, by, message.how))
+                if message.how == "completed" and (problem := self._watch.why_not_end(self.clock.now_ns())):
+                    raise SessionRefused(f"{problem}; or abort the trial")
+                self._end_trial(store, by, message.how)
             case wire.PauseTrial():
                 store.do(lambda progress: progress.pause(now_s, by, is_on=message.is_on))
                 if message.is_on:
                     self._stop("the experimenter pauses the trial")
                 else:
-                    self.order.publish(self._signer.order("resume", by, self.clock.now_ns()))
+                    self._resume(session)
             case wire.Skip():
                 store.do(lambda progress: progress.skip(now_s, by))
             case wire.Withdraw():
@@ -455,7 +486,7 @@ class Study(VoicePorts, TalkPorts):
             case NoteMark():
                 store.do(lambda progress: progress.mark(now_s, by, message.label, message.note))
             case Resume():
-                self.order.publish(self._signer.order("resume", by, self.clock.now_ns()))
+                self._resume(session)
             case _:
                 raise SessionRefused("only the participant does that")
 
@@ -467,9 +498,9 @@ class Study(VoicePorts, TalkPorts):
             case wire.AnswerItem():
                 is_known = store.progress is not None and store.progress.has(message.step, message.item, message.value)
                 if not is_known:  # a page says again what it cannot know to have arrived
-                    store.do(lambda progress: progress.answer(now_s, message.step, message.item, message.value))
+                    self._answer(store, now_s, message)
             case wire.Submit():
-                store.do(lambda progress: progress.submit(now_s, message.step))
+                store.do(lambda progress: progress.submit(now_s, message.step, message.width_px))
             case wire.Withdraw():
                 self._withdraw(store, now_s, store.progress.code if store.progress is not None else "")
             case wire.Speak():
@@ -478,6 +509,17 @@ class Study(VoicePorts, TalkPorts):
                 self._talk(store, session, message)
             case _:
                 raise SessionRefused("only the experimenter does that", "not_yours")
+
+    def _answer(self, store: SessionStore, now_s: float, message: wire.AnswerItem) -> None:
+        """Keep an answer; a number that does not fit its question leaves none, since the page shows none of before."""
+        try:
+            store.do(lambda progress: progress.answer(now_s, message.step, message.item, message.value))
+        except SessionRefused as refusal:
+            progress = store.progress
+            is_there = progress is not None and message.item in progress.answers.get(message.step, {})
+            if refusal.code == "unfit" and is_there and isinstance(message.value, int):
+                store.do(lambda now: now.answer(now_s, message.step, message.item, ""))
+            raise
 
     def _talk(self, store: SessionStore, session: Session, message: Talks) -> None:
         if store.listens:
@@ -489,7 +531,7 @@ class Study(VoicePorts, TalkPorts):
         """Nobody takes part any more: a trial that runs ends, with its recording, and the robot stops."""
         if store.progress is not None and store.progress.phase == "running":
             self._stop(f"{by} does not take part any more")
-            store.do(lambda progress: progress.finish(now_s, by, "aborted"))
+            self._end_trial(store, by, "aborted")
         store.do(lambda progress: progress.withdraw(now_s, by))
 
     def _say(self, store: SessionStore, session: Session, text: str) -> None:
@@ -504,6 +546,9 @@ class Study(VoicePorts, TalkPorts):
             raise SessionRefused("not so fast: that was not said", "too_fast")
         person = f"{self.name}/{session.ident}"
         self.speak.publish(Utterance(speaker=COLLABORATOR, text=text, person=person, is_typed=True))
+
+    def _resume(self, session: Session) -> None:
+        self.order.publish(self._signer.order("resume", session.role, self.clock.now_ns(), session.ident))
 
     def _stop(self, text: str) -> None:
         self.interrupt.publish(Interrupt(id=self._message_ids.next(), depth="stop", text=text, by="console"))

@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from bridges.web.http.private_files import write_private
 from bridges.web.questionnaire.questionnaire import Questionnaire, questionnaire_of, shipped, shipped_names
 from bridges.web.study.condition import Allowed, StudyCondition
 from runtime.errors import UserError, choices
@@ -210,9 +211,9 @@ def _read(path: Path, *, has_files: bool) -> Protocol:
 
 def keep(protocol: Protocol, kept: Path) -> None:
     """Write its text to that file, and those of the questionnaires that it names beside it. Raises OSError."""
-    kept.write_text(protocol.text, encoding="utf-8")
+    write_private(kept, protocol.text)
     for name, text in protocol.files.items():
-        kept_beside(kept, name).write_text(text, encoding="utf-8")
+        write_private(kept_beside(kept, name), text)
 
 
 def kept_beside(kept: Path, name: str) -> Path:

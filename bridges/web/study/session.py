@@ -19,10 +19,11 @@ from bridges.web.study.steps import SessionStep, steps_of
 
 What = Literal[
     "begin", "consent", "answer", "submit", "trial", "condition", "skip", "mark", "note", "said", "withdraw", "wizard",
-    "pause",
+    "pause", "robot", "recorder",
 ]  # fmt: skip
 Phase = Literal["ready", "running"]
 How = Literal["completed", "aborted", "time", "interrupted"]
+Recorder = Literal["", "whole", "parts", "none"]
 LINES_KEPT = 400
 CONDITION_WORDS = {
     "set": "{seat} to {holder}",
@@ -63,6 +64,33 @@ class SessionRefused(Exception):
 
 
 @dataclass(slots=True)
+class Span:
+    """How long something was so in a trial, in pieces; `since_s` 0: it is not so."""
+
+    since_s: float = 0.0
+    before_s: float = 0.0
+
+    def turn(self, at_s: float, *, is_on: bool) -> None:
+        """It begins or ends at that time; a second beginning or end is none."""
+        if is_on and not self.since_s:
+            self.since_s = at_s
+        elif not is_on and self.since_s:
+            self.before_s, self.since_s = self.by(at_s), 0.0
+
+    def by(self, at_s: float) -> float:
+        """How long it has been so by that time."""
+        return self.before_s + (max(0.0, at_s - self.since_s) if self.since_s else 0.0)  # clocks may be set back
+
+
+SPANS = {"pause": "paused_s", "robot": "robot_stopped_s", "recorder": "unrecorded_s"}
+BEGINS = ("on", "stopped", "lost")
+
+
+def _spans() -> dict[str, Span]:
+    return {name: Span() for name in SPANS.values()}
+
+
+@dataclass(slots=True)
 class SessionProgress:
     """A session's state."""
 
@@ -74,8 +102,7 @@ class SessionProgress:
     attempt: int = 0  # of the trial that runs or ran last
     started_at_s: float = 0.0  # of that trial
     started_count: int = 0  # events before it: clocks may be set back between two runs
-    paused_at_s: float = 0.0  # 0: it is not paused
-    paused_s: float = 0.0  # of that trial, pauses that are over
+    spans: dict[str, Span] = field(default_factory=_spans)  # of that trial
     has_withdrawn: bool = False
     answers: dict[str, dict[str, Value]] = field(default_factory=dict)  # step -> item -> value
     lines: list[dict[str, Any]] = field(default_factory=list)  # dialogue, marks and notes, newest last
@@ -123,7 +150,12 @@ class SessionProgress:
 
     def elapsed_s(self, now_s: float) -> float:
         """How long the trial has run, without its pauses."""
-        return (self.paused_at_s or now_s) - self.started_at_s - self.paused_s
+        return now_s - self.started_at_s - self.spans["paused_s"].by(now_s)
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the trial's time stands still."""
+        return bool(self.spans["paused_s"].since_s)
 
     def apply(self, event: Event) -> None:
         """Take in an event, new or read."""
@@ -137,12 +169,10 @@ class SessionProgress:
             case "trial" if event.how == "started":
                 self.phase, self.attempt, self.started_at_s = "running", event.attempt, event.at_s
                 self.started_count = self.count
-                self.paused_at_s = self.paused_s = 0.0
-            case "pause" if event.how == "on":
-                self.paused_at_s = event.at_s
-            case "pause":
-                self.paused_s += event.at_s - self.paused_at_s
-                self.paused_at_s = 0.0
+                self.spans = _spans()
+            case "pause" | "robot" | "recorder":
+                before_s = event.value if isinstance(event.value, float) else 0.0
+                self.spans[SPANS[event.what]].turn(event.at_s - before_s, is_on=event.how in BEGINS)
             case "trial":
                 self.phase = "ready"
                 if event.how in ("completed", "time"):
@@ -155,7 +185,7 @@ class SessionProgress:
             case "condition" if event.how == "set":
                 self.changed[cast(Seat, event.item)] = str(event.value), event.text
         match event.what:
-            case "mark" | "note" | "said" | "condition":
+            case "mark" | "note" | "said" | "condition" | "robot" | "recorder":
                 self.lines = [*self.lines[-LINES_KEPT:], _line(event, self.count)]
 
     def _go_on(self) -> None:
@@ -193,14 +223,14 @@ class SessionProgress:
         """Whether that is the answer which the step that the session is at has already."""
         return self.step.ident == step and self.answers.get(step, {}).get(item) == value
 
-    def submit(self, now_s: float, step: str) -> Event:
-        """The questionnaire is filled in."""
+    def submit(self, now_s: float, step: str, width_px: int = 0) -> Event:
+        """The questionnaire is filled in, on a page of that width."""
         asked = self._expect("questionnaire", step).questionnaire
         missing = asked.missing(self.answers.get(step, {})) if asked is not None else []
         if missing:
             needs = "need" if len(missing) > 1 else "needs"
             raise SessionRefused(f"{len(missing)} of the questions still {needs} an answer", "missing")
-        return Event("submit", now_s, by=self.code, step=step)
+        return Event("submit", now_s, by=self.code, step=step, value=width_px or "")
 
     def start(self, now_s: float, by: str) -> Event:
         """The experimenter starts the trial."""
@@ -209,19 +239,30 @@ class SessionProgress:
             raise SessionRefused("the trial is running")
         return Event("trial", now_s, by=by, step=step.ident, how="started", number=step.trial, attempt=self.attempt + 1)
 
-    def finish(self, now_s: float, by: str, how: How) -> Event:
-        """The trial ends; one that was aborted or interrupted can be started again."""
+    def finish(self, now_s: float, by: str, how: How, recorder: Recorder = "") -> Event:
+        """The trial ends; one that was aborted or interrupted can be started again. `recorder`: what there is of it."""
         step = self._expect("trial")
         if self.phase != "running":
             raise SessionRefused("no trial is running")
-        return Event("trial", now_s, by=by, step=step.ident, how=how, number=step.trial, attempt=self.attempt)
+        number, attempt = step.trial, self.attempt
+        return Event("trial", now_s, by=by, step=step.ident, how=how, number=number, attempt=attempt, text=recorder)
 
     def pause(self, now_s: float, by: str, *, is_on: bool) -> Event:
         """The trial's time stands still, or goes on."""
         step = self._expect("trial")
-        if self.phase != "running" or is_on == bool(self.paused_at_s):
+        if self.phase != "running" or is_on == self.is_paused:
             raise SessionRefused("no trial is running" if self.phase != "running" else "that is so already")
         return Event("pause", now_s, by=by, step=step.ident, how="on" if is_on else "off")
+
+    def robot(self, now_s: float, text: str, *, is_stopped: bool) -> Event:
+        """The guard has stopped the robot in the trial, or lets it move again."""
+        how = "stopped" if is_stopped else "free"
+        return Event("robot", now_s, by="guard", step=self.step.ident, how=how, text=text)
+
+    def recorded(self, now_s: float, text: str, *, missing_s: float | None) -> Event:
+        """The trial is recorded no more, and since so many seconds; None: it is again."""
+        how = "recording" if missing_s is None else "lost"
+        return Event("recorder", now_s, by="recorder", step=self.step.ident, how=how, text=text, value=missing_s or "")
 
     def skip(self, now_s: float, by: str) -> Event:
         """The experimenter goes on without what this step asks for. Consent cannot be skipped."""
@@ -258,6 +299,8 @@ def _line(event: Event, count: int) -> dict[str, Any]:
     text = f"{event.item}: {event.text}" if event.what == "mark" and event.text else event.text or event.item
     if event.what == "condition":
         text = words_of(event)
+    elif event.what in ("robot", "recorder"):
+        text = f"{event.how}: {event.text}" if event.text else event.how
     return {"i": count, "kind": event.what, "how": event.how, "who": event.by, "text": text, "at_s": event.at_s}
 
 

@@ -38,7 +38,7 @@ class SessionStore:
         """Whether the participant may speak to the robot now."""
         progress = self.progress
         return (
-            progress is not None and progress.phase == "running" and progress.allowed.speak and not progress.paused_at_s
+            progress is not None and progress.phase == "running" and progress.allowed.speak and not progress.is_paused
         )
 
     def close(self) -> None:

@@ -25,6 +25,7 @@ def participant_view(protocol: Protocol, progress: SessionProgress | None) -> di
         "count": len(progress.steps),
         "withdrawn": progress.has_withdrawn,
     }
+    found |= {"paused": progress.phase == "running" and progress.is_paused}
     found |= {"running": progress.phase == "running", "stop": progress.allowed.stop, "over": progress.is_over}
     step = progress.step.document()
     if step["kind"] == "consent":
@@ -74,7 +75,7 @@ def experimenter_view(protocol: Protocol, progress: SessionProgress | None, fini
         "place": progress.place,
         "kind": step.kind,
         "running": progress.phase == "running",
-        "paused": bool(progress.paused_at_s),
+        "paused": progress.is_paused,
         "attempt": progress.attempt,
         "withdrawn": progress.has_withdrawn,
         "over": progress.is_over,

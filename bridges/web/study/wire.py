@@ -46,9 +46,10 @@ class AnswerItem(FromBrowser, frozen=True, tag="answer"):
 
 
 class Submit(FromBrowser, frozen=True, tag="submit"):
-    """A questionnaire is filled in."""
+    """A questionnaire is filled in, on a page of that width."""
 
     step: StepName
+    width_px: Annotated[int, msgspec.Meta(ge=0, le=100_000)] = 0
 
 
 class StartTrial(FromBrowser, frozen=True, tag="start"):

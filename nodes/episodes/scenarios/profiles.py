@@ -201,25 +201,11 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         check_text(self, "goals", TEXT_LENGTH, empty=False)
         for field in ("tags", "objects", "occupations", "characters"):
             check_text(self, field, LINE_LENGTH)
-        for field in ("ages", "occupations", "characters", "facts"):
-            count = len(getattr(self, field))
-            if count not in (0, self.seats):
-                raise ValueError(f"{field} has {count} entries; expected none or one per seat ({self.seats})")
         for youngest, oldest in self.ages:
             if not 0 <= youngest <= oldest <= OLDEST_YEARS:
                 raise ValueError(f"ages has {youngest} to {oldest}; expected youngest <= oldest <= {OLDEST_YEARS}")
-        for pair in self.pairs:
-            first, second = pair.seats
-            if not (0 <= first < self.seats and 0 <= second < self.seats and first != second):
-                raise ValueError(f"pairs names seats {first} and {second}; expected two of 0 to {self.seats - 1}")
-        for win in self.wins:
-            win.check_seats(self.seats)
+        self._check_seats()
         check_text(self, "order", LINE_LENGTH)
-        for cue in self.cues:
-            if not 0 <= cue.seat < self.seats or cue.seat == self.robot_seat:
-                raise ValueError(f"cues: seat is {cue.seat}; expected a person's, 0 to {self.seats - 1}")
-        if self.robot_seat is not None and not 0 <= self.robot_seat < self.seats:
-            raise ValueError(f"robot_seat is {self.robot_seat}; expected 0 to {self.seats - 1}")
         if self.deal is not None:
             check_deal(self.deal)
         for seat, facts in enumerate(self.facts):
@@ -227,6 +213,24 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             unknown = sorted(set(facts.worth) - set(self.deal.items if self.deal else ()))
             if unknown:
                 raise ValueError(f"facts[{seat}].worth values {unknown[0]!r}, which deal.items does not list")
+
+    def _check_seats(self) -> None:
+        """Raise ValueError for what is told of seats that are not there."""
+        for field in ("ages", "occupations", "characters", "facts"):
+            count = len(getattr(self, field))
+            if count not in (0, self.seats):
+                raise ValueError(f"{field} has {count} entries; expected none or one per seat ({self.seats})")
+        for pair in self.pairs:
+            first, second = pair.seats
+            if not (0 <= first < self.seats and 0 <= second < self.seats and first != second):
+                raise ValueError(f"pairs names seats {first} and {second}; expected two of 0 to {self.seats - 1}")
+        for win in self.wins:
+            win.check_seats(self.seats)
+        for cue in self.cues:
+            if not 0 <= cue.seat < self.seats or cue.seat == self.robot_seat:
+                raise ValueError(f"cues: seat is {cue.seat}; expected a person's, 0 to {self.seats - 1}")
+        if self.robot_seat is not None and not 0 <= self.robot_seat < self.seats:
+            raise ValueError(f"robot_seat is {self.robot_seat}; expected 0 to {self.seats - 1}")
 
     @property
     def label(self) -> str:

@@ -307,43 +307,54 @@ class Mind:
         place = "" if text.rstrip().endswith("?") else self.seen.place_in(phrases.without_denied(plain))
         asked = self._open("place")
         if asked is not None and place and len(plain.split()) < 12:
-            self.questions.remove(asked)
-            thing = self.seen.thing(asked.tasks[0].thing)
-            if thing is None:
-                return ["I do not see it any more."]
-            self.habits[thing.label] = place
-            self.tasks = deque(one for one in self.tasks if one.thing != thing.id)
-            return ["All right.", *self._add([self._put(thing, place)], now_ns)]
+            return self._answer_place(asked, place, now_ns)
         which = self._open("which")
         if which is not None and not any(clause.type == "protect" for clause in clauses):
-            barred = phrases.barred(plain)
-            left = [one for one in which.choices if not any(self.seen.is_named(one, word) for word in barred)]
-            chosen = [one for one in left if self.seen.is_named(one, plain)]
-            if not chosen and len(left) < len(which.choices):
-                chosen = left  # "Not the red one."
-            there = [one for one in left if place and self.seen.place_of(one) == place]
-            if not chosen and len(there) == 1 and not any(clause.type == "order" for clause in clauses):
-                chosen = there  # "The one on the table."
-            pointed = self._pointed(now_ns)
-            if not chosen and pointed in which.choices and phrases.points_out(plain):
-                chosen = [pointed]
-            if not chosen and ANY_OF_THEM.match(plain):
-                chosen = left[:1]
-            if not chosen and phrases.means_all(plain):
-                first, *others = which.choices
-                order = which.order
-                said = self._choose(which, first, now_ns)
-                for one in others if order is not None else ():
-                    said += self._choose(replace(which, order=order), one, now_ns)
+            said = self._answer_which(which, text, plain, place, now_ns)
+            if said is not None:
                 return said
-            if len(chosen) == 1:
-                which, has_more = self._changed(which, text)
-                later = ["Tell me the rest when I am done."] if has_more else []
-                return [*self._choose(which, chosen[0], now_ns), *later]
         asked = self._open("yes")
-        if asked is None:
+        return None if asked is None else self._answer_whether(asked, text, plain, now_ns)
+
+    def _answer_place(self, asked: OpenQuestion, place: str, now_ns: int) -> list[str]:
+        self.questions.remove(asked)
+        thing = self.seen.thing(asked.tasks[0].thing)
+        if thing is None:
+            return ["I do not see it any more."]
+        self.habits[thing.label] = place
+        self.tasks = deque(one for one in self.tasks if one.thing != thing.id)
+        return ["All right.", *self._add([self._put(thing, place)], now_ns)]
+
+    def _answer_which(self, which: OpenQuestion, text: str, plain: str, place: str, now_ns: int) -> list[str] | None:
+        """One of the choices, or all of them, by name, by what it is not, by its place, by a finger."""
+        barred = phrases.barred(plain)
+        left = [one for one in which.choices if not any(self.seen.is_named(one, word) for word in barred)]
+        chosen = [one for one in left if self.seen.is_named(one, plain)]
+        if not chosen and len(left) < len(which.choices):
+            chosen = left  # "Not the red one."
+        there = [one for one in left if place and self.seen.place_of(one) == place]
+        if not chosen and len(there) == 1 and not any(clause.type == "order" for clause in self._clauses(text)):
+            chosen = there  # "The one on the table."
+        pointed = self._pointed(now_ns)
+        if not chosen and pointed in which.choices and phrases.points_out(plain):
+            chosen = [pointed]
+        if not chosen and ANY_OF_THEM.match(plain):
+            chosen = left[:1]
+        if not chosen and phrases.means_all(plain):
+            first, *others = which.choices
+            order = which.order
+            said = self._choose(which, first, now_ns)
+            for one in others if order is not None else ():
+                said += self._choose(replace(which, order=order), one, now_ns)
+            return said
+        if len(chosen) != 1:
             return None
-        is_yes = phrases.yes_or_no(text, plain)
+        which, has_more = self._changed(which, text)
+        later = ["Tell me the rest when I am done."] if has_more else []
+        return [*self._choose(which, chosen[0], now_ns), *later]
+
+    def _answer_whether(self, asked: OpenQuestion, text: str, plain: str, now_ns: int) -> list[str] | None:
+        clauses, is_yes = self._clauses(text), phrases.yes_or_no(text, plain)
         if is_yes and any(clause.condition or clause.verb == "wait" for clause in clauses):
             is_yes = False  # "Yes, but not now."
         if is_yes is False and any(clause.type == "protect" for clause in clauses):

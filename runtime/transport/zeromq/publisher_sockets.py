@@ -186,29 +186,43 @@ class PublisherSockets:
         direct, names = self.sender, array_fields(message)
         if direct is None or topic not in direct.topics or topic in self.kept or (holds_arrays(message) and not names):
             return self.publish
-        fds, limited, apart, due = direct.fds[topic], direct.limited[topic], direct.apart, direct.due
-        general, look = self.publish, direct.look
         for count in (self._subscribers, self._whole):
             count[topic] += 0  # so that it is there: to look in vain in a Counter is a call of Python
-        head, mark, subscribers, whole = topic.encode() + b"\0", fingerprint(message), self._subscribers, self._whole
-        if not names:
-            plain, encode_plain, send_to = head + b"\0", document_encoder(write_array), lane.chosen.send
-            most = LARGEST_PACKET - len(plain)
+        return (
+            self._array_writer(topic, message, direct, names) if names else self._plain_writer(topic, message, direct)
+        )
 
-            def write(envelope: Envelope, message: Message) -> None:
-                if not (fds or limited) or subscribers[topic] > 0 or whole[topic] > 0:
-                    return general(envelope, message)
-                try:
-                    document = encode_plain((mark, envelope, message))
-                except Exception:  # noqa: BLE001  # it says why
-                    return general(envelope, message)
-                if len(document) > most:
-                    return general(envelope, message)
-                if send_to(plain, document, due(topic, envelope.published_ns) if limited else fds):
-                    look()  # somebody has gone
-                return None
+    def _plain_writer(
+        self, topic: str, message: type[Message], direct: DirectSender
+    ) -> Callable[[Envelope, Message], None]:
+        """Of a sample without arrays."""
+        fds, limited, due = direct.fds[topic], direct.limited[topic], direct.due
+        general, look, subscribers, whole = self.publish, direct.look, self._subscribers, self._whole
+        head, mark = topic.encode() + b"\0\0", fingerprint(message)
+        encode, send_to, most = document_encoder(write_array), lane.chosen.send, LARGEST_PACKET - len(head)
 
-            return write
+        def write(envelope: Envelope, message: Message) -> None:
+            if not (fds or limited) or subscribers[topic] > 0 or whole[topic] > 0:
+                return general(envelope, message)
+            try:
+                document = encode((mark, envelope, message))
+            except Exception:  # noqa: BLE001  # it says why
+                return general(envelope, message)
+            if len(document) > most:
+                return general(envelope, message)
+            if send_to(head, document, due(topic, envelope.published_ns) if limited else fds):
+                look()  # somebody has gone
+            return None
+
+        return write
+
+    def _array_writer(
+        self, topic: str, message: type[Message], direct: DirectSender, names: Sequence[str]
+    ) -> Callable[[Envelope, Message], None]:
+        """Of a sample whose first array goes through a slot of the pool, and whose others are None."""
+        fds, limited, apart, due = direct.fds[topic], direct.limited[topic], direct.apart, direct.due
+        general, look, subscribers, whole = self.publish, direct.look, self._subscribers, self._whole
+        head, mark = topic.encode() + b"\0", fingerprint(message)
         name, others, segments, grace_ns = names[0], names[1:], self.pool.by_size, self.pool.grace_ns
         kinds: dict[Any, str] = {}
         held: list[Any] = [None]

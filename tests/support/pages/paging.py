@@ -10,7 +10,9 @@ from typing import Any
 from tests.support.pages import browsing
 from tests.support.pages.browsing import MARKS, a_browser, text
 
-__all__ = ["DESK", "MARKS", "PHONE", "a_browser", "come", "kept", "text", "wait"]
+__all__ = ["DESK", "HELD_MS", "MARKS", "PHONE", "a_browser", "come", "kept", "text", "wait"]
+HELD_MS = 400
+"""Longer than a key has to be held that does something once."""
 DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 
 

@@ -17,9 +17,9 @@ import { Layout, save } from "/static/console/layout.js";
 import { Library } from "/static/console/library.js";
 import { RobotVoice } from "/static/console/robot_voice.js";
 import { Drafts, shadows, wishes } from "/static/console/seats.js";
-import { hasKeys, isText, keyBox, keyOf, keysSwitch, shown, stopKeys } from "/static/keyboard.js";
-import { $, all, make, notice, once, twice } from "/static/page.js";
-import { chordOf, HeldKey, HOLD_MS, letterOf } from "/static/shortcuts.js";
+import { hasKeys, isText, keyBox, KeyHolder, keyOf, keysSwitch, shown, stopKeys } from "/static/keyboard.js";
+import { $, all, LOST, make, notice, once, sendFrom, told, twice } from "/static/page.js";
+import { chordOf, meantDigit } from "/static/shortcuts.js";
 import { PushToTalk } from "/static/speech/push_to_talk.js";
 
 let welcome = null;
@@ -39,7 +39,6 @@ const link = new Link({
   welcome: (message) => {
     welcome = message;
     document.body.dataset.role = message.role;
-    sessionStorage.setItem("session", message.session);
     if (message.role === "participant") voices(["collaborator"]);
     build();
     watch();
@@ -51,6 +50,8 @@ const link = new Link({
     if (message.robot === undefined) tell(message);
     else show(message);
   },
+  lost: () => notice(LOST),
+  told,
   frame: (header, bitmap) => {
     header.camera = header.camera.replace(" depth", "");
     frames[header.camera]?.bitmap.close();
@@ -171,6 +172,8 @@ function build() {
   );
   $("#story").replaceChildren();
   $("#events").replaceChildren();
+  words("#greeting p", welcome.participant?.greeting ?? "");
+  words("#greeting .task", welcome.participant?.task ?? "");
   review(welcome.review);
   if (welcome.shown) only(welcome.shown);
 }
@@ -489,7 +492,8 @@ function write(box, events) {
   const atEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 40;
   for (const event of events) {
     const line = make("p", event.kind),
-      who = ["heard", "said", event.who].includes(event.kind) ? event.who : `${event.kind} · ${event.who}`;
+      name = event.called ?? event.who,
+      who = ["heard", "said", event.who].includes(event.kind) ? name : `${event.kind} · ${name}`;
     if (event.kind === "guard" || event.kind === "interrupt")
       line.dataset.bad = String(/^(e?stopped|stop)\b/.test(event.text));
     line.append(make("time", "", `${event.at_s.toFixed(1)} s`), make("span", "who", who), `: ${event.text}`);
@@ -691,7 +695,6 @@ for (const button of all("[data-depth]"))
 function stop(why = "stop button") {
   holding.release();
   link.send({ t: "stop", why });
-  if (welcome?.role === "participant") notice(link.stopWords);
 }
 // A sentence with a parameter other than the selected thing goes to the text field first, where that is filled in.
 const OPEN = /\{\w+\}/;
@@ -710,20 +713,22 @@ function speak(sentence) {
     edit(sentence);
     return;
   }
-  for (const one of gestures) act(one);
+  const acts = gestures.map(gesture);
+  if (acts.includes(null)) return;
   lately = recent(lately, sentence);
   deck();
-  send({ t: "say", voice: sentence.as, text });
+  send({ t: "say", voice: sentence.as, text, ...(acts.length ? { acts } : {}) });
 }
 const filled = (text) =>
   text.replaceAll("{object}", selected ? `${selected.colour} ${selected.label}`.trim() : "{object}");
 let lastDone = ""; // what this person did last, in words: a mistake is marked with it
+const doneBy = (message) =>
+  message.t === "say"
+    ? `said “${message.text}”`
+    : `did ${[message.skill, message.colour, message.label].filter(Boolean).join(" ")}`;
 function send(message) {
-  lastDone =
-    message.t === "say"
-      ? `said “${message.text}”`
-      : `did ${[message.skill, message.colour, message.label].filter(Boolean).join(" ")}`;
-  return link.send(message);
+  lastDone = doneBy(message);
+  link.send(message);
 }
 // Lifts a stop; what is more than that (re-arming, arming) is only done by the button.
 function resume() {
@@ -772,28 +777,29 @@ function toggleSeat(seat) {
   link.send({ t: now.by ? "ask" : "take", seat });
   if (now.by) notice(`${now.by} is asked for the seat`);
 }
-function act(skill) {
-  const needsThing = !["hold", "nod", "shake"].includes(skill);
-  if (needsThing && !selected) {
+/** @returns {import("/static/wire").ActRequest | null} */
+function aimed(skill) {
+  if (["hold", "nod", "shake"].includes(skill)) return { t: "act", skill };
+  if (!selected) {
     notice("select a thing first");
-    return;
+    return null;
   }
-  /** @type {import("/static/wire").ActRequest} */
-  const message = {
-    t: "act",
-    skill,
-    ...(needsThing ? { label: selected.label, colour: selected.colour, x_m: selected.x, y_m: selected.y } : {}),
-  };
-  const seat = state?.seats?.vlm;
-  if (!seat) return;
-  const driver = state.seats.policy,
-    isGesture = ["nod", "shake", "look", "point"].includes(skill);
-  if (isGesture && (driver.mine || driver.by)) {
-    notice(
-      `${driver.mine ? "you drive" : `${driver.by} drives`}: the robot makes no gesture before driving is given back`,
-    );
-    return;
-  }
+  return { t: "act", skill, label: selected.label, colour: selected.colour, x_m: selected.x, y_m: selected.y };
+}
+function gesture(skill) {
+  const driver = state?.seats?.policy;
+  if (!driver?.mine && !driver?.by) return aimed(skill);
+  notice(
+    `${driver.mine ? "you drive" : `${driver.by} drives`}: the robot makes no gesture before driving is given back`,
+  );
+  return null;
+}
+function act(skill) {
+  const isGesture = ["nod", "shake", "look", "point"].includes(skill),
+    message = isGesture ? gesture(skill) : aimed(skill),
+    seat = state?.seats?.vlm;
+  if (!seat || !message) return;
+  const driver = state.seats.policy;
   if (seat.mine || (isGesture && !seat.by))
     send(message); // for a gesture the seat is lent
   else if (seat.by) notice(`${seat.by} sits on the VLM's seat; ask for it`);
@@ -806,12 +812,9 @@ function act(skill) {
 }
 function mark(label = "mark", note = "") {
   const words = [note, $("#note").value].filter(Boolean).join(": ");
-  if (!link.send({ t: "mark", label, note: words })) {
-    notice("There is no link: not marked. The note is kept.");
-    return;
-  }
-  $("#note").value = "";
-  notice(label === "mark" ? "marked" : `marked as a mistake${note ? `: ${note}` : ""}`);
+  sendFrom(link, $("#note"), { t: "mark", label, note: words }, () =>
+    notice(label === "mark" ? "marked" : `marked as a mistake${note ? `: ${note}` : ""}`),
+  );
 }
 function mistake() {
   if (state?.unsaid) link.send({ t: "unsay" });
@@ -918,7 +921,7 @@ for (const one of all("[data-still]"))
     picture.getContext("2d").drawImage(frame.bitmap, 0, 0);
     const name = `${camera}-${Math.round(frame.header.captured_ms)}.png`;
     picture.toBlob((blob) => blob && save(blob, name));
-    link.send({ t: "mark", label: "still", note: name });
+    link.send({ t: "mark", label: "still", note: name }, { done: () => notice(`marked: ${name}`) });
   });
 $("#say").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -930,7 +933,8 @@ $("#say").addEventListener("submit", (event) => {
     return;
   }
   const voice = /** @type {"robot" | "collaborator"} */ ($("input[name=voice]:checked").value);
-  if (send({ t: "say", voice, text })) $("#words").value = ""; // without a link it stays there
+  lastDone = doneBy({ t: "say", voice, text });
+  sendFrom(link, $("#words"), { t: "say", voice, text });
 });
 for (const one of all("input[name=voice]"))
   one.addEventListener("change", () => {
@@ -974,17 +978,7 @@ function pickOpen() {
 }
 
 const GESTURES = { n: "nod", b: "shake", u: "look", t: "point" };
-const held = new HeldKey();
-function hold(event, act, what) {
-  held.down(event.code, act, performance.now());
-  notice(`hold ${letterOf(event).toUpperCase()} to ${what}`);
-  setTimeout(() => {
-    const due = held.due(performance.now());
-    if (!due) return;
-    notice("");
-    due();
-  }, HOLD_MS + 5);
-}
+const keys = new KeyHolder(notice);
 stopKeys((why) => stop(why));
 keysSwitch($("#single-keys"));
 addEventListener(
@@ -1002,46 +996,48 @@ addEventListener(
       if (event.key === "Escape") /** @type {HTMLElement} */ (event.target).blur();
       return;
     }
+    const digit = meantDigit(event),
+      meant = welcome?.role === "operator" && !event.repeat && digit && canned.find((one) => one.key === digit);
+    if (meant) {
+      event.preventDefault();
+      speak(meant);
+      return;
+    }
     if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || welcome?.role !== "operator") return;
-    held.forget();
     const key = keyOf(event),
       seats = state?.seats;
     const open = all("[role=tab]")
       .find((one) => one.getAttribute("aria-selected") === "true")
       .id.slice(4);
-    if (key === "Enter" && event.target === document.body) drafts[open]?.decide("approve");
+    if (key === "Enter" && event.target === document.body)
+      keys.hold(event, () => drafts[open]?.decide("approve"), "approve the draft");
     else if (key === "Backspace" && state?.unsaid) link.send({ t: "unsay" });
     else if (key === "Backspace") drafts[open]?.decide("reject");
     if (!hasKeys()) return;
     const sentence = canned.find((one) => one.key && one.key === key);
-    if (sentence) speak(sentence);
+    if (sentence) keys.hold(event, () => speak(sentence), `say “${sentence.text}”`);
     else if (key === "p")
-      hold(
+      keys.weigh(
         event,
         () => toggleSeat("policy"),
         seats?.policy?.mine ? "give driving back" : seats?.policy?.by ? "ask for the seat" : "take over driving",
       );
-    else if (GESTURES[key] && seats?.vlm?.mine) act(GESTURES[key]);
-    else if (GESTURES[key]) hold(event, () => act(GESTURES[key]), `${GESTURES[key]} in the VLM's place`);
-    else if (key === "y") hold(event, resume, "resume");
-    else if (key === "Delete") mistake();
-    else if (key === "m") {
-      event.preventDefault();
-      mark();
-    } else if (key === "/") {
+    else if (GESTURES[key] && seats?.vlm?.mine) keys.hold(event, () => act(GESTURES[key]), GESTURES[key]);
+    else if (GESTURES[key]) keys.weigh(event, () => act(GESTURES[key]), `${GESTURES[key]} in the VLM's place`);
+    else if (key === "y") keys.weigh(event, resume, "resume");
+    else if (key === "Delete") keys.hold(event, mistake, "mark a mistake");
+    else if (key === "m")
+      mark(); // at once, for its time; it moves and says nothing
+    else if (key === "/") {
       event.preventDefault();
       $("#words").focus();
     }
   },
   true,
 );
-addEventListener("keyup", (event) => held.up(event.code));
 addEventListener("visibilitychange", () => {
   if (document.hidden) holding.release();
   watch();
 });
-addEventListener("blur", () => {
-  holding.release();
-  held.forget();
-});
+addEventListener("blur", () => holding.release());
 addEventListener("pagehide", () => holding.release());

@@ -1,6 +1,6 @@
 // One participant of an episode: what they may know, whose turn it is, and what they do. All text goes in as text.
 import { Link } from "/static/link.js";
-import { $, all, cameIn, cover, make, notice, whenNew } from "/static/page.js";
+import { $, all, cameIn, cover, LOST, make, notice, sendFrom, whenNew } from "/static/page.js";
 
 const KINDS = { speak: "Say", "non-verbal communication": "Gesture", action: "Do", none: "Nothing", leave: "Leave" };
 const HINTS = {
@@ -31,6 +31,7 @@ const link = new Link({
     if (message.episode) show(message.episode);
   },
   frame: () => {},
+  lost: () => notice(LOST),
   cover: (text) => cover(text && state?.outcome ? "" : text), // the end stays on screen when the run is over
 });
 
@@ -211,15 +212,24 @@ function send() {
     notice("Leaving ends your part. Press again to leave.");
     return;
   }
-  link.send({
-    t: "act",
-    ask: state.ask,
-    kind: kind(),
-    text: kind() === "none" ? "" : words,
-    to: !silent && $("#to").value ? [$("#to").value] : [],
-  });
-  show({ ...state, ask: 0, problem: "", waiting: "Sent." }); // one answer to one question, whatever the link's delay
-  $("#words").value = "";
+  const asked = state;
+  sendFrom(
+    link,
+    $("#words"),
+    {
+      t: "act",
+      ask: state.ask,
+      kind: kind(),
+      text: kind() === "none" ? "" : words,
+      to: !silent && $("#to").value ? [$("#to").value] : [],
+    },
+    () => {},
+    () => {
+      if (state.waiting === "Sent.") show(asked);
+      keep();
+    },
+  );
+  if (link.isOpen) show({ ...state, ask: 0, problem: "", waiting: "Sent." }); // one answer to one question, whatever the link's delay
   keep();
   $("#to").value = "";
   $("#kinds input[value=speak]").checked = true;

@@ -1,7 +1,7 @@
 // Rating a recording: scrub through it, score each agent in each dimension, say why. All text goes in as text.
 import { Link } from "/static/link.js";
 import { hasKeys, keyOf, keysSwitch, ownKeys } from "/static/keyboard.js";
-import { $, all, cameIn, clock, cover, forget, isText, make, notice, whenNew } from "/static/page.js";
+import { $, all, cameIn, clock, cover, forget, isText, LOST, make, notice, whenNew } from "/static/page.js";
 
 const SPEECH = new Set(["heard", "said", "speak", "non-verbal communication", "action", "none", "leave"]);
 const COLOURS = {
@@ -27,6 +27,7 @@ const ratings = new Map(); // "agent dimension" -> {score, rationale}
 
 /** @type {Link<import("/static/wire").FromRecordings>} */
 const link = new Link({
+  lost: () => notice(LOST),
   welcome: (message) => {
     person = message;
     cameIn(message);
@@ -366,7 +367,10 @@ function drawScales() {
           rationale = why.value.trim();
         box.dataset.done = String(score !== null && rationale !== "");
         ratings.set(key(name, scale.id), { score, rationale });
-        link.send({ t: "rate", name, dimension: scale.id, score, rationale });
+        const undone = () => {
+          box.dataset.done = "false";
+        };
+        link.send({ t: "rate", name, dimension: scale.id, score, rationale }, { lost: undone, refused: undone });
         progress();
       };
       const choices = make(

@@ -1,6 +1,6 @@
 // What the experimenter sees: the plan, the step that is now, marks and notes, and all that was said and answered.
-import { keyBox, keyOf, keysSwitch, ownKeys } from "/static/keyboard.js";
-import { $, button, clock, make, notice, once, twice, whenNew } from "/static/page.js";
+import { keyBox, KeyHolder, keyOf, keysSwitch, ownKeys } from "/static/keyboard.js";
+import { $, button, clock, make, notice, once, sendFrom, twice, whenNew } from "/static/page.js";
 
 export function experimenter(link) {
   let view = null,
@@ -18,18 +18,24 @@ export function experimenter(link) {
   $("#note").addEventListener("submit", (event) => {
     event.preventDefault();
     const text = $("#note-text").value.trim();
-    if (text && link.send({ t: "note", text })) $("#note-text").value = "";
+    if (text) sendFrom(link, $("#note-text"), { t: "note", text });
     $("#note-text").blur();
   });
-  const mark = (label) => {
-    if (link.send({ t: "mark", label, note: $("#note-text").value.trim() })) $("#note-text").value = "";
-    else notice("There is no link: not marked. The note is kept.");
-  };
+  const mark = (label) =>
+    sendFrom(link, $("#note-text"), { t: "mark", label, note: $("#note-text").value.trim() }, () =>
+      notice(`marked: ${label}`),
+    );
 
   function toggleTrial() {
     if (view?.kind !== "trial" || view.over) return;
     link.send(view.running ? { t: "end", how: "completed" } : { t: "start" });
   }
+  function trialByKey() {
+    if (view?.running && elapsed_s !== null && elapsed_s < JUST_S)
+      notice("The trial has only just begun: press again to end it.");
+    else toggleTrial();
+  }
+  const keys = new KeyHolder(notice);
   const sure = (text, act, className) => {
     const one = make("button", className, text);
     one.type = "button";
@@ -233,7 +239,11 @@ export function experimenter(link) {
           ? `Took part: ${view.sessions.join(", ")}`
           : "Nobody has taken part yet.";
       });
-      whenNew("current", [view.code, view.place, view.running, view.attempt, view.over, view.missing], current);
+      whenNew(
+        "current",
+        [view.code, view.place, view.running, view.paused, view.attempt, view.over, view.missing],
+        current,
+      );
       whenNew("steps", [view.code, view.place, view.over], steps);
       whenNew("lines", view.lines, lines);
       whenNew("answers", view.answers, answers);
@@ -251,11 +261,13 @@ export function experimenter(link) {
           : "";
       });
       where.dataset.mode =
-        view?.running && message.recorder.mode !== "recording" && !isStarting(message)
-          ? "unrecorded"
-          : view?.running
-            ? "running"
-            : "";
+        view?.running && message.stopped && !view.paused
+          ? "stopped"
+          : view?.running && message.recorder.mode !== "recording" && !isStarting(message)
+            ? "unrecorded"
+            : view?.running
+              ? "running"
+              : "";
       where.title = message.recorder.why;
       where.textContent = [
         view?.code || "no session",
@@ -288,18 +300,15 @@ export function experimenter(link) {
     key(event) {
       const key = keyOf(event),
         found = view?.marks.find((one) => one.key === key);
-      if (found) mark(found.label);
-      else if (key === "m") {
-        event.preventDefault();
-        mark("mark");
-      } else if (key === "n") {
+      if (found) keys.hold(event, () => mark(found.label), `mark “${found.label}”`);
+      else if (key === "m")
+        mark("mark"); // at once, for its time; it changes nothing
+      else if (key === "n") {
         event.preventDefault();
         $("#note-text").focus();
       } else if (key === "t") {
         event.preventDefault();
-        if (view?.running && elapsed_s !== null && elapsed_s < JUST_S)
-          notice("The trial has only just begun: press again to end it.");
-        else toggleTrial();
+        keys.hold(event, trialByKey, view?.running ? "end the trial" : "start the trial");
       }
     },
   };

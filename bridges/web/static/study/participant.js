@@ -1,6 +1,6 @@
 // What a participant sees: one step at a time. Every answer is sent as soon as it is given.
 import { keysSwitch, shown } from "/static/keyboard.js";
-import { $, button, make, notice, once, twice, whenNew } from "/static/page.js";
+import { $, button, make, notice, once, sendFrom, twice, whenNew } from "/static/page.js";
 import { fill, talkWords, words } from "/static/study/strings.js";
 import { PushToTalk } from "/static/speech/push_to_talk.js";
 import { unsaid } from "/static/study/unsaid.js";
@@ -9,6 +9,7 @@ export function participant(link) {
   const main = $("#participant");
   const talking = new PushToTalk(link, () => false, talkWords);
   let view = null;
+  const COARSE = 11; // a scale with more steps is a row of ticks, on any screen
   const keys = button(fill(words.single_key, { key: shown("v") }), () => {});
   keys.setAttribute("role", "switch");
   keysSwitch(keys);
@@ -72,7 +73,7 @@ export function participant(link) {
       if (view.step?.ident === step.ident)
         for (const [item, value] of unsaid(step.items, given, view.step.answers))
           link.send({ t: "answer", step: step.ident, item, value });
-      link.send({ t: "submit", step: step.ident });
+      link.send({ t: "submit", step: step.ident, width_px: innerWidth });
     };
     const parts = [make("h2", "", step.title)];
     if (step.intro) parts.push(make("p", "soft", step.intro));
@@ -111,8 +112,14 @@ export function participant(link) {
     clearTimeout(timer);
     timer = setTimeout(flush, 250);
   }
-  addEventListener("pagehide", flush);
-  addEventListener("visibilitychange", flush);
+  // A field that is left by leaving the page is left, too.
+  function leave() {
+    const field = document.activeElement;
+    if (field instanceof HTMLInputElement && field.type === "number") field.dispatchEvent(new Event("change"));
+    flush();
+  }
+  addEventListener("pagehide", leave);
+  addEventListener("visibilitychange", leave);
 
   // A picture or video of the protocol.
   function media(url) {
@@ -156,15 +163,17 @@ export function participant(link) {
         if (input.maxLength > 0 && input.value.length >= input.maxLength) notice(words.too_long);
         branch(step.items);
         if (item.kind === "text") later(step.ident, item.id, input.value);
-        else if (input.value === "") later(step.ident, item.id, "");
-        else if (input.validity.valid) later(step.ident, item.id, Number(input.value));
       });
+      // Half a number is another number: it is sent when the field is left; what is refused takes back what was sent.
       input.addEventListener("change", () => {
         flush();
-        if (item.kind === "number" && !input.validity.valid) {
+        if (item.kind !== "number") return;
+        if (!input.validity.valid) {
           notice(fill(words.range, item));
           input.value = "";
+          branch(step.items);
         }
+        link.send({ t: "answer", step: step.ident, item: item.id, value: given(item) });
       });
       const label = make("label", "", item.text, item.required ? null : make("span", "soft", ` ${words.optional}`));
       label.htmlFor = input.id;
@@ -173,13 +182,14 @@ export function participant(link) {
       label.dataset.please = words.please;
       return box;
     }
-    const isScale = item.kind === "scale",
+    const chosen = make("output", "chosen", typeof value === "number" ? String(value) : ""),
+      isScale = item.kind === "scale",
       values = isScale
         ? Array.from({ length: (item.high - item.low) / item.step + 1 }, (_, place) => item.low + place * item.step)
         : item.choices;
     const choices = make(
       "div",
-      isScale ? "choices scale" : "choices options",
+      isScale ? `choices scale${values.length > COARSE ? " fine" : ""}` : "choices options",
       ...values.map((one) => {
         const input = make("input");
         Object.assign(input, { type: "radio", name: `item-${item.id}`, value: one, checked: one === value });
@@ -187,6 +197,7 @@ export function participant(link) {
           link.send({ t: "answer", step: step.ident, item: item.id, value: one });
           branch(step.items);
           box.dataset.missing = "false";
+          chosen.textContent = String(one);
         });
         return make("label", "", input, make("span", "", String(one).replace("-", isScale ? "−" : "-")));
       }),
@@ -195,7 +206,8 @@ export function participant(link) {
     legend.dataset.please = words.please;
     const box = make("fieldset", "item", legend, choices);
     box.dataset.item = item.id;
-    if (isScale) box.append(make("div", "ends", make("span", "", item.low_label), make("span", "", item.high_label)));
+    if (isScale)
+      box.append(make("div", "ends", make("span", "", item.low_label), chosen, make("span", "", item.high_label)));
     return box;
   }
 
@@ -205,8 +217,8 @@ export function participant(link) {
       make("section", "", make("p", "text", step.text), ...step.media.map(media)),
     ];
     if (step.practice) parts.splice(1, 0, make("p", "soft", words.practice));
-    if (!view.running) {
-      parts.push(make("section", "wait soft", words.soon));
+    if (!view.running || view.paused) {
+      parts.push(make("section", "wait soft", view.running ? words.paused : words.soon));
       return parts;
     }
     if (step.camera) {
@@ -238,7 +250,7 @@ export function participant(link) {
       form.addEventListener("submit", (event) => {
         event.preventDefault();
         const text = input.value.trim();
-        if (text && link.send({ t: "say", text })) input.value = "";
+        if (text) sendFrom(link, input, { t: "say", text });
       });
       talk.append(form, talking.box);
     }
@@ -296,7 +308,7 @@ export function participant(link) {
       $("#where").dataset.mode = view.running ? "running" : view.over ? "over" : "";
       $("#withdraw").hidden = !step || view.over;
       $("#stop").hidden = !(view.stop && view.running);
-      whenNew("step", [step?.ident, view.running, view.withdrawn, view.code], () => {
+      whenNew("step", [step?.ident, view.running, view.paused, view.withdrawn, view.code], () => {
         notice("");
         if (!step) main.replaceChildren(make("section", "wait soft", words.waiting));
         else if (view.withdrawn)
@@ -319,7 +331,8 @@ export function participant(link) {
         main.querySelector("#words")?.focus();
         scrollTo(0, 0);
       });
-      if (step?.kind === "trial") whenNew("lines", [step.ident, step.attempt, step.lines], () => lines(step));
+      if (step?.kind === "trial")
+        whenNew("lines", [step.ident, step.attempt, view.paused, step.lines], () => lines(step));
     },
     cameras: () => (view?.running && view.step?.camera ? [view.step.camera] : []),
     frame(header, bitmap) {

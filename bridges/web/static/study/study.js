@@ -1,7 +1,7 @@
 // A study: one page for the participant, one for the experimenter; the token decides which. All text goes in as text.
 import { Link } from "/static/link.js";
 import { hasKeys, stopKeys } from "/static/keyboard.js";
-import { $, cameIn, cover, isText, notice } from "/static/page.js";
+import { $, cameIn, cover, isText, LOST, notice, TOLD, told } from "/static/page.js";
 import { fill, remembered, speak, words } from "/static/study/strings.js";
 import { participant } from "/static/study/participant.js";
 import { experimenter } from "/static/study/experimenter.js";
@@ -51,6 +51,8 @@ const link = new Link({
     }
     page.tick(message);
   },
+  lost: () => notice(role === "participant" ? words.lost : LOST),
+  told: (kind) => told(kind, role === "participant" ? words : TOLD),
   frame: (header, bitmap) => {
     page.frame?.(header, bitmap);
   },
@@ -61,10 +63,7 @@ const link = new Link({
   },
 });
 
-const stop = (why) => {
-  notice(role !== "participant" ? link.stopWords : link.isOpen ? words.told : words.told_late);
-  link.send({ t: "stop", why });
-};
+const stop = (why) => link.send({ t: "stop", why });
 $("#stop").addEventListener("pointerdown", () => stop("stop button"));
 $("#stop").addEventListener("click", (event) => {
   if (event.detail === 0) stop("stop button");

@@ -97,15 +97,7 @@ class _Sampler:
             self._state = message.message(RobotState)
             self._state_ns = envelope.published_ns
         elif message.topic == "robot/command":
-            command = message.message(JointCommand)
-            self._sent = (*command.position, command.base_v_mps, command.base_w_radps)
-            self.has_driven_sideways |= command.base_vy_mps != 0.0
-            self._sent_ns = envelope.published_ns
-            if self.episode.actions and not self._is_fresh and self._sent_ns < self._frame_ns(len(self.episode)):
-                self.episode.actions[-1] = self._sent  # the first one of this frame's period
-                self._is_fresh = True
-                if self._asked is None:
-                    self.episode.asked[-1] = self._sent
+            self._take_sent(message.message(JointCommand), envelope.published_ns)
         elif message.topic == LEASE_TOPIC:
             lease = message.message(Lease)
             if lease.seat == "policy":
@@ -113,12 +105,7 @@ class _Sampler:
             elif lease.seat == "vlm":
                 self._vlm = lease.holder
         elif message.topic == "command" and envelope.source == (self._holder or envelope.source):  # no shadow's
-            if not self._is_leased:
-                self._is_person = envelope.provenance.startswith("person")
-            if self.episode.asked and self._asked is None:
-                wanted = message.message(JointCommand)
-                self._asked = (*wanted.position, wanted.base_v_mps, wanted.base_w_radps)
-                self.episode.asked[-1] = self._asked
+            self._take_asked(message, envelope)
         elif message.topic == "subtask":
             self._task = message.message(Subtask).text or self._no_task
         elif message.topic == "action" and envelope.source == (self._vlm or envelope.source):
@@ -128,6 +115,26 @@ class _Sampler:
             self._is_done |= told.action_id == self._action.id and told.status == "success"
         elif message.topic in self._cameras:
             self._images[message.topic] = pixels(message.document)
+
+    def _take_sent(self, command: JointCommand, sent_ns: int) -> None:
+        """What the guard sent; the first one of a frame's period is the frame's action."""
+        self._sent = (*command.position, command.base_v_mps, command.base_w_radps)
+        self.has_driven_sideways |= command.base_vy_mps != 0.0
+        self._sent_ns = sent_ns
+        if self.episode.actions and not self._is_fresh and sent_ns < self._frame_ns(len(self.episode)):
+            self.episode.actions[-1] = self._sent
+            self._is_fresh = True
+            if self._asked is None:
+                self.episode.asked[-1] = self._sent
+
+    def _take_asked(self, message: BagMessage, envelope: Envelope) -> None:
+        """What the policy's seat asked for; the first one of a frame's period counts."""
+        if not self._is_leased:
+            self._is_person = envelope.provenance.startswith("person")
+        if self.episode.asked and self._asked is None:
+            wanted = message.message(JointCommand)
+            self._asked = (*wanted.position, wanted.base_v_mps, wanted.base_w_radps)
+            self.episode.asked[-1] = self._asked
 
     def begin(self, at_ns: int) -> None:
         """The first frame is there once all that it needs is."""

@@ -106,11 +106,23 @@ def onlooker(address: str) -> Iterator[tuple[Onlooker, dict[str, Any]]]:
         yield mia, next(one for one in iter(mia.next, None) if one["t"] == "welcome")
 
 
-def test_an_onlooker_sees_the_run_and_stops_the_robot_but_says_and_drives_nothing(tmp_path: Path) -> None:
-    with looking(tmp_path, LAUNCH) as address, onlooker(address) as (mia, welcome):
+def test_an_onlooker_sees_and_stops_and_does_nothing_else_and_one_that_never_reads_holds_nobody_up(
+    tmp_path: Path,
+) -> None:
+    with looking(tmp_path, LAUNCH) as address, onlooker(address) as (deaf, _), onlooker(address) as (mia, welcome):
         assert welcome["role"] == "viewer"
-        while mia.state.get("guard") is None or mia.state["cameras"]["head"]["age_ms"] is None:
+        deaf.say(t="watch", cameras=["head"])
+        mia.say(t="watch", cameras=["head"])
+        while not mia.state:
             mia.next()
+        begun = mia.state["n"]
+        while (
+            mia.state["n"] < begun + 30
+            or mia.state.get("guard") is None
+            or mia.state["cameras"]["head"]["age_ms"] is None
+        ):
+            mia.next()
+        assert mia.state["cameras"]["head"]["age_ms"] < 10_000, "pictures go on, too"
         assert mia.state["guard"]["mode"] != "stopped"
         assert mia.state["robot"]["position"], "the robot's joints are there"
         assert "topics" not in mia.state, "what the robot does is shown, not each of its messages"
@@ -123,18 +135,6 @@ def test_an_onlooker_sees_the_run_and_stops_the_robot_but_says_and_drives_nothin
         while mia.state["guard"]["mode"] != "stopped":
             mia.next()
         assert "Mia: it comes too near" in mia.state["guard"]["reason"], "the guard of the run says who stopped it"
-
-
-def test_an_onlooker_that_never_reads_holds_nobody_up(tmp_path: Path) -> None:
-    with looking(tmp_path, LAUNCH) as address, onlooker(address) as (deaf, _), onlooker(address) as (mia, _):
-        deaf.say(t="watch", cameras=["head"])
-        mia.say(t="watch", cameras=["head"])
-        while not mia.state:
-            mia.next()
-        begun = mia.state["n"]
-        while mia.state["n"] < begun + 30 or mia.state["cameras"]["head"]["age_ms"] is None:
-            mia.next()
-        assert mia.state["cameras"]["head"]["age_ms"] < 10_000, "pictures go on, too"
 
 
 def test_of_a_robot_from_a_file_joints_with_their_ranges_and_its_cameras_are_shown(tmp_path: Path) -> None:
@@ -151,9 +151,17 @@ def test_of_a_robot_from_a_file_joints_with_their_ranges_and_its_cameras_are_sho
         assert mia.state["robot"]["hand"] is None
 
 
-def test_of_a_graph_without_a_robot_topics_and_what_is_said_in_an_episode_are_shown(tmp_path: Path) -> None:
+def test_of_a_graph_without_a_robot_topics_and_words_are_shown_also_where_no_browser_can_be_opened(
+    tmp_path: Path,
+) -> None:
     launch = 'nodes.talker.use = "nodes.hello:Talker"\nnodes.ana.use = "tests.support.pages.web_nodes:Speaks"\n'
-    with looking(tmp_path, launch) as address, onlooker(address) as (mia, welcome):
+    opens: dict[str, str] = {"BROWSER": "/no/such/browser %s", "PATH": str(tmp_path)}
+    with looking(tmp_path, launch, "--open", **opens) as address, onlooker(address) as (mia, welcome):
+        complaints = tmp_path / "complaints"
+        eventually(
+            lambda: "no browser could be opened here; open that address in one" in complaints.read_text(), "it says so"
+        )
+        assert "Traceback" not in complaints.read_text()
         shown = welcome["shown"]
         assert (shown["cameras"], shown["robot"], shown["stop"], shown["words"]) == ({}, False, False, True)
         told: list[str] = []
@@ -166,17 +174,6 @@ def test_of_a_graph_without_a_robot_topics_and_what_is_said_in_an_episode_are_sh
 
 
 TALKER = 'nodes.talker.use = "nodes.hello:Talker"\n'
-
-
-def test_a_browser_that_is_not_there_is_a_sentence_and_the_page_goes_on(tmp_path: Path) -> None:
-    with looking(tmp_path, TALKER, "--open", BROWSER="/no/such/browser %s", PATH=str(tmp_path)) as address:
-        told = tmp_path / "complaints"
-        eventually(
-            lambda: "no browser could be opened here; open that address in one" in told.read_text(), "it says so"
-        )
-        with onlooker(address) as (mia, _):
-            assert mia.next()["t"] == "state"
-        assert "Traceback" not in told.read_text()
 
 
 def test_a_browser_that_stays_in_the_terminal_does_not_hold_the_page_up(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ const { Link } = await import("./link.mjs");
 const link = new Link({ cover() {}, welcome() {}, state() {} });
 const open = () => {
   const socket = WebSocket.last; socket.readyState = 1; socket.onopen();
-  socket.onmessage({ data: JSON.stringify({ t: "welcome", pages: [] }) });
+  socket.onmessage({ data: JSON.stringify({ t: "welcome", pages: [], heard: 9e15 }) });
   return socket.sent;
 };
 const told = [open()];

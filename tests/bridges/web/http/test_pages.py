@@ -9,7 +9,8 @@ import logging
 import re
 import socket as socket_library
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -18,12 +19,12 @@ from websockets.sync.client import connect
 from websockets.sync.connection import Connection
 from websockets.typing import Origin
 
-from bridges.web.http.auth import TokenBucket
+from bridges.web.http.auth import RESERVED, TokenBucket, Tokens
 from bridges.web.http.client import CameraStream, Session
 from bridges.web.http.listener import PageHost, WebServers
 from bridges.web.http.page import Page
 from bridges.web.http.server import MOST_WAITING, TOO_FAST, WebServer
-from bridges.web.http.wire import Emergency, StopPressed, decode
+from bridges.web.http.wire import Emergency, NoteMark, StopPressed, decode
 from runtime.clock import SystemClock
 from runtime.errors import ParameterError, UserError
 from runtime.node import Node
@@ -148,7 +149,8 @@ def test_one_address_and_one_token_lead_to_every_page(pages: Pages) -> None:
         {"path": "/console", "title": "Console", "here": True},
         {"path": "/study", "title": "Study", "here": False},
     ]
-    assert pages.enter("", operator) == {"t": "welcome", "handler": "console", "role": "operator", "pages": links}
+    welcome = pages.enter("", operator)
+    assert (welcome["handler"], welcome["role"], welcome["pages"]) == ("console", "operator", links)
     assert pages.enter("/study", operator)["role"] == "experimenter"
 
 
@@ -377,3 +379,112 @@ def test_a_token_that_was_taken_back_opens_no_page_and_those_open_are_closed_whe
         before.recv(timeout=60.0)
     assert closed.value.rcvd is not None
     assert {"code": closed.value.rcvd.code, "reason": closed.value.rcvd.reason} == told
+
+
+class Noting(PageHandler):
+    """Remembers what it was asked for, and refuses a mark."""
+
+    def __init__(self) -> None:
+        super().__init__("console")
+        self.asked: list[str] = []
+        self.gone = 0
+
+    def handle(self, session: Session, message: Any) -> None:
+        self.asked.append(type(message).__name__)
+        if isinstance(message, NoteMark):
+            session.notice("no marks here")
+
+    def left(self, session: Session) -> None:
+        self.gone += 1
+
+
+def greeted(socket: Connection, **hello: Any) -> dict[str, Any]:
+    socket.send(json.dumps({"t": "hello", **hello}))
+    welcome: dict[str, Any] = json.loads(socket.recv(timeout=60.0))
+    return welcome
+
+
+def test_a_page_that_comes_back_has_its_session_and_learns_which_presses_were_done(pages: Pages, crowd: Crowd) -> None:
+    console = pages.console.pages[0]
+    console.handler = noting = Noting()
+    code = pages.addresses["", "operator"]
+    first = crowd.comes()
+    welcome = greeted(first, token=code, page="7")
+    key = welcome["key"]
+    assert code not in key
+    assert welcome["heard"] == 0
+    for number, kind in ((11, "resume"), (12, "mark")):
+        first.send(json.dumps({"t": kind, "press": number, **({"label": "m"} if kind == "mark" else {})}))
+    acks: list[Any] = []
+    while len(acks) < 2:
+        state = json.loads(first.recv(timeout=60.0))
+        first.send(json.dumps({"t": "seen", "n": state["n"]}))
+        acks += state["acks"]
+    assert acks == [[11, ""], [12, "no marks here"]]
+    ident = console.sessions[0].ident
+    again = crowd.comes()  # the first link is half open: nobody has closed it
+    assert greeted(again, token=key, page="7")["heard"] == 12
+    assert [one.ident for one in console.sessions] == [ident]
+    assert noting.gone == 1
+    with suppress(ConnectionClosed):
+        first.send(json.dumps({"t": "resume", "press": 13}))
+        while True:
+            first.recv(timeout=60.0)
+    assert noting.asked == ["Resume", "NoteMark"], "what comes late by the old link is not done"
+    twice = crowd.comes()
+    assert greeted(twice, token=key, page="8")["heard"] == 0, "a duplicated tab is somebody else"
+    assert len({one.ident for one in console.sessions}) == 2
+
+
+def test_codes_keys_and_port_outlive_the_process_in_a_file_of_this_user_alone(tmp_path: Path) -> None:
+    def opens() -> tuple[PageHost, str]:
+        host, node = PageHost("127.0.0.1", 0), Fellow(name="console")
+        node.run_info = RunFacts.of({"registry": str(tmp_path)})
+        own = page("console", "console/page.html", {"operator": "operator"})
+        host.start(own, SystemClock(), logging.getLogger("pages"), node=node)
+        return host, host.url("operator")
+
+    first, url = opens()
+    (kept,) = tmp_path.iterdir()
+    assert kept.stat().st_mode & 0o777 == 0o600
+    first.renew("operator")
+    renewed = first.url("operator")
+    first.stop()
+    second, after = opens()
+    second.stop()
+    assert url != renewed == after
+
+
+def test_who_was_there_when_a_part_ended_may_come_back_by_its_key_until_the_next_one_begins(pages: Pages) -> None:
+    code = pages.addresses["", "viewer"]
+    key = pages.enter("", code)["key"]
+    pages.console.renew("viewer")
+    assert pages.enter("", code)["code"] == 4401, "what stands in a history is worth nothing"
+    assert pages.enter("", key)["role"] == "viewer"
+    pages.console.send_away()
+    assert pages.enter("", key)["code"] == 4401
+
+
+def test_what_a_node_says_of_an_address_counts_also_where_another_one_has_opened_it(
+    pages: Pages, tmp_path: Path
+) -> None:
+    host = PageHost("127.0.0.1", pages.port, reached_as=["http://tunnel:8000"])
+    extra = page("episode", "episode/page.html", {"viewer": "viewer"})
+    host.start(extra, SystemClock(), logging.getLogger("pages"), node=Fellow(pages.servers))
+    signer = http.client.HTTPConnection("127.0.0.1", pages.port, timeout=10)
+    signer.request("GET", "/", headers={"Host": "tunnel:8000"})
+    assert signer.getresponse().status == 200
+    signer.close()
+    host.stop()
+    other = PageHost("127.0.0.1", pages.port, str(tmp_path / "a.pem"), str(tmp_path / "a.key"))
+    with pytest.raises(UserError, match=pattern("bridges.other_certificate")):
+        other.start(extra, SystemClock(), logging.getLogger("pages"), node=Fellow(pages.servers))
+
+
+@pytest.mark.parametrize("name", ["robot", "Robot", " RO BOT", "ｒｏｂｏｔ", "arm_driver"])
+def test_nobody_is_called_like_the_robot_or_a_part_of_it(name: str) -> None:
+    tokens = Tokens({}).with_roles(("participant",)).reserving((*RESERVED, "arm_driver"))
+    code = tokens.by_role["participant"]
+    assert tokens.name_for(code, name, "participant") == "participant"
+    with pytest.raises(ValueError, match="is taken, or none"):
+        tokens.inviting("participant", name, "Ada")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
+import signal
 import socket as socket_library
 from collections.abc import Iterator
 from contextlib import suppress
@@ -11,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidMessage, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 from websockets.sync.connection import Connection
 from websockets.typing import Origin
 
 from tests.support.pages.console_run import ConsoleRun
+from tests.support.running import eventually
 from tests.support.sentences import pattern, sentence
 
 LAUNCH = """
@@ -299,3 +302,25 @@ def test_150_idle_connections_keep_no_operator_out(run: ConsoleRun) -> None:
         asked.close()
         for one in idle:
             one.close()
+
+
+def test_after_kill_9_of_the_console_a_page_comes_back_by_itself_and_what_was_not_done_is_known(
+    run: ConsoleRun,
+) -> None:
+    with open_socket(run) as socket:
+        socket.send(hello(run))
+        key = next_of(socket, "welcome")["key"]
+        before = run.pid("console")
+        os.kill(before, signal.SIGKILL)
+        assert code_of(socket) == 0
+
+    def is_back() -> bool:
+        try:
+            with open_socket(run) as again:
+                again.send(json.dumps({"t": "hello", "token": key}))
+                welcome = next_of(again, "welcome")
+                return (welcome["role"], welcome["heard"]) == ("operator", 0)
+        except (OSError, ConnectionClosed, InvalidMessage):
+            return False
+
+    eventually(is_back, "the same address and the same key open it again", 60.0)

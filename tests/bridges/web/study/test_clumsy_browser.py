@@ -15,7 +15,7 @@ from bridges.web.study.journal import read_events
 from tests.bridges.web.study.test_study_browser import LIGHT, shows
 from tests.support.pages.axe import findings
 from tests.support.pages.page_run import PageRun
-from tests.support.pages.paging import MARKS, PHONE, a_browser, come, text, wait
+from tests.support.pages.paging import HELD_MS, MARKS, PHONE, a_browser, come, text, wait
 
 pytestmark = MARKS
 NAME = "רובין \N{ROBOT FACE}"
@@ -139,13 +139,13 @@ def test_a_double_click_and_a_key_pressed_twice_are_one_press(chromium: Any, tmp
         guide.click("text=Abort: sure?")
         shows(guide, "#controls", "Start again")
         guide.click("h1")
-        guide.keyboard.press("t")
-        guide.keyboard.press("t")
+        guide.keyboard.press("t")  # too short: somebody types
+        guide.keyboard.press("t", delay=HELD_MS)
+        guide.keyboard.press("t", delay=HELD_MS)
         shows(guide, "#controls", "End trial")
-        guide.keyboard.press("t")
         shows(guide, "#notice", "only just begun")
         wait(guide, lambda: text(guide, "#clock") not in ("0:00", "–", "no limit"), "a second is over")
-        guide.keyboard.press("t")
+        guide.keyboard.press("t", delay=HELD_MS)
         shows(person, "#participant h2", "Zum Schluss")
     assert study.problems == []
     trials = [one.how for one in read_events(study.folder / "P01.jsonl") if one.what == "trial"]
@@ -288,21 +288,21 @@ def test_keys_of_the_experimenter_s_page_are_chosen_kept_and_switched_off(chromi
         study.to_the_trial()
         guide.click("#chosen-keys summary")
         guide.click("#chosen-keys input[data-of=t]")
-        guide.keyboard.press("k")
+        guide.keyboard.press("k", delay=HELD_MS)
         shows(guide, "#chosen-keys [role=status]", "K: Start or end the trial.")
         assert findings(guide) == []
         guide.reload()
         shows(guide, "#controls .main kbd", "K")
         guide.click("h1")
-        guide.keyboard.press("t")
+        guide.keyboard.press("t", delay=HELD_MS)
         guide.click("#single-keys")
         guide.click("h1")
-        guide.keyboard.press("k")
+        guide.keyboard.press("k", delay=HELD_MS)
         guide.keyboard.press("m")
         guide.click("#single-keys")
         guide.click("h1")
         assert "Start trial" in text(guide, "#controls")
-        guide.keyboard.press("k")
+        guide.keyboard.press("k", delay=HELD_MS)
         shows(guide, "#controls", "End trial")
     assert study.problems == []
     whats = [one.what for one in read_events(study.folder / "P01.jsonl")]

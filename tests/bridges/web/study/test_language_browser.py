@@ -39,7 +39,7 @@ class OneStep(PageHandler):
         self.progress = SessionProgress.of(protocol, Event("begin", 0.0, number=1, protocol=protocol.sha))
 
     def welcome(self, session: Any) -> dict[str, Any]:
-        return {"t": "welcome", "role": session.role, "session": session.ident, "lang": self.protocol.language}
+        return {"t": "welcome", "role": session.role, "lang": self.protocol.language}
 
     def state(self, session: Any, now_ns: int) -> dict[str, Any]:
         view = participant_view(self.protocol, self.progress)

@@ -17,7 +17,7 @@ from runtime.bag.file import BagReader
 from tests.support.pages.axe import findings
 from tests.support.pages.console_run import without_report
 from tests.support.pages.page_run import ROOT, PageRun
-from tests.support.pages.paging import MARKS, PHONE, a_browser, come, text, wait
+from tests.support.pages.paging import HELD_MS, MARKS, PHONE, a_browser, come, text, wait
 
 pytestmark = MARKS
 PATIENCE_S = 60.0
@@ -173,7 +173,7 @@ def test_a_whole_session_with_the_robot_leaves_files_and_a_recording_of_each_tri
                 wizard = come(chromium, run.addresses["console", "operator"], problems)
             wait(guide, lambda: "recorder ready" in text(guide, "#where"), wait_for, PATIENCE_S)
             guide.click("h1")
-            guide.keyboard.press("t")
+            guide.keyboard.press("t", delay=HELD_MS)
             shows(guide, "#controls", "End trial")
             shows(guide, "#seats", f"Seat planner: {'planner' if trial == 1 else 'human_planner'} ✓")
             if trial == 2:
@@ -186,7 +186,7 @@ def test_a_whole_session_with_the_robot_leaves_files_and_a_recording_of_each_tri
             person.keyboard.press("Enter")
             shows(person, "#talk", words)
             shows(guide, "#lines", words)
-            guide.keyboard.press("2")
+            guide.keyboard.press("2", delay=HELD_MS)
             shows(guide, "#lines", "robot error")
             guide.keyboard.press("n")
             guide.keyboard.type("They smiled.")
@@ -204,7 +204,7 @@ def test_a_whole_session_with_the_robot_leaves_files_and_a_recording_of_each_tri
                 assert findings(guide) == []
                 guide.set_viewport_size({"width": 1280, "height": 800})
             wait(guide, lambda: not text(guide, "#clock").startswith("0:00"), "it has run for a second")
-            guide.keyboard.press("t")
+            guide.keyboard.press("t", delay=HELD_MS)
             shows(guide, "#current", "Press STOP before anybody goes near it")
             if trial == 2:
                 for seat in ("planner", "vlm"):

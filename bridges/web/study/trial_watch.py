@@ -1,0 +1,89 @@
+"""`TrialWatch`: whether a trial counts, since the robot may move and what happens is recorded; told in its events."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+
+from bridges.web.console.feed import Recorders, is_stopped
+from bridges.web.study.session import Event, Recorder, SessionProgress
+from runtime.clock import to_ns, to_s
+from runtime.message import Stamped
+from runtime.msgs import GuardState
+
+RECORDS_WITHIN_NS = to_ns(3.0)
+"""A recorder says twice a second what it does; so long it may take to its first word on a trial."""
+TRIAL_RECORDER = ":TrialRecorder"
+NOT_READY = ("stopped", "estopped", "disarmed")
+
+
+def has_trial_recorder(launch_text: str) -> bool:
+    """Whether a launch file has what records each trial."""
+    try:
+        nodes = tomllib.loads(launch_text).get("nodes", {})
+    except tomllib.TOMLDecodeError:
+        return False
+    return any(str(one.get("use", "")).endswith(TRIAL_RECORDER) for one in nodes.values())
+
+
+class TrialWatch:
+    """Used in the server's thread. `guard` gives the guard's last word."""
+
+    def __init__(
+        self, guard: Callable[[], Stamped[GuardState] | None], recorders: Recorders, *, is_recorded: bool
+    ) -> None:
+        self._guard = guard
+        self._recorders = recorders
+        self._is_recorded = is_recorded
+        self._began_ns = 0
+        self._has_recorded = False
+
+    def why_not_begin(self, now_ns: int) -> str:
+        """Why a trial that began now would not count, as a sentence; "" where it does."""
+        recorder = self._recorders.document(now_ns)
+        if self.records and recorder["mode"] not in ("waiting", "recording"):
+            return f"nothing is recorded: {recorder['why']}"
+        return self.why_not_end(now_ns)
+
+    def why_not_end(self, now_ns: int) -> str:
+        """Why one that ended now would not be completed. What there is of its recording is told in the data."""
+        guard = self._guard()
+        if guard is not None and is_stopped(guard, now_ns) is not None and guard.message.mode in NOT_READY:
+            return f"the robot is {guard.message.mode} ({guard.message.reason}): resume it first"
+        return ""
+
+    @property
+    def records(self) -> bool:
+        """Whether this graph records its trials."""
+        return self._is_recorded or self._recorders.are_known
+
+    def begin(self, now_ns: int) -> None:
+        """A trial starts."""
+        self._began_ns, self._has_recorded = now_ns, False
+
+    def news(self, progress: SessionProgress, now_s: float, now_ns: int) -> list[Event]:
+        """What has changed in the running trial since the last look."""
+        found = []
+        guard, robot = self._guard(), progress.spans["robot_stopped_s"]
+        now = is_stopped(guard, now_ns)
+        if now is not None and guard is not None and (now and not progress.is_paused) != bool(robot.since_s):
+            stops = now and not progress.is_paused
+            found.append(progress.robot(now_s, guard.message.reason if stops else "", is_stopped=stops))
+        if not self.records:
+            return found
+        recorder, lost = self._recorders.document(now_ns), progress.spans["unrecorded_s"]
+        if recorder["mode"] == "recording":
+            if lost.since_s:
+                found.append(progress.recorded(now_s, recorder["file"], missing_s=None))
+            self._has_recorded = True
+        elif not lost.since_s and (self._has_recorded or now_ns - self._began_ns > RECORDS_WITHIN_NS):
+            missing_s = 0.0 if self._has_recorded else round(to_s(now_ns - self._began_ns), 3)
+            found.append(progress.recorded(now_s, recorder["why"], missing_s=missing_s))
+        return found
+
+    def recorder(self, progress: SessionProgress) -> Recorder:
+        """What there is of the trial's recording."""
+        if not self.records:
+            return ""
+        has_gaps = progress.spans["unrecorded_s"].by(0.0) != 0.0 or progress.spans["unrecorded_s"].since_s > 0.0
+        return ("parts" if has_gaps else "whole") if self._has_recorded else "none"

@@ -1,0 +1,115 @@
+"""Every proof runs on one commit: a failure hides none, Ctrl-C loses none, and another commit begins anew."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench import proof
+from bench.proof import PROOFS, Proof, main
+from tests.support.running import eventually
+from tests.support.sentences import sentence
+
+ROOT = Path(__file__).parents[2]
+
+
+def git(folder: Path, *arguments: str) -> None:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@b")
+    subprocess.run(["git", "-C", str(folder), *identity, *arguments], check=True, capture_output=True)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    (tmp_path / "docs" / "results").mkdir(parents=True)
+    (tmp_path / "code.py").write_text("1\n")
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-qm", "one")
+    return tmp_path
+
+
+def counted(name: str, code: int = 0) -> Proof:
+    """A proof that leaves a line for each of its runs."""
+    program = f"open('runs/{name}', 'a').write('x'); raise SystemExit({code})"
+    return Proof(name, f'{sys.executable} -c "{program}"', 1)
+
+
+def table(checkout: Path) -> list[list[str]]:
+    lines = (checkout / "docs" / "results" / "proof.md").read_text().splitlines()
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")][1:]
+
+
+def runs_of(checkout: Path, name: str) -> int:
+    file = checkout / "runs" / name
+    return len(file.read_text()) if file.exists() else 0
+
+
+def test_one_that_fails_hides_no_other_and_makes_the_code_1(checkout: Path) -> None:
+    assert main([], [counted("bad", 3), counted("good")], checkout) == 1
+    assert [(row[0], row[5]) for row in table(checkout)] == [("bad", "**failed, code 3**"), ("good", "passed")]
+
+
+def test_what_has_ended_on_this_commit_is_not_run_again_and_what_failed_only_when_asked(checkout: Path) -> None:
+    proofs = [counted("bad", 3), counted("good")]
+    main([], proofs, checkout)
+    main([], proofs, checkout)
+    assert (runs_of(checkout, "bad"), runs_of(checkout, "good")) == (1, 1)
+    main(["--again"], proofs, checkout)
+    assert (runs_of(checkout, "bad"), runs_of(checkout, "good")) == (2, 1)
+
+
+def test_another_commit_begins_anew_and_says_what_has_not_run(checkout: Path) -> None:
+    proofs = [counted("one"), counted("two")]
+    main([], proofs, checkout)
+    (checkout / "code.py").write_text("2\n")
+    git(checkout, "commit", "-qam", "two")
+    assert main(["--only", "one"], proofs, checkout) == 0
+    assert [(row[0], row[5]) for row in table(checkout)] == [("one", "passed"), ("two", "**not run**")]
+    assert runs_of(checkout, "one") == 2
+
+
+def test_code_with_changes_is_said_and_never_gone_on_with(checkout: Path) -> None:
+    (checkout / "code.py").write_text("2\n")
+    for times in (1, 2):
+        main([], [counted("one")], checkout)
+        assert runs_of(checkout, "one") == times
+    assert "with changes" in (checkout / "docs" / "results" / "proof.md").read_text()
+
+
+def test_the_long_form_and_the_short_one_are_kept_apart(checkout: Path) -> None:
+    short = counted("one")
+    both = Proof("one", short.command, 1, short.command, 5, power="a part")
+    main([], [both], checkout)
+    assert table(checkout)[0][-1] == "a part"
+    main(["--full"], [both], checkout)
+    assert runs_of(checkout, "one") == 2
+    assert table(checkout)[0][-1] == "whole"
+
+
+@pytest.mark.processes
+def test_ctrl_c_ends_what_runs_and_the_same_command_goes_on(checkout: Path) -> None:
+    program = "from pathlib import Path; from bench.proof import Proof, main; import sys; " + (
+        "proofs = [Proof('first', 'true', 1), Proof('long', 'sleep 1000', 1)]; "
+        f"sys.exit(main([], proofs, Path({str(checkout)!r})))"
+    )
+    began = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.DEVNULL)
+    eventually(lambda: (checkout / "runs" / "proof-long.log").exists(), "the second proof runs")
+    os.kill(began.pid, signal.SIGINT)
+    assert began.wait(60) == proof.INTERRUPTED
+    assert set(proof.ended(checkout, proof.commit_of(checkout), is_full=False)) == {"first"}
+
+
+def test_a_name_that_is_none_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--only", "zorp"]) == 2
+    assert sentence("bench.no_such_proof") in capsys.readouterr().err
+
+
+def test_every_command_that_make_runs_is_a_target() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    commands = [command for one in PROOFS for command in (one.command, one.full) if command.startswith("make ")]
+    assert [command for command in commands if f"\n{command.split()[1]}:" not in makefile] == []
