@@ -11,7 +11,9 @@ import asyncio
 import random
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
+from bench import marked
 from nodes.episodes.agents.registry import RulesBrain, ScriptedBrain
 from nodes.episodes.dialogue.observation import Brain
 from nodes.episodes.dialogue.plan import EpisodePlan
@@ -21,6 +23,8 @@ from nodes.episodes.runner.runner import conduct_episode
 from runtime.msgs.episode import Act, Turn
 
 SEEDS = 20
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "episodes-listening.md"
+BEGIN, END = "<!-- listening: begin, written by python -m bench.listening --write -->", "<!-- listening: end -->"
 
 
 def played(plan: EpisodePlan, brains: Sequence[Brain]) -> list[Turn]:
@@ -56,16 +60,25 @@ def listens(scenario: str, seeds: int = SEEDS) -> tuple[int, int]:
 
 
 def main() -> int:
-    """Print the table as Markdown; 1 where fewer than 30 scenarios of the first 45 vary, or listen."""
+    """Print the table as Markdown, with --write into the page, too.
+
+    Returns 1 where fewer than 30 scenarios of the first 45 vary, or listen.
+    """
     scenarios = list(starter_library().scenarios)
     found = {scenario: listens(scenario) for scenario in scenarios}
     varying = sum(found[one][0] > 1 for one in scenarios)
     listening = sum(found[one][1] > 0 for one in scenarios)
-    print(f"GOAL varies over {SEEDS} seeds in {varying} of {len(scenarios)} scenarios; the order of the others' lines")
-    print(f"changes the first seat's GOAL for one seed or more in {listening} of {len(scenarios)}.\n")
-    print("| scenario | different GOALs | seeds of 20 for which the order matters |\n|---|---|---|")
-    for scenario, (values, changed) in found.items():
-        print(f"| {scenario} | {values} | {changed} |")
+    text = [
+        f"GOAL varies over {SEEDS} seeds in {varying} of {len(scenarios)} scenarios. In {listening} of {len(scenarios)}"
+        " the order of the others' lines\nchanges the first seat's GOAL for one seed or more.",
+        "",
+        "| scenario | different GOALs | seeds of 20 for which the order matters |",
+        "|---|---|---|",
+        *(f"| {scenario} | {values} | {changed} |" for scenario, (values, changed) in found.items()),
+    ]
+    print(*text, sep="\n")
+    if "--write" in sys.argv[1:]:
+        marked.write(PAGE, BEGIN, END, "\n".join(text))
     is_good = all(sum(found[one][row] > least for one in scenarios[:45]) >= 30 for row, least in ((0, 1), (1, 0)))
     return 0 if is_good else 1
 

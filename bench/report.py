@@ -1,4 +1,4 @@
-"""Writes what was measured to docs/performance.md and docs/performance.png."""
+"""Writes what was measured into docs/performance.md and docs/performance.png."""
 
 from __future__ import annotations
 
@@ -9,52 +9,14 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bench import marked
 from bench.result import Result
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-_BY_HAND = "<!-- by hand:"
-_HEAD = """# How fast it is
-
-Each figure stands beside a reference that was measured in the same run, in turns with ours. The goal is for the ratio
-of the two: absolute figures change by the hour with what else a machine does, ratios hardly do. `make bench`
-measures again and exits with 1 where a goal is missed; `python -m bench --write` also writes this page, and
-`python -m bench NAME` measures one subject.
-
-{machine}
-
-![How much of what its goal allows each figure needed; one figure to a bar](performance.png)
-
-| what | ours | reference | ratio | goal | reached | against | how |
+FIGURES = "<!-- figures: begin, written by python -m bench --write -->", "<!-- figures: end -->"
+STAGES = "<!-- stages: begin, written by python -m bench --write -->", "<!-- stages: end -->"
+_HEAD = """| what | ours | reference | ratio | goal | reached | against | how |
 |---|---:|---:|---:|---|---|---|---|
-"""
-_FOOT = """
-Control loops run with SCHED_FIFO where the system grants it, the references do not: on a busy machine waiting times
-favour ours, and only processor time and throughput compare fairly.
-
-"Bare" references send the same bytes and do nothing else: no envelope, no types, no queues, no counting. CPU is that of
-all processes that send or receive, per image. Figures are medians of rounds in turns. A p99 is told where there are
-1,000 samples. Peers are measured where they are installed: `make bench FULL=1` puts them into `.peers` (aact wants a
-`redis-server` besides).
-
-`make bench FULL=1` measures more sizes, ways and samples, and interrupts, recording, virtual time, hosts, episodes, the
-console and how a run grows with its nodes, topics and receivers as well.
-
-Two goals are of no ratio, the laptop graph in virtual time and the import of the episode path: they follow the
-machine's speed of the hour.
-"""
-
-
-_STAGES = """
-## Where the time of a message goes
-
-{table}
-
-Beside these, the same for both: ZeroMQ's own two threads, and three wake-ups of a thread, which take most of a
-message's way when nothing else is on it. After a rest the caches hold somebody else's data, and the same steps take
-many times as long: the last column, of messages that come as a camera's do. So a path of more steps, in Python, stays
-dearer than a bare `recv`, however short each is; what can be gained is steps. A bare program that does the same
-job would also have to encode and decode, count gaps, keep a bounded queue for each topic and know how old what it
-acts on is. That is what the difference buys. [Small messages, step by step](decisions/small-messages.md).
 """
 
 
@@ -86,7 +48,7 @@ def _processor() -> str:
 
 
 def write(results: Sequence[Result], found: dict[str, object], stages: str, kind: str, folder: Path = DOCS) -> None:
-    """Write the page and its picture; `stages` is a table of where the time goes."""
+    """Write what the page holds between its markers, and its picture; `stages` tells where the time goes."""
     words = (
         f"Measured {found['date']} on {found['cores']} cores of {found['processor']}, {found['system']}, "
         f"CPython {found['python']}, commit {found['commit']};\nload average before it began {found['load']}. "
@@ -101,9 +63,8 @@ def write(results: Sequence[Result], found: dict[str, object], stages: str, kind
             f"{result.ratio:.2f} | {result.goal_text} | {reached} | {result.reference_name}{peers} | {result.how} |"
         )
     page = folder / "performance.md"
-    _, marker, by_hand = page.read_text().partition(_BY_HAND)
-    measured = _HEAD.format(machine=words) + "\n".join(rows) + "\n" + _FOOT + _STAGES.format(table=stages)
-    page.write_text(f"{measured}\n{marker}{by_hand}")
+    marked.write(page, *FIGURES, f"{words}\n\n{_HEAD}" + "\n".join(rows))
+    marked.write(page, *STAGES, stages)
     draw([result for result in results if result.goal is not None], folder / "performance.png")
 
 

@@ -1,8 +1,9 @@
-"""Counts the rooms of each package and the arrows between them.
+"""Counts the rooms of each package and the arrows between them, and the words of the pages.
 
 A room is a folder, or a loose file beside folders. An arrow is one room that imports another, however often; what only
 type checkers import is not counted. `python -m bench.rooms [COMMIT ...]` counts the working tree, and each commit;
-`python -m bench.rooms --table` prints what lives in each room, as docs/architecture.md has it.
+`python -m bench.rooms --table` writes what lives in each room into docs/architecture.md; `python -m bench.rooms
+--words` counts the words of README and docs that a person wrote.
 """
 
 from __future__ import annotations
@@ -10,14 +11,22 @@ from __future__ import annotations
 import argparse
 import ast
 import io
+import re
 import subprocess
 import sys
 import tarfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from bench import marked
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("runtime", "nodes", "bridges")
+PAGE = ROOT / "docs" / "architecture.md"
+BEGIN, END = "<!-- rooms: begin, written by python -m bench.rooms --table -->", "<!-- rooms: end -->"
+WRITTEN_PAGES = ("docs/reference/", "docs/results/", "docs/certificate.md")
+"""Pages that commands write whole: make reference, make faults, the soak and its like, make mutants."""
+_WRITTEN_PART = re.compile(r"<!-- (\w+): begin, written by [^>]+ -->.*?<!-- \1: end -->", re.DOTALL)
 
 
 def working_tree() -> dict[str, str]:
@@ -65,6 +74,16 @@ def table(files: Mapping[str, str]) -> list[str]:
     return rows
 
 
+def words(root: Path = ROOT) -> dict[str, int]:
+    """Words of README and of each page of docs by path, without what a command writes; words as `wc -w` counts."""
+    pages = {page.relative_to(root).as_posix(): page for page in (root / "README.md", *(root / "docs").rglob("*.md"))}
+    return {
+        path: len(_WRITTEN_PART.sub("", page.read_text()).split())
+        for path, page in sorted(pages.items())
+        if not path.startswith(WRITTEN_PAGES)
+    }
+
+
 def _room(module: str) -> str:
     folder = module.rpartition(".")[0]
     return module if folder in PACKAGES else folder
@@ -90,17 +109,24 @@ def _imported(source: str, modules: Mapping[str, str]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Print a line for each package of each tree, or the table of rooms."""
+    """Print a line for each package of each tree, or for each page; or write the table of rooms."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.rooms",
         description=(__doc__ or "").split("\n\n")[0],
         epilog="e.g. python -m bench.rooms HEAD~10",
     )
     parser.add_argument("commits", nargs="*", metavar="COMMIT", help="count this commit, too, beside the working tree")
-    parser.add_argument("--table", action="store_true", help="print what lives in each room, as the page has it")
+    parser.add_argument("--table", action="store_true", help="write what lives in each room into docs/architecture.md")
+    parser.add_argument("--words", action="store_true", help="count the words of README and docs, by page and in all")
     told = parser.parse_args()
     if told.table:
-        print(*table(working_tree()), sep="\n")
+        marked.write(PAGE, BEGIN, END, "\n".join(table(working_tree())))
+        return
+    if told.words:
+        counted = words()
+        for path, number in sorted(counted.items(), key=lambda one: one[1]):
+            print(f"{number:7,} {path}")
+        print(f"{sum(counted.values()):7,} in {len(counted)} pages")
         return
     for name, files in [("working tree", working_tree()), *((commit, tree_of(commit)) for commit in told.commits)]:
         for package, (rooms, arrows) in count(files).items():

@@ -8,7 +8,7 @@ from typing import get_args
 
 from nodes.guard.state_machine import TRANSITIONS, Event, Mode
 
-BEGIN, END = "<!-- table: made by python -m nodes.guard.table -->", "<!-- end of table -->"
+BEGIN, END = "<!-- table: begin, written by python -m nodes.guard.table -->", "<!-- table: end -->"
 
 
 def markdown() -> str:

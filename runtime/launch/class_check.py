@@ -11,10 +11,8 @@ import os
 import random
 import re
 import sys
-import textwrap
 import types
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -25,6 +23,7 @@ import msgspec
 from runtime.clock import Clock
 from runtime.context import HandlerContext
 from runtime.errors import ParameterError
+from runtime.launch.source import source_of
 from runtime.message import Message, Stamped
 from runtime.node import Handler, MessageHandler, Node, is_marked, ports_of
 from runtime.ports import Port, Publisher, Subscription
@@ -326,10 +325,10 @@ def _misplaced(cls: type[Node], step: ast.AST) -> tuple[str, str]:
     return of[0], f"a {kind.__name__} has no {of[2]!r}; {guess(of[2], (name for name in dir(thing) if name[0] != '_'))}"
 
 
-def _steps_of(method: types.FunctionType) -> Iterator[ast.AST]:
+def _steps_of(method: types.FunctionType) -> Sequence[ast.AST]:
     """All parts of a method's source; none where it has no file."""
-    with suppress(OSError, SyntaxError):
-        yield from ast.walk(ast.parse(textwrap.dedent(inspect.getsource(method))))
+    source = source_of(method)
+    return source.steps if source is not None else ()
 
 
 def _place_of_step(method: types.FunctionType, step: ast.AST) -> str:

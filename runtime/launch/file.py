@@ -21,6 +21,7 @@ from runtime.launch.path_check import PathAccount, accounts
 from runtime.launch.processes_table import RealTime, parse_processes
 from runtime.launch.run_table import RunTable
 from runtime.launch.seats_table import SeatTable, holders_of, parse_seats
+from runtime.launch.source import source_of
 from runtime.operating_system.real_time import CONTROL_PRIORITY
 from runtime.refusals import code_of, refusing
 from runtime.serialization.toml_errors import convert, guess, parse_toml, read_text
@@ -254,6 +255,7 @@ def check(launch: Launch, *, needs_variables: bool = True) -> list[str]:
     for account in path_accounts(launch):
         if account.problem:
             raise LaunchFileError(f"{launch.path}: [budgets.paths.{account.name}] {account.problem}", code="P044")
+    source_of.cache_clear()  # what was found in them is kept; the trees would be megabytes of a supervisor
     return missing
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ast
 import inspect
-import textwrap
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
+from runtime.launch.source import Source, source_of
 from runtime.node import Node, handlers_of, ports_of
 from runtime.ports import Publisher, Subscription
 
@@ -34,13 +35,13 @@ class PortUse:
     asks_context: bool = True  # which knows that envelope, too
 
 
-def port_uses(cls: type[Node]) -> dict[str, PortUse]:
+def port_uses(cls: type[Node]) -> Mapping[str, PortUse]:
     """What each handler of the class uses."""
-    return dict(_port_uses(cls))  # type: ignore[arg-type]  # classes are hashable
+    return _port_uses(cls)  # type: ignore[arg-type]  # classes are hashable
 
 
 @cache
-def _port_uses(cls: Any) -> dict[str, PortUse]:
+def _port_uses(cls: Any) -> Mapping[str, PortUse]:
     ports = frozenset(ports_of(cls, Publisher)) | frozenset(ports_of(cls, Subscription))
     own = {name for base in _bases(cls) for name, value in vars(base).items() if list(_functions(value))}
     reached = {handler.name: _reached(cls, handler.name, own) for handler in handlers_of(cls)}
@@ -48,7 +49,7 @@ def _port_uses(cls: Any) -> dict[str, PortUse]:
     for name in own.difference(*reached.values()):
         for said in _said(cls, name):
             lent |= said.given_away if said.is_seen else ports
-    return {name: _use(cls, name, methods, ports, ports & lent) for name, methods in reached.items()}
+    return MappingProxyType({name: _use(cls, name, methods, ports, ports & lent) for name, methods in reached.items()})
 
 
 def _reached(cls: type, handler: str, own: Collection[str]) -> set[str]:
@@ -111,18 +112,17 @@ def _functions(member: Any) -> Iterator[Any]:
 
 @cache
 def _said_in(function: Any) -> _Said:
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, TypeError, SyntaxError):  # of no file, as in a console
+    source = source_of(function)
+    if source is None:  # of no file, as in a console
         return _Said(is_seen=False)
+    parents = source.parents
     arguments = function.__code__.co_varnames[: function.__code__.co_argcount]
     node = arguments[0] if arguments else ""
-    parents = {child: parent for parent in ast.walk(tree) for child in ast.iter_child_nodes(parent)}
     found: dict[str, set[str]] = {
         way: set() for way in ("attributes", "used", "looked_at", "kept", "given_away", "told")
     }
     is_seen = True
-    for step in ast.walk(tree):
+    for step in source.steps:
         if isinstance(step, ast.Attribute) and _is_super(step.value):
             found["attributes"].add(step.attr)
         if not (isinstance(step, ast.Name) and step.id == node and isinstance(step.ctx, ast.Load)):
@@ -134,11 +134,11 @@ def _said_in(function: Any) -> _Said:
         found["attributes"].add(around.attr)
         way, call = _way(around, parents)
         found[way].add(around.attr)
-        if way == "looked_at" and call is not None and not _is_opened_at_once(call, parents, tree):
+        if way == "looked_at" and call is not None and not _is_opened_at_once(call, source):
             found["kept"].add(around.attr)
         if call is not None and _states_source(call):
             found["told"].add(around.attr)
-    opens_given = len(arguments) > 1 and _is_opened(arguments[1], parents, tree)
+    opens_given = len(arguments) > 1 and _is_opened(arguments[1], source)
     return _Said(**{way: frozenset(names) for way, names in found.items()}, is_seen=is_seen, opens_given=opens_given)
 
 
@@ -158,27 +158,25 @@ def _asks_type(around: ast.AST) -> bool:
     return isinstance(around, ast.Call) and isinstance(around.func, ast.Name) and around.func.id == "type"
 
 
-def _is_opened_at_once(call: ast.Call, parents: dict[ast.AST, ast.AST], tree: ast.AST) -> bool:
+def _is_opened_at_once(call: ast.Call, source: Source) -> bool:
     """Whether a function takes only parts of what it looks at: `peek().message`, or a local name that it so opens."""
-    around = parents[call]
+    around = source.parents[call]
     if isinstance(around, ast.Attribute):
         return True
     if not (isinstance(around, ast.Assign) and len(around.targets) == 1 and isinstance(around.targets[0], ast.Name)):
         return False
-    return _is_opened(around.targets[0].id, parents, tree)
+    return _is_opened(around.targets[0].id, source)
 
 
-def _is_opened(name: str, parents: dict[ast.AST, ast.AST], tree: ast.AST) -> bool:
+def _is_opened(name: str, source: Source) -> bool:
     """Whether all that happens to a local name is that its parts are read, or that it is compared."""
     body = [
-        step
-        for part in ast.walk(tree)
-        if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef)
-        for step in part.body
+        step for part in source.steps if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef) for step in part.body
     ]
     uses = [step for part in body for step in ast.walk(part) if isinstance(step, ast.Name) and step.id == name]
     return all(
-        isinstance(use.ctx, ast.Store) or isinstance(parents[use], ast.Attribute | ast.Compare | ast.If | ast.UnaryOp)
+        isinstance(use.ctx, ast.Store)
+        or isinstance(source.parents[use], ast.Attribute | ast.Compare | ast.If | ast.UnaryOp)
         for use in uses
     )
 

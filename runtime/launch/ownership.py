@@ -11,17 +11,16 @@ import dataclasses
 import enum
 import functools
 import inspect
-import textwrap
 import types
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from runtime.launch.source import Source, source_of
 from runtime.node import Node, handlers_of
 from runtime.ports import Port
 
@@ -179,21 +178,21 @@ def _functions_in(member: Any, way: Way) -> list[Any]:
 @cache
 def _uses(function: Any) -> tuple[_Use, ...]:
     """The attributes that a method names, and how it uses each."""
-    with suppress(OSError, SyntaxError, TypeError):
-        tree, code = ast.parse(textwrap.dedent(inspect.getsource(function))), function.__code__
-        if isinstance(tree.body[0], ast.FunctionDef | ast.AsyncFunctionDef) and tree.body[0].name == function.__name__:
-            return tuple(_Source(tree, code.co_varnames[0] if code.co_argcount else "").uses())
+    source, code = source_of(function), function.__code__
+    if source is not None:
+        top = source.tree.body[0]
+        if isinstance(top, ast.FunctionDef | ast.AsyncFunctionDef) and top.name == function.__name__:
+            return tuple(_Method(source, code.co_varnames[0] if code.co_argcount else "").uses())
     return ()  # what has no file, or has been edited since, is not watched
 
 
-class _Source:
+class _Method:
     """The source of one method; `own` is what it calls the node."""
 
-    def __init__(self, tree: ast.AST, own: str) -> None:
-        self._tree, self._own = tree, own
-        self._parents = {child: parent for parent in ast.walk(tree) for child in ast.iter_child_nodes(parent)}
+    def __init__(self, source: Source, own: str) -> None:
+        self._steps, self._parents, self._own = source.steps, source.parents, own
         self._also: dict[str, set[str]] = {}  # local names of what an attribute holds
-        for step in ast.walk(tree):
+        for step in self._steps:
             if isinstance(step, ast.Assign | ast.NamedExpr):
                 targets = step.targets if isinstance(step, ast.Assign) else [step.target]
                 values = step.value.values if isinstance(step.value, ast.BoolOp) else [step.value]
@@ -211,7 +210,7 @@ class _Source:
         return ""
 
     def uses(self) -> Iterator[_Use]:
-        for step in ast.walk(self._tree):
+        for step in self._steps:
             if name := self._attribute(step):
                 assert isinstance(step, ast.expr)
                 if not isinstance(step, ast.Attribute) or isinstance(step.ctx, ast.Load):

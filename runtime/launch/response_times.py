@@ -66,6 +66,7 @@ class WorstCases:
         self._lanes: dict[tuple[str, ...], list[Job]] = {}
         for job in (job for jobs in self.jobs.values() for job in jobs):
             self._lanes.setdefault(job.lane, []).append(job)
+        self._by: dict[tuple[str, str], tuple[list[Job], bool]] = {}
         self._reads: dict[tuple[Job, str], list[str]] = {}
         self._waits: dict[Job, int] = {}
         self._starts: dict[Job, int | None] = {}
@@ -89,6 +90,11 @@ class WorstCases:
 
     def _publishing(self, node: str, topic: str) -> tuple[list[Job], bool]:
         """The jobs that publish there, and whether all of them do."""
+        if (node, topic) not in self._by:
+            self._by[node, topic] = self._find_publishing(node, topic)
+        return self._by[node, topic]
+
+    def _find_publishing(self, node: str, topic: str) -> tuple[list[Job], bool]:
         spec = self.graph.nodes[node]
         ports = {name for name, port in ports_of(spec.cls, Publisher).items() if spec.topic_of(port) == topic}
         jobs = self.jobs[node]

@@ -114,6 +114,15 @@ def test_figures_of_measurements_stand_on_pages_of_evidence_only() -> None:
     assert [(page.name, found[0]) for page in pages for found in MEASURED.finditer(page.read_text())] == []
 
 
+QUOTED_LINE = re.compile(r"\| `([\w/]+\.py)` \| `(.+)` \|$", re.MULTILINE)
+
+
+def test_the_lines_that_the_walk_through_the_code_quotes_are_there() -> None:
+    quoted = QUOTED_LINE.findall((ROOT / "docs" / "message-and-stop.md").read_text())
+    assert len(quoted) > 20
+    assert [(file, line) for file, line in quoted if line not in (ROOT / file).read_text()] == []
+
+
 @pytest.mark.parametrize(("page", "code"), [("README.md", 2), ("docs/coming-from-ros2.md", 1)])
 def test_the_python_of_a_page_runs(page: str, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)

@@ -1,6 +1,7 @@
-// What the pages beside the console share: finding and making elements, the notice, and drawing only what is new.
+// What all pages share: finding, making and changing elements, lists by their keys, the notice.
 import { isText } from "/static/keyboard.js";
-export { isText };
+import { html, nothing, render, repeat } from "/static/vendor/lit-html.js";
+export { html, isText, nothing };
 
 export const $ = (selector) => document.querySelector(selector);
 export const all = (selector) => [...document.querySelectorAll(selector)];
@@ -10,6 +11,27 @@ export const make = (tag, className, ...inside) => {
   one.append(...inside.filter((part) => part !== null && part !== undefined));
   return one;
 };
+const one = (place) => (typeof place === "string" ? $(place) : place);
+// What changes on its own is set only where it differs: screen readers tell of each change, and focus and selection stay.
+export function setText(place, text) {
+  const box = one(place);
+  if (box.textContent !== text) box.textContent = text;
+}
+export function setAttribute(place, name, value) {
+  const box = one(place);
+  if (box.getAttribute(name) !== value) box.setAttribute(name, value);
+}
+export function setHidden(place, isHidden) {
+  const box = one(place);
+  if (box.hidden !== isHidden) box.hidden = isHidden;
+}
+export function toggle(place, name, isOn) {
+  const { classList } = one(place);
+  if (classList.contains(name) !== isOn) classList.toggle(name, isOn);
+}
+// A list that changes: each of its elements stays the same one as long as its key is there.
+export const list = repeat;
+export const draw = (place, what) => render(what, one(place));
 // A double click is one press: what a button has become by its second half is not meant.
 export const once = (act) => (event) => {
   if (event.detail < 2) act(event);

@@ -418,7 +418,7 @@ class Study(VoicePorts, TalkPorts):
         try:
             if progress.phase == "running":
                 for event in self._watch.news(progress, self._now_s(), now_ns):
-                    self.store.do(lambda now, event=event: event)  # type: ignore[misc]  # mypy does not see the default
+                    self._happened(self.store, event)
             if progress.is_due(self._now_s()):
                 self._time_is_over(self.store, now_ns)
             elif self._effect.beat(progress, self._now_s(), now_ns):
@@ -432,6 +432,12 @@ class Study(VoicePorts, TalkPorts):
         else:
             self._told_beat = ""
 
+    def _happened(self, store: SessionStore, event: Event) -> None:
+        try:
+            store.note(event)
+        except SessionRefused as refusal:  # it is kept as soon as there is room
+            self.log.warning("%s %s: %s", event.what, event.how, refusal)
+
     def _time_is_over(self, store: SessionStore, now_ns: int) -> None:
         """The trial has had its time: it counts where the robot can move."""
         problem = self._watch.why_not_end(now_ns)
@@ -440,7 +446,7 @@ class Study(VoicePorts, TalkPorts):
         self._end_trial(store, "clock", "aborted" if problem else "time")
 
     def _end_trial(self, store: SessionStore, by: str, how: How) -> None:
-        store.do(lambda now: now.finish(self._now_s(), by, how, self._watch.recorder(now)))
+        store.do(lambda now: now.finish(self._now_s(), by, how, self._watch.recorder))
 
     def handle(self, session: Session, message: Any) -> None:
         """Do what a person asks for, where their role allows it; a refusal is told in words."""

@@ -35,8 +35,7 @@ class TrialWatch:
         self._guard = guard
         self._recorders = recorders
         self._is_recorded = is_recorded
-        self._began_ns = 0
-        self._has_recorded = False
+        self.begin(0)
 
     def why_not_begin(self, now_ns: int) -> str:
         """Why a trial that began now would not count, as a sentence; "" where it does."""
@@ -59,31 +58,33 @@ class TrialWatch:
 
     def begin(self, now_ns: int) -> None:
         """A trial starts."""
-        self._began_ns, self._has_recorded = now_ns, False
+        self._began_ns = now_ns
+        self._is_stopped = self._is_lost = self._has_recorded = self._has_gaps = False
 
     def news(self, progress: SessionProgress, now_s: float, now_ns: int) -> list[Event]:
-        """What has changed in the running trial since the last look."""
-        found = []
-        guard, robot = self._guard(), progress.spans["robot_stopped_s"]
+        """What has changed in the running trial since the last look; each change is told once."""
+        found, guard = [], self._guard()
         now = is_stopped(guard, now_ns)
-        if now is not None and guard is not None and (now and not progress.is_paused) != bool(robot.since_s):
-            stops = now and not progress.is_paused
-            found.append(progress.robot(now_s, guard.message.reason if stops else "", is_stopped=stops))
+        if now is not None and guard is not None and (now and not progress.is_paused) != self._is_stopped:
+            self._is_stopped = not self._is_stopped
+            text = guard.message.reason if self._is_stopped else ""
+            found.append(progress.robot(now_s, text, is_stopped=self._is_stopped))
         if not self.records:
             return found
-        recorder, lost = self._recorders.document(now_ns), progress.spans["unrecorded_s"]
+        recorder = self._recorders.document(now_ns)
         if recorder["mode"] == "recording":
-            if lost.since_s:
+            if self._is_lost:
                 found.append(progress.recorded(now_s, recorder["file"], missing_s=None))
-            self._has_recorded = True
-        elif not lost.since_s and (self._has_recorded or now_ns - self._began_ns > RECORDS_WITHIN_NS):
+            self._has_recorded, self._is_lost = True, False
+        elif not self._is_lost and (self._has_recorded or now_ns - self._began_ns > RECORDS_WITHIN_NS):
             missing_s = 0.0 if self._has_recorded else round(to_s(now_ns - self._began_ns), 3)
             found.append(progress.recorded(now_s, recorder["why"], missing_s=missing_s))
+            self._is_lost = self._has_gaps = True
         return found
 
-    def recorder(self, progress: SessionProgress) -> Recorder:
+    @property
+    def recorder(self) -> Recorder:
         """What there is of the trial's recording."""
         if not self.records:
             return ""
-        has_gaps = progress.spans["unrecorded_s"].by(0.0) != 0.0 or progress.spans["unrecorded_s"].since_s > 0.0
-        return ("parts" if has_gaps else "whole") if self._has_recorded else "none"
+        return ("parts" if self._has_gaps else "whole") if self._has_recorded else "none"

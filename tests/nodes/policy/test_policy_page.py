@@ -1,8 +1,9 @@
-"""docs/policy.md: its policy moves a robot past the guard; its training makes a model that the ONNX policy loads."""
+"""docs/policy.md: its policy moves a robot past the guard; its trainings make models that the ONNX policy loads."""
 
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pyarrow as arrow
 import pyarrow.parquet as parquet
 import pytest
 
+from examples.train_from_recordings import linear
 from nodes.guard.node import Guard
 from nodes.policy.onnx.inputs import Felt
 from nodes.policy.onnx.session import PolicySession
@@ -57,9 +59,7 @@ def test_the_policy_of_the_page_turns_the_head_to_what_it_is_asked_to_act_on() -
     sim.close()
 
 
-def test_the_training_of_the_page_makes_a_model_that_the_onnx_policy_loads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_linear_training_makes_a_model_that_the_onnx_policy_loads(tmp_path: Path) -> None:
     wave = np.sin(np.arange(200) / 30.0)
     feels, acts = np.zeros((200, 11), np.float32), np.zeros((200, 10), np.float32)
     feels[:, 0], acts[:, 0] = 0.5 + 0.1 * wave, 0.6 + 0.1 * wave
@@ -67,8 +67,7 @@ def test_the_training_of_the_page_makes_a_model_that_the_onnx_policy_loads(
     rows = arrow.table({"observation.state": feels.tolist(), "action": acts.tolist()})
     parquet.write_table(rows, tmp_path / "data" / "chunk-000" / "file-000.parquet")
     model = tmp_path / "policy.onnx"
-    monkeypatch.setattr("sys.argv", ["train.py", str(tmp_path), str(model)])
-    exec(compile(block(1), str(PAGE), "exec"), {"__name__": "__main__"})
+    linear.main(str(tmp_path), str(model))
     session = PolicySession(
         model.read_bytes(), name="cloned", width_px=160, height_px=120, providers=("CPUExecutionProvider",)
     )
@@ -77,7 +76,7 @@ def test_the_training_of_the_page_makes_a_model_that_the_onnx_policy_loads(
     assert chunk[0, 0] == pytest.approx(0.65, abs=0.01), "it has not learned to go 10 cm higher than it is"
 
 
-def test_the_recurrent_training_of_the_page_makes_one_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_recurrent_training_makes_one_too(tmp_path: Path) -> None:
     pytest.importorskip("torch")  # it is no part of `dev`; `make interop` runs it always
     pytest.importorskip("onnxscript")
     feels, acts = np.full((60, 11), 0.5, np.float32), np.full((60, 10), 0.5, np.float32)
@@ -85,8 +84,7 @@ def test_the_recurrent_training_of_the_page_makes_one_too(tmp_path: Path, monkey
     rows = arrow.table({"observation.state": feels.tolist(), "action": acts.tolist()})
     parquet.write_table(rows, tmp_path / "data" / "chunk-000" / "file-000.parquet")
     model = tmp_path / "recurrent.onnx"
-    monkeypatch.setattr("sys.argv", ["train.py", str(tmp_path), str(model)])
-    exec(compile(block(2), str(PAGE), "exec"), {"__name__": "__main__"})
+    import_module("examples.train_from_recordings.recurrent").main(str(tmp_path), str(model))
     session = PolicySession(
         model.read_bytes(), name="recurrent", width_px=160, height_px=120, providers=("CPUExecutionProvider",)
     )

@@ -19,6 +19,14 @@ export function found(deck, typed) {
 export const recent = (before, sentence) =>
   [sentence, ...before.filter((one) => one.text !== sentence.text)].slice(0, RECENT);
 
+// The same sentences, each in the place that it had: a new one takes the place of one that is gone.
+export function placed(slots, sentences) {
+  const isIn = (list, one) => list.some((other) => other.text === one.text),
+    fresh = sentences.filter((one) => !isIn(slots, one)),
+    kept = slots.map((one) => (isIn(sentences, one) ? one : fresh.shift())).filter(Boolean);
+  return [...kept, ...fresh];
+}
+
 // The deck in groups, in the order of the file; those said lately stand first.
 export function grouped(deck, lately) {
   const groups = new Map();

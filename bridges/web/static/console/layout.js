@@ -1,6 +1,6 @@
 // How an operator's page is laid out: which parts are there, how wide the pictures are, which keys do what; kept by name in
 // this browser.
-import { $, all, button, make, notice } from "/static/page.js";
+import { $, all, draw, html, list, make, notice } from "/static/page.js";
 import { kept } from "/static/console/library.js";
 import { chosenKeys, keyFields, showKeys } from "/static/keyboard.js";
 
@@ -78,42 +78,34 @@ export class Layout {
 
   draw() {
     const { away, wide } = this.now;
-    $("#parts").replaceChildren(
-      ...Object.entries(PARTS).map(([part, words]) => {
-        const label = make("label", ""),
-          box = make("input");
-        Object.assign(box, { type: "checkbox", checked: !away.includes(part) });
-        box.onchange = () => this.set({ away: box.checked ? away.filter((one) => one !== part) : [...away, part] });
-        label.append(box, ` ${words}`);
-        return label;
-      }),
+    const put = (part, isIn) => this.set({ away: isIn ? away.filter((one) => one !== part) : [...away, part] });
+    draw(
+      "#parts",
+      Object.entries(PARTS).map(
+        ([part, words]) =>
+          html`<label><input type="checkbox" .checked=${!away.includes(part)} @change=${(event) => put(part, event.target.checked)}> ${words}</label>`,
+      ),
     );
     for (const one of all("input[name=wide]")) {
       one.checked = one.value === wide;
       one.onchange = () => this.set({ wide: one.value });
     }
-    $("#named").replaceChildren(
-      ...Object.entries(this.named).map(([name, layout]) => {
-        const pair = make("span", "pair");
-        pair.append(
-          button(name, () => {
-            this.set({ ...layout, away: [...layout.away] });
-            this.hooks.large(layout.large);
-          }),
-          Object.assign(
-            button(
-              "×",
-              () => {
-                delete this.named[name];
-                this.set({});
-              },
-              "away",
-            ),
-            { ariaLabel: `Forget ${name}` },
-          ),
-        );
-        return pair;
-      }),
+    const take = (layout) => {
+      this.set({ ...layout, away: [...layout.away] });
+      this.hooks.large(layout.large);
+    };
+    const forget = (name) => {
+      delete this.named[name];
+      this.set({});
+    };
+    draw(
+      "#named",
+      list(
+        Object.entries(this.named),
+        ([name]) => name,
+        ([name, layout]) =>
+          html`<span class="pair"><button type="button" @click=${() => take(layout)}>${name}</button><button type="button" class="away" aria-label=${`Forget ${name}`} @click=${() => forget(name)}>×</button></span>`,
+      ),
     );
   }
 

@@ -1,5 +1,5 @@
 // Postures, looks, places and motions of the operator: each a button that is held; what is saved stays in this browser.
-import { $, make, notice } from "/static/page.js";
+import { $, draw, html, list, notice } from "/static/page.js";
 import { fromBase, gazeAt, libraryOf, MOST_KEPT, Player, poseGoals, Recording } from "/static/console/moves.js";
 
 const KEPT = "library";
@@ -65,6 +65,11 @@ export class Library {
     notice(`“${one.name}” is kept in this browser.`);
   }
 
+  forget(kind, name) {
+    this.own[kind] = this.own[kind].filter((one) => one.name !== name);
+    this.save();
+  }
+
   save() {
     localStorage.setItem(KEPT, JSON.stringify(this.own));
     this.draw();
@@ -97,34 +102,24 @@ export class Library {
   draw() {
     const { own, shipped } = this,
       looks = shipped.filter((one) => Object.keys(one.joints).every(HEAD)),
-      poses = shipped.filter((one) => !looks.includes(one));
-    const held = (control, name, list) => {
-      const button = make("button", "", name);
-      button.type = "button";
-      button.dataset.hold = control;
-      if (!list) return button;
-      const away = make("button", "away", "×");
-      away.type = "button";
-      away.setAttribute("aria-label", `Forget ${name}`);
-      away.onclick = () => {
-        this.own[list] = this.own[list].filter((one) => one.name !== name);
-        this.save();
-      };
-      const pair = make("span", "pair");
-      pair.append(button, away);
-      return pair;
-    };
-    $("#looks").replaceChildren(
-      ...looks.map((one) => held(`pose ${one.name}`, one.name)),
-      held("look hand", "Hand"),
-      held("look thing", "Selected"),
-    );
-    $("#poses").replaceChildren(
-      ...poses.map((one) => held(`pose ${one.name}`, one.name)),
-      ...own.poses.map((one) => held(`pose ${one.name}`, one.name, "poses")),
-    );
-    $("#places").replaceChildren(...own.places.map((one) => held(`place ${one.name}`, one.name, "places")));
-    $("#motions").replaceChildren(...own.motions.map((one) => held(`play ${one.name}`, one.name, "motions")));
+      held = (control, name) => html`<button type="button" data-hold=${control}>${name}</button>`,
+      poses = (these) =>
+        list(
+          these,
+          (one) => one.name,
+          (one) => held(`pose ${one.name}`, one.name),
+        ),
+      kept = (control, kind) =>
+        list(
+          own[kind],
+          (one) => one.name,
+          ({ name }) =>
+            html`<span class="pair">${held(`${control} ${name}`, name)}<button type="button" class="away" aria-label=${`Forget ${name}`} @click=${() => this.forget(kind, name)}>×</button></span>`,
+        );
+    draw("#looks", html`${poses(looks)}${held("look hand", "Hand")}${held("look thing", "Selected")}`);
+    draw("#poses", html`${poses(shipped.filter((one) => !looks.includes(one)))}${kept("pose", "poses")}`);
+    draw("#places", kept("place", "places"));
+    draw("#motions", kept("play", "motions"));
     this.attach([.../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("#library [data-hold]"))]);
   }
 

@@ -1,17 +1,10 @@
 // Who is here, and invitations: an address of each person's own, which its maker sees once and may take back.
-const $ = (selector) => document.querySelector(selector);
-const make = (tag, className, text) => {
-  const one = document.createElement(tag);
-  if (className) one.className = className;
-  if (text !== undefined) one.textContent = text;
-  return one;
-};
+import { $, draw, html, list, setAttribute, setText } from "/static/page.js";
 
 export class People {
   /** @param {import("/static/link.js").Link<import("/static/wire").FromConsole>} link */
   constructor(link) {
     this.link = link;
-    this.drawn = "";
     $("#people").addEventListener("click", () => {
       $("#who").showModal();
       $("#who").focus();
@@ -39,24 +32,26 @@ export class People {
   }
 
   show(people, invites) {
-    const key = JSON.stringify([people, invites]);
-    if (key === this.drawn) return;
-    this.drawn = key;
-    $("#people").textContent = String(people.length);
-    $("#people").setAttribute("aria-label", `${people.length} here: ${people.map((one) => one.name).join(", ")}`);
-    $("#here").replaceChildren(
-      ...people.map((one) => make("li", "", one.name === one.role ? one.name : `${one.name} (${one.role})`)),
+    setText("#people", String(people.length));
+    setAttribute("#people", "aria-label", `${people.length} here: ${people.map((one) => one.name).join(", ")}`);
+    const called = (one) => (one.name === one.role ? one.name : `${one.name} (${one.role})`);
+    draw(
+      "#here",
+      list(
+        people,
+        (one, place) => `${called(one)} ${place}`,
+        (one) => html`<li>${called(one)}</li>`,
+      ),
     );
-    $("#invites").replaceChildren(
-      ...invites.map((one) => {
-        const line = make("li", "", `${one.name}, ${one.role}, invited by ${one.by} `),
-          button = make("button", "", "Revoke");
-        button.type = "button";
-        button.setAttribute("aria-label", `Revoke the invitation of ${one.name}`);
-        button.addEventListener("click", () => this.link.send({ t: "revoke", number: one.number }));
-        line.append(button);
-        return line;
-      }),
+    const revoke = (one) => () => this.link.send({ t: "revoke", number: one.number });
+    draw(
+      "#invites",
+      list(
+        invites,
+        (one) => one.number,
+        (one) =>
+          html`<li>${one.name}, ${one.role}, invited by ${one.by} <button type="button" aria-label=${`Revoke the invitation of ${one.name}`} @click=${revoke(one)}>Revoke</button></li>`,
+      ),
     );
   }
 

@@ -1,5 +1,5 @@
 // The robot's voice and ears: what it says now and what waits, how loud and fast it speaks, and what its microphone hears.
-import { $, make, whenNew } from "/static/page.js";
+import { $, draw, html, nothing, whenNew } from "/static/page.js";
 
 const MANNER = ["volume", "speed", "pitch"],
   SETTLES_MS = 300,
@@ -46,10 +46,8 @@ export class RobotVoice {
   show(message) {
     whenNew("words", message.words, (words) => {
       $("#queue").hidden = !words?.now && !words?.waiting.length;
-      $("#queue-words").replaceChildren(
-        ...(words?.now ? [make("b", "", words.now)] : []),
-        ...(words?.waiting ?? []).map((text) => make("span", "", text)),
-      );
+      const waiting = (words?.waiting ?? []).map((text) => html`<span>${text}</span>`);
+      draw("#queue-words", html`${words?.now ? html`<b>${words.now}</b>` : nothing}${waiting}`);
     });
     if (!this.timer && message.voice_set)
       whenNew("voice", message.voice_set, (now) => {

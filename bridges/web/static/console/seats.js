@@ -1,46 +1,28 @@
 // Around the seats: who asks for one, what those in shadow would do, and the planner's drafts that wait for a yes.
-const make = (tag, className, text) => {
-  const one = document.createElement(tag);
-  if (className) one.className = className;
-  if (text !== undefined) one.textContent = text;
-  return one;
-};
-const $ = (selector) => document.querySelector(selector);
+import words from "/static/console/console_en.js";
+import { $, draw, html, list, nothing, setHidden, setText } from "/static/page.js";
+import { fill } from "/static/words.js";
 
 /** @typedef {import("/static/link.js").Link<import("/static/wire").FromConsole>} ConsoleLink */
 
 export function wishes(box, seat, link) {
-  const key = seat.wishes.map((one) => one.wish).join();
-  if (box.dataset.key === key) return;
-  box.dataset.key = key;
-  box.replaceChildren(
-    ...seat.wishes.map((one) => {
-      const line = make("p", "wish", `${one.name} asks for this seat `);
-      for (const [word, yes] of [
-        ["Grant", true],
-        ["Refuse", false],
-      ]) {
-        const button = make("button", "", word);
-        button.type = "button";
-        button.addEventListener("click", () =>
-          link.send({ t: "answer", seat: box.dataset.seat, wish: one.wish, is_granted: yes }),
-        );
-        line.append(button);
-      }
-      return line;
-    }),
+  const answer = (one, is_granted) => () =>
+    link.send({ t: "answer", seat: box.dataset.seat, wish: one.wish, is_granted });
+  const line = (one) =>
+    html`<p class="wish">${fill(words.asks, one)}<button type="button" @click=${answer(one, true)}>${words.grant}</button><button type="button" @click=${answer(one, false)}>${words.refuse}</button></p>`;
+  draw(
+    box,
+    list(seat.wishes, (one) => one.wish, line),
   );
 }
 
 export function shadows(line, seat) {
-  const words = seat.shadows.map((one) => `${one.source}: ${one.text}`).join("; ");
-  const text = `${seat.holder || "nobody"}: ${seat.live || "says nothing"}${words ? ` · in shadow, ${words}` : ""}`;
-  if (line.textContent === text) return;
-  line.replaceChildren(make("b", "", `${seat.holder || "nobody"}: `), seat.live || "says nothing");
-  if (words) line.append(make("span", "would", ` · in shadow, ${words}`));
+  const would = seat.shadows.map((one) => `${one.source}: ${one.text}`).join("; "),
+    told = would ? html`<span class="would">${fill(words.in_shadow, { words: would })}</span>` : nothing;
+  draw(line, html`<b>${seat.holder || words.nobody}: </b>${seat.live || words.says_nothing}${told}`);
 }
 
-const WORDS = {
+const SEATS = {
   planner: { legend: "As the planner I", write: "write", what: "Subtask" },
   vlm: { legend: "As the VLM I", write: "choose", what: "Action" },
 };
@@ -59,9 +41,9 @@ export class Drafts {
     this.box = $(`.review[data-seat=${seat}]`);
     this.box.replaceChildren($("#review").content.cloneNode(true));
     this.form = this.$("form");
-    this.$("legend").textContent = WORDS[seat].legend;
-    this.$(".write").textContent = WORDS[seat].write;
-    this.$(".what").textContent = WORDS[seat].what;
+    this.$("legend").textContent = SEATS[seat].legend;
+    this.$(".write").textContent = SEATS[seat].write;
+    this.$(".what").textContent = SEATS[seat].what;
     this.form.elements.text.readOnly = seat === "vlm"; // an action is let through or not; what is said with it may be edited
     for (const one of this.radios) {
       one.name = `${seat}-mode`;
@@ -134,12 +116,12 @@ export class Drafts {
     const draft = mine ? review.draft : null,
       elements = this.form.elements;
     if (!draft && this.shown && this.isTyped) this.rescue();
-    this.$(".draft").hidden = !draft;
-    this.$(".draft-none").hidden = Boolean(draft);
+    setHidden(this.$(".draft"), !draft);
+    setHidden(this.$(".draft-none"), Boolean(draft));
     if (!draft) {
       this.shown = 0;
       this.next = null;
-      this.$(".draft-next").hidden = true;
+      setHidden(this.$(".draft-next"), true);
       return;
     }
     const isNew = this.shown !== draft.n,
@@ -147,8 +129,8 @@ export class Drafts {
     if (this.shown && isOther && this.isTyped) this.offer(draft);
     else if (isNew || isOther) this.fill(draft);
     this.shown = draft.n;
-    this.$(".draft-left").textContent =
-      `${Math.ceil(draft.left_s)} s, then it ${review.at_end === "send" ? "goes out" : "is dropped"}`;
+    const end = review.at_end === "send" ? "goes out" : "is dropped";
+    setText(this.$(".draft-left"), `${Math.ceil(draft.left_s)} s, then it ${end}`);
     this.$(".draft-bar").style.width = `${(100 * draft.left_s) / review.wait_s}%`;
   }
 
@@ -166,9 +148,9 @@ export class Drafts {
   offer(draft) {
     this.next = draft;
     this.$(".draft-next").hidden = false;
-    const words = [draft.text, draft.sentence].filter(Boolean).join(" / "),
-      line = `The model's draft is now: “${words}”. What you typed is kept.`;
-    if (this.$(".draft-next span").textContent !== line) this.$(".draft-next span").textContent = line;
+    const draftWords = [draft.text, draft.sentence].filter(Boolean).join(" / "),
+      line = `The model's draft is now: “${draftWords}”. What you typed is kept.`;
+    setText(this.$(".draft-next span"), line);
   }
 
   // The time is up while somebody types: their words wait where they write themselves.

@@ -1,6 +1,6 @@
 // Push to talk: while its button is held (or after a tap, until the next) the microphone's sound goes to the server in pieces.
 import { hasKeys, keyBox, keyOf } from "/static/keyboard.js";
-import { isText, make } from "/static/page.js";
+import { isText, make, setHidden } from "/static/page.js";
 import english from "/static/speech/talk_en.js";
 import { packed, RATE_HZ, Resampler } from "/static/speech/resample.js";
 
@@ -116,9 +116,9 @@ export class PushToTalk {
         : !navigator.mediaDevices?.getUserMedia || !globalThis.AudioWorkletNode
           ? this.words.no_sound
           : "";
-    this.box.hidden = !voice.understood && !this.isTold();
-    this.button.hidden = Boolean(why);
-    this.level.parentElement.hidden = Boolean(why);
+    setHidden(this.box, !voice.understood && !this.isTold());
+    setHidden(this.button, Boolean(why));
+    setHidden(this.level.parentElement, Boolean(why));
     if (why) {
       this.cancel("");
       this.say(why);
@@ -134,7 +134,7 @@ export class PushToTalk {
     const told = Object.entries(deaf).map(([who, why]) => `The ${who} is deaf: ${why}`);
     const text = !told.length ? "" : this.isTold() ? told.join("; ") : this.words.deaf;
     if (this.fault.textContent !== text) this.fault.textContent = text;
-    this.fault.hidden = !text;
+    setHidden(this.fault, !text);
   }
 
   answered(voice) {

@@ -1,6 +1,24 @@
 // What the experimenter sees: the plan, the step that is now, marks and notes, and all that was said and answered.
 import { keyBox, KeyHolder, keyOf, keysSwitch, ownKeys } from "/static/keyboard.js";
-import { $, button, clock, make, notice, once, sendFrom, twice, whenNew } from "/static/page.js";
+import {
+  $,
+  button,
+  clock,
+  draw,
+  html,
+  list,
+  make,
+  nothing,
+  notice,
+  once,
+  sendFrom,
+  setAttribute,
+  setHidden,
+  setText,
+  toggle,
+  twice,
+  whenNew,
+} from "/static/page.js";
 
 export function experimenter(link) {
   let view = null,
@@ -39,171 +57,112 @@ export function experimenter(link) {
   const sure = (text, act, className) => {
     const one = make("button", className, text);
     one.type = "button";
-    return twice(
-      one,
-      (isAsked) => {
-        one.textContent = isAsked ? `${text}: sure?` : text;
-      },
-      act,
-    );
+    return twice(one, (isAsked) => setText(one, isAsked ? `${text}: sure?` : text), act);
   };
+  // Each control is the same element all the time: what it asks, its place and the focus stay while answers come in.
+  const go = button("", once(toggleTrial), "main"),
+    pause = button("Pause", () => link.send({ t: "pause", is_on: !view.paused })),
+    abort = sure("Abort", () => link.send({ t: "end", how: "aborted" }), "bad"),
+    skip = sure("Skip this step", () => link.send({ t: "skip" }), ""),
+    withdraw = sure("Participant stops", () => link.send({ t: "withdraw" }), ""),
+    markKey = keyBox("m");
+  go.append(make("span"), keyBox("t"));
 
-  function current() {
-    const box = $("#current"),
-      parts = [];
+  const text = (words) => html`<p>${words}</p>`,
+    soft = (words) => html`<p class="soft">${words}</p>`;
+  function told() {
     if (!view.code)
-      parts.push(
-        make("h2", "", "No session yet"),
-        make(
-          "p",
-          "soft",
-          "Give the participant's number on the left. It decides the order of conditions; the same number goes on with a session that was not finished.",
-        ),
-      );
-    else if (view.withdrawn)
-      parts.push(
-        make("h2", "", `${view.code} has stopped`),
-        make("p", "", "The session is over; what was collected so far is kept."),
-      );
-    else if (view.over)
-      parts.push(
-        make("h2", "", `${view.code}: the session is over`),
-        make("p", "", "Everything is in the session's files."),
-      );
-    else {
-      parts.push(make("h2", "", `${view.code}: ${view.steps[view.place].title}`));
-      if (view.kind === "trial") {
-        const time = make("div", "clock", "–");
-        time.id = "clock";
-        parts.push(
-          make("p", "", make("b", "", `Trial ${view.trial}, ${view.condition.title}. `), view.condition.notes),
-          make("p", "soft", view.task.text),
-          view.task.notes ? make("p", "", make("b", "", "Task: "), view.task.notes) : null,
-          seats(),
-          time,
-        );
-      } else if (view.kind === "questionnaire")
-        parts.push(
-          make(
-            "p",
-            "soft",
-            view.missing
-              ? `The participant is answering; ${view.missing} to go.`
-              : "All answered; the participant has not gone on yet.",
-          ),
-        );
-      else parts.push(make("p", "soft", "The participant is reading."));
-      if (view.steps[view.place - 1]?.kind === "trial")
-        parts.push(
-          make(
-            "p",
-            "soft",
-            "Between trials the robot's models may go on with what it was asked. Press STOP before anybody goes near it.",
-          ),
-        );
-    }
-    box.replaceChildren(...parts.filter(Boolean));
-    const controls = [];
-    if (view.code && !view.over) {
-      if (view.kind === "trial") {
-        const go = button(
-          view.running ? "End trial" : view.attempt ? "Start again" : "Start trial",
-          once(toggleTrial),
-          "main",
-        );
-        go.append(keyBox("t"));
-        controls.push(go);
-        if (view.running)
-          controls.push(button(view.paused ? "Go on" : "Pause", () => link.send({ t: "pause", is_on: !view.paused })));
-        if (view.running) controls.push(sure("Abort", () => link.send({ t: "end", how: "aborted" }), "bad"));
-      }
-      if (view.kind !== "consent" && !view.running)
-        controls.push(sure("Skip this step", () => link.send({ t: "skip" }), ""));
-      controls.push(sure("Participant stops", () => link.send({ t: "withdraw" }), ""));
-    }
-    $("#controls").replaceChildren(...controls);
+      return html`<h2>No session yet</h2>${soft("Give the participant's number on the left. It decides the order of conditions; the same number goes on with a session that was not finished.")}`;
+    if (view.withdrawn)
+      return html`<h2>${view.code} has stopped</h2>${text("The session is over; what was collected so far is kept.")}`;
+    if (view.over)
+      return html`<h2>${view.code}: the session is over</h2>${text("Everything is in the session's files.")}`;
+    const isAfter = view.steps[view.place - 1]?.kind === "trial";
+    return html`<h2>${view.code}: ${view.steps[view.place].title}</h2>${step()}${isAfter ? soft("Between trials the robot's models may go on with what it was asked. Press STOP before anybody goes near it.") : nothing}`;
+  }
+  function step() {
+    const { kind, missing, task, condition } = view;
+    if (kind === "trial")
+      return html`<p><b>Trial ${view.trial}, ${condition.title}. </b>${condition.notes}</p>${soft(task.text)}${task.notes ? html`<p><b>Task: </b>${task.notes}</p>` : nothing}<ul id="seats" class="seats small" aria-label="What the condition sets" hidden></ul><div id="clock" class="clock"></div>`;
+    if (kind !== "questionnaire") return soft("The participant is reading.");
+    if (missing) return soft(`The participant is answering; ${missing} to go.`);
+    return soft("All answered; the participant has not gone on yet.");
+  }
+  function current() {
+    draw("#current", told());
+    const isOn = Boolean(view.code && !view.over),
+      isTrial = isOn && view.kind === "trial",
+      asked = [
+        [isTrial, go],
+        [isTrial && view.running, pause],
+        [isTrial && view.running, abort],
+        [isOn && view.kind !== "consent" && !view.running, skip],
+        [isOn, withdraw],
+      ];
+    setText(go.firstChild, view.running ? "End trial" : view.attempt ? "Start again" : "Start trial");
+    setText(pause, view.paused ? "Go on" : "Pause");
+    draw(
+      "#controls",
+      asked.map(([isThere, control]) => (isThere ? control : nothing)),
+    );
   }
 
-  function seats() {
-    const box = make("ul", "seats small");
-    box.id = "seats";
-    box.setAttribute("aria-label", "What the condition sets");
-    return box;
-  }
-  function inForce(list) {
-    const box = $("#seats");
-    if (!box) return;
-    box.hidden = !list.length;
-    box.replaceChildren(
-      ...list.map((one) => {
-        const isSo = one.wanted === one.now,
-          line = make(
-            "li",
-            "",
-            `Seat ${one.seat}: ${one.wanted}`,
-            isSo ? " ✓" : view.running ? ` — ${one.now || "nobody"} holds it` : " when the trial starts",
-          );
-        line.dataset.state = isSo ? "so" : view.running ? "not" : "next";
-        return line;
-      }),
+  function inForce(found) {
+    if (!$("#seats")) return;
+    setHidden("#seats", !found.length);
+    const state = (one) => (one.wanted === one.now ? "so" : view.running ? "not" : "next"),
+      ends = { so: " ✓", next: " when the trial starts" },
+      end = (one) => ends[state(one)] ?? ` — ${one.now || "nobody"} holds it`;
+    draw(
+      "#seats",
+      list(
+        found,
+        (one) => one.seat,
+        (one) => html`<li data-state=${state(one)}>Seat ${one.seat}: ${one.wanted}${end(one)}</li>`,
+      ),
     );
   }
 
   function steps() {
-    $("#steps").replaceChildren(
-      ...(view.steps ?? []).map((step, place) => {
-        const line = make("li", "", step.title, step.about ? make("small", "", step.about) : null);
-        line.dataset.state =
-          place < view.place || (view.over && place === view.place) ? "done" : place === view.place ? "now" : "next";
-        if (line.dataset.state === "now") line.setAttribute("aria-current", "step");
-        return line;
-      }),
-    );
+    const state = (place) =>
+      place < view.place || (view.over && place === view.place) ? "done" : place === view.place ? "now" : "next";
+    const about = (one) => (one.about ? html`<small>${one.about}</small>` : nothing),
+      line = (one, place) =>
+        html`<li data-state=${state(place)} aria-current=${state(place) === "now" ? "step" : nothing}>${one.title}${about(one)}</li>`;
+    draw("#steps", (view.steps ?? []).map(line));
     $("#steps [data-state=now]")?.scrollIntoView({ block: "nearest" });
   }
 
   function lines() {
     const box = $("#lines"),
-      isAtEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 50;
-    box.replaceChildren(
-      ...(view.lines ?? []).map((line) =>
-        make(
-          "p",
-          line.kind,
-          make("time", "", new Date(line.at_s * 1000).toTimeString().slice(0, 8)),
-          make("b", "", line.kind === "said" ? `${line.who}: ` : `${line.kind}: `),
-          line.text,
-        ),
-      ),
+      isAtEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 50,
+      time = (line) => new Date(line.at_s * 1000).toTimeString().slice(0, 8),
+      who = (line) => (line.kind === "said" ? line.who : line.kind),
+      row = (line) => html`<p class=${line.kind}><time>${time(line)}</time><b>${who(line)}: </b>${line.text}</p>`;
+    draw(
+      box,
+      list(view.lines ?? [], (line) => line.i, row),
     );
     if (isAtEnd) box.scrollTop = box.scrollHeight;
   }
 
   function answers() {
-    const rows = (view.answers ?? []).map((one) =>
-      make(
-        "tr",
-        "",
-        make("td", "", one.trial ? `trial ${one.trial}` : one.step),
-        make("td", "", one.item),
-        make("td", "", String(one.value)),
-      ),
-    );
-    const cell = (text) => {
-      const one = make("th", "", text);
-      one.scope = "col";
-      return one;
-    };
-    $("#answers").replaceChildren(
-      rows.length
-        ? make(
-            "table",
-            "small",
-            make("thead", "", make("tr", "", cell("where"), cell("item"), cell("answer"))),
-            make("tbody", "", ...rows),
-          )
-        : make("p", "soft small", "None yet."),
-    );
+    const where = (one) => (one.trial ? `trial ${one.trial}` : one.step),
+      row = (one) => html`<tr><td>${where(one)}</td><td>${one.item}</td><td>${one.value}</td></tr>`,
+      rows = list(view.answers ?? [], (one) => `${one.step} ${one.trial} ${one.item}`, row),
+      head = html`<thead><tr><th scope="col">where</th><th scope="col">item</th><th scope="col">answer</th></tr></thead>`,
+      table = html`<table class="small">${head}<tbody>${rows}</tbody></table>`;
+    draw("#answers", view.answers?.length ? table : html`<p class="soft small">None yet.</p>`);
+  }
+
+  function marks() {
+    const press = (label, key) => html`<button type="button" @click=${() => mark(label)}>${label}${key}</button>`,
+      own = list(
+        view.marks,
+        (one) => one.label,
+        (one) => press(one.label, html`<kbd>${one.key}</kbd>`),
+      );
+    draw("#marks", html`${own}${press("mark", markKey)}`);
   }
 
   const JUST_S = 1; // a key that bounced, or was pressed twice, ends nothing
@@ -220,47 +179,24 @@ export function experimenter(link) {
   return {
     show(found) {
       view = found;
-      whenNew("marks", view.marks, () =>
-        $("#marks").replaceChildren(
-          ...view.marks.map((one) => {
-            const press = button(one.label, () => mark(one.label));
-            press.append(make("kbd", "", one.key));
-            return press;
-          }),
-          (() => {
-            const press = button("mark", () => mark("mark"));
-            press.append(keyBox("m"));
-            return press;
-          })(),
-        ),
-      );
+      whenNew("marks", view.marks, marks);
       whenNew("known", view.sessions, () => {
         $("#known").textContent = view.sessions.length
           ? `Took part: ${view.sessions.join(", ")}`
           : "Nobody has taken part yet.";
       });
-      whenNew(
-        "current",
-        [view.code, view.place, view.running, view.paused, view.attempt, view.over, view.missing],
-        current,
-      );
+      current();
       whenNew("steps", [view.code, view.place, view.over], steps);
       whenNew("lines", view.lines, lines);
-      whenNew("answers", view.answers, answers);
+      answers();
     },
     tick(message) {
       elapsed_s = message.elapsed_s;
-      whenNew("seats", [view?.code, view?.place, view?.attempt, view?.running, message.seats], () =>
-        inForce(message.seats ?? []),
-      );
+      inForce(message.seats ?? []);
       const where = $("#where"),
         guard = message.guard;
-      whenNew("address", message.participant, () => {
-        $("#address").textContent = message.participant
-          ? `${location.origin}${location.pathname}#${message.participant}`
-          : "";
-      });
-      where.dataset.mode =
+      setText("#address", message.participant ? `${location.origin}${location.pathname}#${message.participant}` : "");
+      const mode =
         view?.running && message.stopped && !view.paused
           ? "stopped"
           : view?.running && message.recorder.mode !== "recording" && !isStarting(message)
@@ -268,8 +204,9 @@ export function experimenter(link) {
             : view?.running
               ? "running"
               : "";
-      where.title = message.recorder.why;
-      where.textContent = [
+      setAttribute(where, "data-mode", mode);
+      setAttribute(where, "title", message.recorder.why);
+      const told = [
         view?.code || "no session",
         `participant's page: ${message.participants ? "open" : "not open"}`,
         recorder(message.recorder, isStarting(message)),
@@ -278,12 +215,13 @@ export function experimenter(link) {
       ]
         .filter(Boolean)
         .join(" · ");
+      setText(where, told);
       const time = $("#clock");
       if (time && message.elapsed_s !== null) {
         const limit = view.limit_s;
-        time.textContent = limit ? `${clock(message.elapsed_s)} of ${clock(limit)}` : clock(message.elapsed_s);
-        time.classList.toggle("late", Boolean(limit) && message.elapsed_s > limit - 10);
-      } else if (time) time.textContent = view.limit_s ? `limit ${clock(view.limit_s)}` : "no limit";
+        setText(time, limit ? `${clock(message.elapsed_s)} of ${clock(limit)}` : clock(message.elapsed_s));
+        toggle(time, "late", Boolean(limit) && message.elapsed_s > limit - 10);
+      } else if (time) setText(time, view.limit_s ? `limit ${clock(view.limit_s)}` : "no limit");
     },
     cameras: () => ["head"],
     frame(header, bitmap) {

@@ -1,6 +1,6 @@
 // What a participant sees: one step at a time. Every answer is sent as soon as it is given.
 import { keysSwitch, shown } from "/static/keyboard.js";
-import { $, button, make, notice, once, sendFrom, twice, whenNew } from "/static/page.js";
+import { $, button, draw, html, list, make, notice, once, sendFrom, twice, whenNew } from "/static/page.js";
 import { fill, talkWords, words } from "/static/study/strings.js";
 import { PushToTalk } from "/static/speech/push_to_talk.js";
 import { unsaid } from "/static/study/unsaid.js";
@@ -54,7 +54,7 @@ export function participant(link) {
   }
 
   function questionnaire(step) {
-    const items = step.items.map((item) => draw(step, item));
+    const items = step.items.map((item) => boxOf(step, item));
     const submit = () => {
       const missing = step.items.filter(
         (item) =>
@@ -141,7 +141,7 @@ export function participant(link) {
     for (const item of items) main.querySelector(`[data-item="${CSS.escape(item.id)}"]`).hidden = !isShown(item);
   }
 
-  function draw(step, item) {
+  function boxOf(step, item) {
     const box = field(step, item);
     if (item.media) box.prepend(media(item.media));
     return box;
@@ -261,28 +261,16 @@ export function participant(link) {
   function lines(step) {
     const story = main.querySelector(".story");
     if (!story || !step.lines) return;
-    story.replaceChildren(
-      ...step.lines.map((line) => {
-        const one = make(
-          "li",
-          line.how === "heard" ? "mine" : "",
-          make(
-            "span",
-            "who",
-            make(
-              "b",
-              "",
-              line.how === "heard"
-                ? line.who === "collaborator"
-                  ? words.you
-                  : line.who || words.somebody
-                : line.who || words.somebody,
-            ),
-          ),
-          line.text,
-        );
-        return one;
-      }),
+    const who = (line) =>
+      line.how === "heard" && line.who === "collaborator" ? words.you : line.who || words.somebody;
+    draw(
+      story,
+      list(
+        step.lines,
+        (line) => line.i,
+        (line) =>
+          html`<li class=${line.how === "heard" ? "mine" : ""}><span class="who"><b>${who(line)}</b></span>${line.text}</li>`,
+      ),
     );
     story.parentElement.scrollTop = story.parentElement.scrollHeight;
   }

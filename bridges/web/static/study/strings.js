@@ -1,4 +1,5 @@
 // The page's words in one language, from a file of that language; {name} in them is filled in.
+import { fill } from "/static/words.js";
 import english from "/static/study/strings_en.js";
 import talking from "/static/speech/talk_en.js";
 
@@ -16,5 +17,4 @@ export async function speak(language) {
   document.documentElement.lang = language;
   localStorage.setItem(KEPT, language);
 }
-
-export const fill = (text, values) => text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
+export { fill };

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 from importlib.machinery import ModuleSpec
 
 import pytest
 
+from bridges.web.http.server import STATIC
 from runtime.cli import main
 from tests.support.sentences import sentence
 
@@ -37,3 +39,10 @@ def test_doctor_calls_it_a_problem(missing: str, capsys: pytest.CaptureFixture[s
     assert main(["doctor", "wizard"]) == 1
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("PROBLEM")]
     assert any("console" in line and f"it needs {missing}" in line for line in lines)
+
+
+def test_the_library_that_is_shipped_is_the_one_that_its_page_names() -> None:
+    vendor = STATIC / "vendor"
+    told = (vendor / "lit-html.md").read_text()
+    assert hashlib.sha256((vendor / "lit-html.js").read_bytes()).hexdigest() in told
+    assert "BSD 3-Clause" in told

@@ -69,7 +69,7 @@ class Room:
 
     def ends(self, how: Any = "completed") -> dict[str, Any]:
         """The trial's row in the data."""
-        self.add(self.progress.finish(BEGAN_S + self.now_s, "x", how, self.watch.recorder(self.progress)))
+        self.add(self.progress.finish(BEGAN_S + self.now_s, "x", how, self.watch.recorder))
         return gather(self.sessions.path).rows["trials"][-1]
 
     def __enter__(self) -> Room:

@@ -109,7 +109,15 @@ def test_a_link_that_falls_silent_leaves_the_robot_held_and_the_page_says_so(
     at_ns = clock.now_ns()
     relay.is_frozen = True
     assert motion.held_ms(at_ns) <= HELD_WITHIN_MS + motion.late_ms(since_ns, at_ns)
-    wait(page, lambda: text(page, "#link") == "silent", "the page says that nothing comes")
+    page.fill("#words", "Sent into silence.")
+    page.press("#words", "Enter")
+    wait(page, lambda: "Nothing comes over the link" in text(page, "#cover-text"), "the page says that nothing comes")
     relay.is_frozen = False
     page.keyboard.up("w")
-    wait(page, lambda: text(page, "#link") != "silent", "and that it is back", 60.0)
+    wait(page, lambda: text(page, "#cover-text") == "", "and is back by itself", 60.0)
+
+    def ends() -> list[bool]:
+        return ["Sent into silence." in text(page, "#story"), page.input_value("#words") == "Sent into silence."]
+
+    wait(page, lambda: any(ends()), "what was sent was said, or stands in its field again")
+    assert not all(ends())

@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
@@ -728,3 +729,69 @@ def test_nothing_on_the_page_keeps_people_out(run: ConsoleRun, chromium: Any, ro
         for tab in ("vlm", "planner") if role == "operator" else ():
             page.click(f"#tab-{tab}")
             assert findings(page, within="#seats") == []
+
+
+WATCH_CHANGES = """() => {
+  window.changes = 0;
+  new MutationObserver((list) => { window.changes += list.length; })
+    .observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
+  window.since = performance.now();
+}"""
+MOST_CHANGES_PER_S = 20.0
+KEEP = "(selector) => { window.kept = document.querySelector(selector); window.kept.focus(); }"
+IS_KEPT = "() => window.kept.isConnected && document.activeElement === window.kept"
+LISTS = ("#sentences button", "#recent button", "#things button", "#joints button", "#tab-policy", "button.seat")
+
+
+def tells(page: Any, words: str) -> bool:
+    return words in text(page, "#story")
+
+
+def grows(states: list[str], to: int) -> bool:
+    return len(states) > to
+
+
+def test_a_page_on_which_nothing_happens_changes_little_and_focus_survives_all_that_comes(
+    run: ConsoleRun, chromium: Any
+) -> None:
+    states: list[str] = []
+    with page_of(chromium, run) as page, page_of(chromium, run) as other:
+        page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: states.append(str(frame)[:12])))
+        page.reload()
+        wait(page, lambda: page.locator("#things button").count() > 0, "things are seen")
+        page.click("#stop")
+        wait(page, lambda: text(page, "#guard-mode") == "stopped", "the robot stands")
+        wait(page, lambda: text(page, "#notice") == "", "and all of it has been told")
+        page.evaluate(WATCH_CHANGES)
+        wait(page, lambda: page.evaluate("() => performance.now() - window.since") > 3000, "three seconds are over")
+        changes, ms = page.evaluate("() => [window.changes, performance.now() - window.since]")
+        assert changes / ms * 1000.0 <= MOST_CHANGES_PER_S
+        page.locator("#sentences button", has_text="I am done.").dblclick()  # the same one, both times
+        wait(page, lambda: page.locator("#recent button").count() == 1, "it stands among the recent ones")
+        for number, selector in enumerate(LISTS):
+            page.evaluate(KEEP, selector)
+            order(other, f"This is sentence number {number}.")
+            wait(page, partial(tells, page, f"number {number}."), "it is in the story")
+            wait(page, partial(grows, states, len(states) + 5), "and more comes")
+            assert page.evaluate(IS_KEPT), selector
+        said = page.locator("#story .said").all_text_contents()
+        assert {one.split(": ", 1)[1].removesuffix("by a person") for one in said if "I am" in one} == {"I am done."}
+        page.evaluate(KEEP, "#sentences button")
+        before = page.locator("#story .said").count()
+        for _ in range(2):
+            page.keyboard.press("Enter")
+        wait(page, lambda: page.locator("#story .said").count() > before + 1, "Enter twice says it twice")
+        assert page.evaluate(IS_KEPT)
+        go_on(page)
+
+
+def test_what_the_guard_refuses_is_told_with_its_reason(run: ConsoleRun, chromium: Any) -> None:
+    with page_of(chromium, run) as page:
+        page.click("#stop")
+        wait(page, lambda: text(page, "#guard-mode") == "stopped", "the robot is stopped")
+        wait(page, lambda: page.get_attribute("#stop", "data-told") == "told", "and the guard has said so")
+        page.click("[data-shows=poses]")
+        for _ in range(2):  # it asks whether that is sure
+            page.click("[data-service=stow]")
+        wait(page, lambda: "Stow was refused: the guard is stopped" in text(page, "#notice"), "and why is told")
+        go_on(page)

@@ -1,0 +1,94 @@
+// What a person does beside driving: stops, takes seats, lets the robot act and speak, and marks.
+import { hasHead, isOperator, now } from "/static/console/now.js";
+import { selectedName } from "/static/console/selection.js";
+import { shown } from "/static/keyboard.js";
+import { $, notice, sendFrom } from "/static/page.js";
+
+const NEED_NOTHING = ["hold", "nod", "shake"],
+  GESTURES = ["nod", "shake", "look", "point"];
+let pending = null, // an action that waits for the VLM's seat
+  lastDone = ""; // what this person did last, in words: a mistake is marked with it
+
+export function stop(why = "stop button") {
+  now.holding.release();
+  now.link.send({ t: "stop", why });
+}
+// Lifts a stop; what is more than that (re-arming, arming) is only done by the button.
+export function resume() {
+  if (now.state?.guard?.mode === "stopped" && !now.state.guard.estop) now.link.send({ t: "resume" });
+}
+
+export function notDriving() {
+  const seat = now.state?.seats?.policy;
+  if (!isOperator() || !seat || seat.mine) return;
+  const p = shown("p");
+  notice(seat.by ? `${seat.by} drives; hold ${p} to ask for the seat` : `take over driving first: hold ${p}`);
+}
+
+export function toggleSeat(seat) {
+  const at = now.state?.seats?.[seat];
+  if (!at) return;
+  if (at.mine && seat === "policy") now.holding.release();
+  now.link.send({ t: at.mine ? "give" : at.by ? "ask" : "take", seat });
+  if (at.by && !at.mine) notice(`${at.by} is asked for the seat`);
+}
+
+/** @returns {import("/static/wire").ActRequest | null} */
+function aimed(skill) {
+  if (NEED_NOTHING.includes(skill)) return { t: "act", skill };
+  const thing = now.selected;
+  if (thing) return { t: "act", skill, label: thing.label, colour: thing.colour, x_m: thing.x, y_m: thing.y };
+  notice("select a thing first");
+  return null;
+}
+export function gesture(skill) {
+  const driver = now.state?.seats?.policy;
+  if (!driver?.mine && !driver?.by) return aimed(skill);
+  const who = driver.mine ? "you drive" : `${driver.by} drives`;
+  notice(`${who}: the robot makes no gesture before driving is given back`);
+  return null;
+}
+export function act(skill) {
+  const isGesture = GESTURES.includes(skill),
+    message = isGesture ? gesture(skill) : aimed(skill),
+    seats = now.state?.seats;
+  if (!seats?.vlm || !message) return;
+  if (seats.vlm.mine || (isGesture && !seats.vlm.by))
+    send(message); // for a gesture the seat is lent
+  else if (seats.vlm.by) notice(`${seats.vlm.by} sits on the VLM's seat; ask for it`);
+  else {
+    pending = message; // one click: sit down, then do it
+    now.link.send({ t: "take", seat: "vlm" });
+  }
+  const later = "the robot does this by itself once";
+  if (seats.policy.mine) notice(`you drive: ${later} you give driving back (hold ${shown("p")})`);
+  else if (seats.policy.by) notice(`${seats.policy.by} drives: ${later} they give driving back`);
+}
+// The seat is there: what waited for it is done.
+export function actPending() {
+  if (!pending || !now.state.seats.vlm.mine) return;
+  send(pending);
+  pending = null;
+}
+
+export function did(message) {
+  const parts = [message.skill, message.colour, message.label];
+  lastDone = message.t === "say" ? `said “${message.text}”` : `did ${parts.filter(Boolean).join(" ")}`;
+}
+function send(message) {
+  did(message);
+  now.link.send(message);
+}
+
+export function mark(label = "mark", note = "") {
+  const words = [note, $("#note").value].filter(Boolean).join(": ");
+  sendFrom(now.link, $("#note"), { t: "mark", label, note: words }, () =>
+    notice(label === "mark" ? "marked" : `marked as a mistake${note ? `: ${note}` : ""}`),
+  );
+}
+export function mistake() {
+  if (now.state?.unsaid) now.link.send({ t: "unsay" });
+  mark("wizard mistake", lastDone);
+}
+export const isAside = () => Boolean(now.welcome?.base_speed.is_omni) && !hasHead();
+export { selectedName };

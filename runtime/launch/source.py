@@ -1,0 +1,72 @@
+"""The source of one function as a tree, read once for all that look into it.
+
+`inspect.getsource` finds the end of a function by a tokenizer in Python: for the nodes of one graph that took longer
+than to import some of their modules. The compiled code knows its last line.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+from collections.abc import Callable
+from functools import cache
+from types import CodeType
+from typing import Any
+
+import msgspec
+
+
+class Source(msgspec.Struct, frozen=True, eq=False):
+    """A function's tree; its first line, the one of the first mark above `def`, has the number 1."""
+
+    tree: ast.Module
+    steps: list[ast.AST]  # all parts of it, those further out first
+    parents: dict[ast.AST, ast.AST]
+
+
+@cache
+def source_of(function: Callable[..., Any]) -> Source | None:
+    """What is written there; None where it has no file, or the file is another by now."""
+    try:
+        tree = _tree(function)
+    except (OSError, SyntaxError, TypeError):
+        return None
+    steps: list[ast.AST] = [tree]
+    parents: dict[ast.AST, ast.AST] = {}
+    for step in steps:  # which grow on the way
+        for child in ast.iter_child_nodes(step):
+            parents[child] = step
+            steps.append(child)
+    return Source(tree, steps, parents)
+
+
+def _tree(function: Callable[..., Any]) -> ast.Module:
+    code: CodeType = function.__code__
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename, function.__globals__)[code.co_firstlineno - 1 : _last_line(code)]
+    try:
+        tree = _parsed("".join(lines))
+        if len(tree.body) == 1 and getattr(tree.body[0], "name", "") == code.co_name:
+            return tree
+    except SyntaxError:
+        pass  # its last lines compile to nothing, as a docstring or a bracket does
+    return _parsed(inspect.getsource(function))
+
+
+def _parsed(text: str) -> ast.Module:
+    """Of lines that stand as far in as they do in their class: a text in them may stand further out."""
+    if not text[:1].isspace():
+        return ast.parse(text)
+    (block,) = ast.parse(f"if True:\n{text}").body
+    assert isinstance(block, ast.If)
+    for step in ast.walk(block):
+        if isinstance(step, ast.stmt | ast.expr | ast.excepthandler | ast.arg | ast.keyword | ast.alias | ast.pattern):
+            step.lineno, step.end_lineno = step.lineno - 1, (step.end_lineno or 1) - 1
+    return ast.Module(block.body, [])
+
+
+def _last_line(code: CodeType) -> int:
+    inner = (_last_line(const) for const in code.co_consts if isinstance(const, CodeType))
+    ends = (end for _, end, _, _ in code.co_positions() if end is not None)
+    return max((*inner, *ends), default=code.co_firstlineno)
