@@ -22,6 +22,7 @@ from websockets.exceptions import WebSocketException
 from bridges.ros2.link import GRAPH_S, TRAJECTORY, Answered, Heard, Tell
 from nodes.recording.ros2_messages import from_document, service_of, to_document
 from runtime.errors import CodecError, UserError
+from runtime.hosts.proxies import is_here
 from runtime.serialization.msgspec_cache import from_json
 
 CONNECT_S = 5.0
@@ -160,6 +161,7 @@ class RosbridgeLink:
                 try:
                     async with connect(
                         self._at,
+                        proxy=None if is_here(self._at) else True,
                         open_timeout=CONNECT_S,
                         ping_interval=PING_S,
                         ping_timeout=CONNECT_S,

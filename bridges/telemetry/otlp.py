@@ -29,6 +29,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Sp
 
 from bridges.telemetry.prometheus import is_counter, meaning_of, samples_of
 from runtime.coordination.health import Health
+from runtime.hosts.proxies import open_url
 from runtime.message import Envelope
 
 MOST_REMEMBERED = 20_000
@@ -139,7 +140,7 @@ class Collector:
                 self._endpoint + path, data=body, headers={"Content-Type": "application/x-protobuf"}
             )
             try:
-                with urllib.request.urlopen(request, timeout=POST_S):
+                with open_url(request, POST_S):
                     self.posted += 1
             except (OSError, ValueError) as problem:
                 self.dropped += 1

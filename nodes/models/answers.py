@@ -7,18 +7,25 @@ as `json_reading.py` reads.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TypeVar
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import inspect
 
-from nodes.models.json_reading import UnreadableError, read_json
+from nodes.models.address import key_problem, url_problem, where_of
+from nodes.models.json_reading import UnreadableError, read_number, read_object
 from runtime.errors import MissingVariable, PolyrhythmError
 from runtime.serialization.msgspec_cache import from_json
 
 A = TypeVar("A")
+
+ExtraBody: TypeAlias = dict[str, int | float | str | bool | dict[str, int | float | str | bool]]
+"""Further fields of each request, for switches that a server has of its own."""
 
 OPENAI_URL = "https://api.openai.com/v1"
 MOST_TOKENS = 2000
@@ -47,9 +54,10 @@ class ModelError(PolyrhythmError):
 class BudgetError(ModelError):
     """All calls that this run may make are made; `spent` says which budget that is, without the server's name."""
 
-    def __init__(self, text: str, *, spent: str = "") -> None:
+    def __init__(self, text: str, *, spent: str = "", is_servers: bool = False) -> None:
         super().__init__(text)
         self.spent = spent
+        self.is_servers = is_servers  # not a budget of ours: the server's limit of the day, or the account's
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +71,20 @@ class ChatSettings:
     max_calls: int = 200
     max_tokens: int = MOST_TOKENS
     stream: bool = False
+    context: int = 0  # tokens that the model reads, question and answer together; 0: not known
+    extra_body: Mapping[str, object] = field(default_factory=dict)  # further fields of each request
+    fallback: ChatSettings | None = None  # who is asked where this one does not answer
     prefix: str = "OPENAI"  # of the environment variables that name server, model and key
 
     @property
     def where(self) -> str:
         """The server's host and port, which is all that messages show of its address."""
-        parts = urlsplit(self.base_url)
-        return f"{parts.hostname or self.base_url}" + (f":{parts.port}" if parts.port else "")
+        return where_of(self.base_url)
 
     def problems(self) -> list[str]:
         """What is wrong with these settings, in sentences; empty where nothing is."""
-        found = []
-        if urlsplit(self.base_url).scheme not in ("http", "https"):
-            found.append(f"base_url is {self.base_url!r}; expected http://... or https://...")
+        key_name = f"{self.prefix}_API_KEY"
+        found = [one for one in (url_problem(self.base_url), key_problem(self.api_key, key_name)) if one]
         if not self.model:
             found.append(
                 MissingVariable(
@@ -94,6 +103,10 @@ class ChatSettings:
             found.append(f"max_calls is {self.max_calls}; expected at least 1")
         if self.max_tokens < 1:
             found.append(f"max_tokens is {self.max_tokens}; expected at least 1")
+        if self.context and self.context < 2 * self.max_tokens:
+            found.append(f"context is {self.context}; expected at least twice max_tokens, which is {self.max_tokens}")
+        if self.fallback is not None:
+            found += [f"fallback: {problem}" for problem in self.fallback.problems()]
         return found
 
 
@@ -109,15 +122,19 @@ def settings_from(
     max_calls: int,
     max_tokens: int = MOST_TOKENS,
     stream: bool = False,
+    context: int = 0,
+    extra_body: Mapping[str, object] | None = None,
+    fallback: str = "",
 ) -> ChatSettings:
     """Parameters, else e.g. OPENAI_BASE_URL and OPENAI_MODEL, else the defaults; the key only from OPENAI_API_KEY.
 
     OPENAI_API_KEY goes to OpenAI's own host and to OPENAI_BASE_URL, and to no other server that a parameter names.
     `max_tokens` and `stream` are for those that answer with text. The prefix differs per seat, so that the key of a
-    cloud planner is never sent to a VLM's server.
+    cloud planner is never sent to a VLM's server. `fallback` is "MODEL@URL"; a key of its
+    own is in e.g. OPENAI_FALLBACK_API_KEY.
     """
     url = base_url or environment.get(f"{prefix}_BASE_URL", "") or default_url
-    return ChatSettings(
+    settings = ChatSettings(
         base_url=url,
         model=model or environment.get(f"{prefix}_MODEL", "") or default_model,
         api_key=environment.get(f"{prefix}_API_KEY", "")
@@ -127,8 +144,18 @@ def settings_from(
         max_calls=max_calls,
         max_tokens=max_tokens,
         stream=stream,
+        context=context,
+        extra_body=extra_body or {},
         prefix=prefix,
     )
+    if not fallback:
+        return settings
+    other, _, other_url = fallback.partition("@")
+    second = replace(settings, model=other, context=0, extra_body={})
+    if other_url and other_url != url:
+        own = f"{prefix}_FALLBACK"
+        second = replace(second, base_url=other_url, prefix=own, api_key=environment.get(f"{own}_API_KEY", ""))
+    return replace(settings, fallback=second)
 
 
 def has_openai_key(base_url: str, environment: Mapping[str, str] = os.environ) -> bool:
@@ -140,18 +167,66 @@ def has_openai_key(base_url: str, environment: Mapping[str, str] = os.environ) -
 
 
 def read_answer(text: str, kind: type[A]) -> A:
-    """The answer that the text holds. Raises ModelError where it holds none, or not all of one."""
+    """The answer that the text holds, read as it was meant. Raises ModelError where it holds none, or not all of one.
+
+    Meant are keys in other cases, null for "nothing", "1" for 1, one thing for a list of one, its name for a thing, an
+    object wrapped into another; keys that nobody asked for are left out.
+    """
     try:
         return from_json(text.encode("utf-8", errors="replace"), kind)
     except msgspec.MsgspecError:
         pass
+    asked: object = kind
     try:
-        found = read_json(text)
-        if found.is_cut:
-            raise UnreadableError("it was cut off before its end")
-        return msgspec.convert(found.fields, kind)
+        return msgspec.convert(_meant(read_object(text), _shape(asked)), kind, strict=False)
     except (UnreadableError, msgspec.ValidationError) as problem:
         raise ModelError(f"the model's answer is not what was asked for: {problem}") from problem
+
+
+@cache
+def _shape(kind: object) -> inspect.Type:
+    return inspect.type_info(kind)
+
+
+def _meant(value: object, shape: inspect.Type) -> object:
+    """The value as a model may have meant it where this is asked for; what nobody can mean stays, to be refused."""
+    if isinstance(shape, inspect.StructType):
+        return _meant_fields(value, shape)
+    if isinstance(shape, inspect.ListType | inspect.VarTupleType):
+        items = value if isinstance(value, list) else [] if value in (None, "") else [value]
+        return [_meant(one, shape.item_type) for one in items if one not in (None, "")]
+    if isinstance(value, list) and len(value) == 1:
+        return _meant(value[0], shape)
+    if isinstance(value, str) and isinstance(shape, inspect.LiteralType):
+        return next((word for word in shape.values if str(word).casefold() == value.strip().casefold()), value)
+    if isinstance(shape, inspect.StrType) and isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    if isinstance(shape, inspect.IntType | inspect.FloatType) and isinstance(value, str):
+        number = read_number(value)
+        return value if number is None else number
+    return value
+
+
+def _meant_fields(value: object, shape: inspect.StructType) -> object:
+    names = {_bare(field.encode_name): field for field in shape.fields}
+    if isinstance(value, str):
+        return {shape.fields[0].encode_name: value}
+    if not isinstance(value, dict):
+        return value
+    given = {_bare(str(key)): one for key, one in value.items()}
+    wraps = [one for one in given.values() if isinstance(one, dict)]
+    if len(wraps) == 1 and not names.keys() & given.keys():
+        return _meant_fields(wraps[0], shape)
+    found: dict[str, object] = {}
+    for key, asked in names.items():
+        is_list = isinstance(asked.type, inspect.ListType | inspect.VarTupleType)
+        if key in given and (given[key] is not None or is_list):
+            found[asked.encode_name] = _meant(given[key], asked.type)
+    return found
+
+
+def _bare(key: str) -> str:
+    return re.sub(r"[\s_\-]", "", key).casefold()
 
 
 def quoted(text: str) -> str:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
-
-import msgspec
 
 from nodes.models.answers import MOST_TOKENS, ModelError
 from nodes.models.budget import estimated_tokens
 from nodes.models.dialect import Dialect
-from nodes.models.json_reading import LONGEST_ANSWER
-from runtime.serialization.msgspec_cache import from_json
+from nodes.models.http_client import HttpAnswer
+from nodes.models.json_reading import LONGEST_ANSWER, as_thought, read_number, whole_characters, without_thoughts
 
 ANSWER = "answer"
 """The tool whose arguments are the answer, for servers that know tool calls and no structured output."""
@@ -43,11 +42,19 @@ class ModelOptions:
     top_p: float | None = None
     seed: int | None = None
     reasoning_effort: str = ""
+    context: int = 0  # tokens that the model reads, question and answer together; 0: not known
     extra_body: Mapping[str, object] = field(default_factory=dict)
 
+    @property
+    def given(self) -> dict[str, object]:
+        """What somebody asked for by name, and a server may refuse."""
+        named = {"top_p": self.top_p, "seed": self.seed, "reasoning_effort": self.reasoning_effort or None}
+        return {name: value for name, value in named.items() if value is not None} | dict(self.extra_body)
 
-Ending = Literal["whole", "cut", "declined"]
-"""How an answer ended: by itself, at the limit of its length, or with the model (or a filter before it) declining."""
+
+Ending = Literal["whole", "cut", "declined", "full"]
+"""How an answer ended: by itself, at the limit of its length, with the model (or a filter before it) declining, or not
+at all, since the question is longer than the model reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +66,8 @@ class ModelAnswer:
     completion_tokens: int = 0
     ending: Ending = "whole"
     took_s: float = 0.0  # from the request that was answered to its answer; waiting for one's turn is no part of it
+    by: str = ""  # the model that stood in for the one that was asked
+    left_out: tuple[str, ...] = ()  # what the server was not asked for, since it refuses it: "temperature 0"
 
 
 def body_of(model: str, question: Question, options: ModelOptions, dialect: Dialect) -> dict[str, object]:
@@ -73,9 +82,8 @@ def body_of(model: str, question: Question, options: ModelOptions, dialect: Dial
     body: dict[str, object] = {"model": model, "messages": [*messages, {"role": "user", "content": content}]}
     if options.temperature is not None and dialect.has_temperature:
         body["temperature"] = options.temperature
-    body[dialect.limit] = options.max_tokens
-    given = {"top_p": options.top_p, "seed": options.seed, "reasoning_effort": options.reasoning_effort or None}
-    body |= {name: value for name, value in given.items() if value is not None}
+    limits = ("max_completion_tokens", "max_tokens") if dialect.limit == "both" else (dialect.limit,)
+    body |= dict.fromkeys(limits, options.max_tokens)
     if options.stream:
         body["stream"] = True
         if dialect.tells_usage:
@@ -89,63 +97,67 @@ def body_of(model: str, question: Question, options: ModelOptions, dialect: Dial
         body["tool_choice"] = {"type": "function", "function": {"name": ANSWER}}
     elif question.schema and dialect.format == "json_object":
         body["response_format"] = {"type": "json_object"}
-    return body | dict(options.extra_body)
+    return body | options.given
 
 
-class _Function(msgspec.Struct):
-    arguments: str | dict[str, Any] | None = None  # some servers send the object itself
+_CUT = ("length", "max_tokens", "max_output_tokens", "model_length")
+_DECLINED = ("content_filter", "safety", "prohibited_content", "blocklist", "recitation", "refusal", "sensitive")
 
 
-class _ToolCall(msgspec.Struct):
-    function: _Function | None = None
-    index: int | None = None  # of a stream
+SAYS_NOTHING = "it sent no choices, and does not say why"
 
 
-class _Part(msgspec.Struct):
-    text: str | None = None  # thoughts and other kinds of parts have none
+class ServerFailedError(ModelError):
+    """What came in place of an answer under the status of a good one: an error of the API; `body` is that."""
+
+    def __init__(self, where: str, body: dict[str, Any]) -> None:
+        super().__init__(f"{where} sent no chat completion", may_retry=True)
+        self.body = body
+
+    def as_answer(self) -> HttpAnswer:
+        """The same as a server sends it that has the right status; 502 where the error names none."""
+        error = self.body.get("error")
+        code = read_number(error.get("code") or error.get("status")) if isinstance(error, dict) else None
+        status = int(code) if code is not None and 400 <= code < 600 else 502
+        return HttpAnswer(status, {}, json.dumps(self.body if error else {"message": SAYS_NOTHING}).encode())
 
 
-class _Said(msgspec.Struct):
-    content: str | list[_Part] | None = None  # some servers send parts, as a request may have them
-    refusal: str | None = None
-    tool_calls: list[_ToolCall] | None = None
+def read_body(data: bytes | str) -> Any:
+    """JSON of a server, as leniently as a decoder can: with its mark of bytes, NaN, halves of characters, any bytes.
 
-
-class _Choice(msgspec.Struct):
-    message: _Said | None = None
-    delta: _Said | None = None
-    finish_reason: str | None = None
-
-
-class _Usage(msgspec.Struct):
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-
-
-class _Completion(msgspec.Struct):
-    choices: list[_Choice] = []
-    usage: _Usage | None = None
+    Raises ValueError.
+    """
+    text = data if isinstance(data, str) else data.decode(json.detect_encoding(data), errors="replace")
+    try:
+        return json.loads(text.removeprefix("\ufeff"), strict=False)
+    except RecursionError as problem:
+        raise ValueError("it is nested too deep") from problem
 
 
 class AnswerReader:
-    """Reads the pieces of a body as they come, so that what was said is known when it breaks off."""
+    """Reads the pieces of a body as they come, so that what was said is known when it breaks off.
 
-    def __init__(self, where: str, *, stream: bool, told: Callable[[bytes], str] = lambda body: "") -> None:
+    It takes what an answer is made of, and is lenient about all else that a server sends.
+    """
+
+    def __init__(self, where: str, *, stream: bool) -> None:
         self.usage: tuple[int, int] | None = None  # prompt and completion tokens, as the server tells
         self._where = where
         self._stream = stream
-        self._told = told  # the server's own words, out of a body that is no answer
         self._rest = b""
         self._parts: list[str] = []
+        self._thoughts: list[str] = []  # what it says apart from the answer
         self._called: list[str] = []  # the arguments of the first tool call, which are the answer where there is one
+        self._tool = ANSWER
         self._refusal = ""
-        self._why_ended: str | None = None
+        self._why_ended = ""
+        self._is_over = False
         self._size = 0
 
     @property
     def characters(self) -> int:
-        """So long is the answer so far."""
-        return self._size
+        """So long is the answer so far, with its thoughts."""
+        return self._size + sum(map(len, self._thoughts))
 
     def take(self, piece: bytes) -> None:
         """The next bytes. Raises ModelError for what is no stream, or one without end."""
@@ -157,61 +169,97 @@ class AnswerReader:
 
     def answer(self, body: bytes, content_type: str) -> ModelAnswer:
         """The whole answer. Raises ModelError where there is none."""
-        if self._stream and content_type.startswith("text/event-stream"):
-            self._event(self._rest)
-            if self._why_ended is None:
+        is_stream = content_type.startswith("text/event-stream") or body.lstrip().startswith(b"data:")
+        if is_stream:
+            for line in [self._rest] if self._stream else body.split(b"\n"):
+                self._event(line)
+            if not (self._why_ended or self._is_over):
                 raise ModelError(f"{self._where} hung up in the middle of its answer", may_retry=True)
         else:
-            self._whole(body)
+            self._take_choice(self._read(body))
         prompt, completion = self.usage or (0, 0)
-        if self._refusal or self._why_ended == "content_filter":
+        if self._refusal or self._why_ended in _DECLINED:
             return ModelAnswer(self._refusal or "(content filter)", prompt, completion, "declined")
-        ending: Ending = "cut" if self._why_ended == "length" else "whole"
-        return ModelAnswer("".join(self._called) or "".join(self._parts), prompt, completion, ending)
+        ending: Ending = "cut" if self._why_ended in _CUT else "whole"
+        return ModelAnswer(whole_characters(self._said(ending)), prompt, completion, ending)
+
+    def _said(self, ending: Ending) -> str:
+        said, called = "".join(self._parts), "".join(self._called)
+        if called.lstrip().startswith("{") and (self._tool == ANSWER or not said.strip()):
+            return called
+        if said.strip() or not (thought := "".join(self._thoughts).strip()):
+            return said
+        is_answer = ending == "whole" and without_thoughts(thought).rstrip("`\n ").endswith("}")
+        return thought if is_answer else as_thought(thought)
 
     def _event(self, line: bytes) -> None:
         data = line.removeprefix(b"data:").strip()
-        if not line.startswith(b"data:") or data == b"[DONE]":
+        if not line.startswith(b"data:") or not data:
             return
-        try:
-            chunk = from_json(data, _Completion)
-        except msgspec.MsgspecError as problem:
-            raise ModelError(f"{self._where} sent a broken stream: {problem}", may_retry=True) from problem
-        self._count(chunk.usage)
-        for choice in chunk.choices[:1]:
-            if choice.delta is not None:
-                self._say(choice.delta)
-            self._why_ended = choice.finish_reason or self._why_ended
+        if data.upper() == b"[DONE]":
+            self._is_over = True
+            return
+        self._take_choice(self._read(data), is_piece=True)
 
-    def _whole(self, body: bytes) -> None:
+    def _read(self, data: bytes) -> dict[str, Any]:
+        """A completion, or a piece of one; its tokens are counted."""
         try:
-            completion = from_json(body, _Completion)
-        except msgspec.MsgspecError as problem:
-            raise ModelError(f"{self._where} sent no chat completion: {problem}", may_retry=True) from problem
-        self._count(completion.usage)
-        if not completion.choices:
-            told = self._told(body)  # some servers tell what went wrong under the status 200
-            raise ModelError(f"{self._where} sent no chat completion: it holds no choices{told}", may_retry=True)
-        choice = completion.choices[0]
-        self._why_ended = choice.finish_reason
-        if choice.message is None:
+            found = read_body(data)
+        except ValueError as problem:
+            why = "it is a web page; check the address" if data.lstrip().startswith(b"<") else problem
+            raise ModelError(f"{self._where} sent no chat completion: {why}", may_retry=True) from problem
+        found = found[0] if isinstance(found, list) and len(found) == 1 else found
+        if not isinstance(found, dict):
+            raise ModelError(f"{self._where} sent no chat completion: it is no object", may_retry=True)
+        usage = found.get("usage")
+        if isinstance(usage, dict):
+            tokens = [_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens")]
+            self.usage = (tokens[0], tokens[1]) if min(tokens) >= 0 and max(tokens) > 0 else self.usage
+        return found
+
+    def _take_choice(self, found: dict[str, Any], *, is_piece: bool = False) -> None:
+        choices = found.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        if not isinstance(choice, dict):
+            if not is_piece or any(found.get(key) for key in ("error", "detail", "message")):
+                raise ServerFailedError(self._where, found)
+            return
+        if choice.get("error") or choice.get("finish_reason") == "error":
+            raise ServerFailedError(self._where, choice)
+        self._why_ended = str(choice.get("finish_reason") or self._why_ended).casefold()
+        said = next((choice[key] for key in ("message", "delta") if isinstance(choice.get(key), dict)), None)
+        if said is None and not is_piece and not isinstance(choice.get("text"), str):
             raise ModelError(f"{self._where} sent no chat completion: it holds no message", may_retry=True)
-        self._say(choice.message)
+        self._say(said or {"content": choice.get("text")})
 
-    def _say(self, said: _Said) -> None:
-        content = said.content or ""
-        self._parts.append(content if isinstance(content, str) else "".join(part.text or "" for part in content))
-        self._refusal += said.refusal or ""
+    def _say(self, said: dict[str, Any]) -> None:
+        self._parts.append(_text_of(said.get("content")))
+        self._thoughts.append(_text_of(said.get("reasoning_content") or said.get("reasoning")))
+        self._refusal += said["refusal"] if isinstance(said.get("refusal"), str) else ""
         self._size += len(self._parts[-1])
-        for number, call in enumerate(said.tool_calls or ()):
-            is_first = (number if call.index is None else call.index) == 0
-            if is_first and call.function is not None:
-                given = call.function.arguments or ""
-                self._called.append(given if isinstance(given, str) else msgspec.json.encode(given).decode())
+        calls = said.get("tool_calls")
+        for number, call in enumerate(calls if isinstance(calls, list) else ()):
+            function = call.get("function") if isinstance(call, dict) else None
+            index = call.get("index") if isinstance(call, dict) else None
+            if isinstance(function, dict) and (number if index is None else index) == 0:
+                given = function.get("arguments") or ""
+                self._tool = function.get("name") or self._tool
+                self._called.append(given if isinstance(given, str) else json.dumps(given, ensure_ascii=False))
                 self._size += len(self._called[-1])
         if self._size > LONGEST_ANSWER:
             raise ModelError(f"{self._where} does not stop talking; at most {LONGEST_ANSWER} characters are read")
 
-    def _count(self, usage: _Usage | None) -> None:
-        if usage is not None and min(usage.prompt_tokens, usage.completion_tokens) >= 0:
-            self.usage = (usage.prompt_tokens, usage.completion_tokens)
+
+def _text_of(content: object) -> str:
+    """Of a text, or of parts as a request may have them: thoughts and other kinds of parts have none."""
+    if isinstance(content, list):
+        return "".join(_text_of(part.get("text") if isinstance(part, dict) else part) for part in content)
+    if isinstance(content, dict):
+        return _text_of(content["value"]) if "value" in content else json.dumps(content, ensure_ascii=False)
+    return content if isinstance(content, str) else ""
+
+
+def _count(tokens: object) -> int:
+    """Of tokens, however a server writes a number; -1 for what is none."""
+    number = read_number(tokens)
+    return -1 if number is None or not 0 <= number < 1e9 else int(number)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nodes.models.answers import MOST_TOKENS, settings_from
+from nodes.models.answers import MOST_TOKENS, ExtraBody, settings_from
 from nodes.models.budget import Budget, budget_of
 from nodes.models.chat_format import Question
 from nodes.models.chat_request import ChatClient
@@ -24,6 +24,7 @@ class ModelClient:
     from OPENAI_API_KEY alone. One question takes at most `deadline_s`, its one retry included. After `max_calls`, or
     what [budgets.models.NODE] of the launch file says, nothing more is asked. In virtual time an answer takes
     `latency_s`. With `stream` the answer is read as it comes, so that a cancelled one costs what was written by then.
+    `context`, `extra_body` and `fallback` are as `OpenAIPlanner` has them.
     """
 
     def __init__(
@@ -37,12 +38,16 @@ class ModelClient:
         max_calls: int = 200,
         max_tokens: int = MOST_TOKENS,
         stream: bool = False,
+        context: int = 0,
+        extra_body: ExtraBody | None = None,
+        fallback: str = "",
     ) -> None:
         load()  # not with the first question, which would hold up the node's timers
         self.latency_s = latency_s
         self.settings = settings_from(
             prefix, model=model, base_url=base_url, default_model=DEFAULT_MODEL, deadline_s=deadline_s,
-            max_calls=max_calls, max_tokens=max_tokens, stream=stream,
+            max_calls=max_calls, max_tokens=max_tokens, stream=stream, context=context, extra_body=extra_body,
+            fallback=fallback,
         )  # fmt: skip
         self._budget = Budget(max_calls=max_calls)
         self._client: ChatClient | None = None

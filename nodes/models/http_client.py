@@ -1,7 +1,7 @@
 """`HttpClient`: bytes posted to a model's server over aiohttp, which knows proxies, TLS and broken servers; WebSockets.
 
-Proxies and certificates come from the environment (HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE). Redirects are not followed:
-a key goes to the host that was named.
+Proxies and certificates come from the environment (HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE); an address on this machine is
+asked without a proxy. Redirects are not followed: a key goes to the host that was named.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 from nodes.models.answers import ModelError
 from runtime.errors import UserError
 from runtime.extras import lacking
+from runtime.hosts.proxies import is_here
 
 if TYPE_CHECKING:
     import aiohttp
 
-LARGEST_BODY = 1 << 20
+LARGEST_BODY = 8 << 20
+"""A stream takes some 250 bytes a token."""
 
 
 def load() -> None:
@@ -76,7 +78,7 @@ class HttpClient:
 
     def __init__(self, *, keep_open: bool = True) -> None:
         self._keep_open = keep_open
-        self._session: aiohttp.ClientSession | None = None
+        self._sessions: dict[bool, aiohttp.ClientSession] = {}  # by whether a proxy may stand before the address
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def post(
@@ -86,7 +88,7 @@ class HttpClient:
 
         Cancelled, it closes the connection, which ends the model's work.
         """
-        session = self._opened()
+        session = self._opened(url)
         import aiohttp
 
         try:
@@ -127,7 +129,7 @@ class HttpClient:
 
         A server that answers no ping within half of `silence_s` counts as one that hung up.
         """
-        session = self._opened()
+        session = self._opened(url)
         import aiohttp
 
         try:
@@ -153,23 +155,25 @@ class HttpClient:
         finally:
             await socket.close()
 
-    def _opened(self) -> aiohttp.ClientSession:
+    def _opened(self, url: str) -> aiohttp.ClientSession:
         load()
         import aiohttp
 
         loop = asyncio.get_running_loop()
-        if self._session is None or self._session.closed or self._loop is not loop:
+        if self._loop is not loop:
             self._loop = loop
-            self._session = aiohttp.ClientSession(
-                trust_env=True,
+            self._sessions.clear()
+        has_proxy = not is_here(url)
+        if has_proxy not in self._sessions or self._sessions[has_proxy].closed:
+            self._sessions[has_proxy] = aiohttp.ClientSession(
+                trust_env=has_proxy,
                 timeout=aiohttp.ClientTimeout(total=None, connect=None),  # deadlines are the caller's
                 connector=aiohttp.TCPConnector(limit=0, force_close=not self._keep_open),
                 cookie_jar=aiohttp.DummyCookieJar(),
             )
-        return self._session
+        return self._sessions[has_proxy]
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        while self._sessions:
+            await self._sessions.popitem()[1].close()

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+import unicodedata
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import msgspec
@@ -20,12 +21,14 @@ DEEPEST = 50
 MOST_TRIES = 200
 """Of braces that begin no object: a model's prose may hold some, and no answer holds as many."""
 
-_THOUGHTS = re.compile(
-    r"<(think|thinking|thought|reasoning)>.*?</\1>|\[THINK\].*?\[/THINK\]", re.DOTALL | re.IGNORECASE
+_THINKS = "(?:seed:)?(?:think|thinking|thoughts?|reasoning|reflection|scratchpad)"
+_BEGINS = rf"<{_THINKS}>|\[THINK\]|◁think▷|<\|(?:start_thinking|begin_of_thought)\|>|<unused94>thought"
+_ENDS = rf"</{_THINKS}>|\[/THINK\]|◁/think▷|<\|(?:end_thinking|end_of_thought)\|>|<unused95>"
+_THOUGHTS = re.compile(rf"(?:{_BEGINS}).*?(?:{_ENDS})", re.DOTALL | re.IGNORECASE)
+_THOUGHT_ENDS, _THOUGHT_BEGINS = re.compile(_ENDS, re.IGNORECASE), re.compile(_BEGINS, re.IGNORECASE)
+_CHANNEL = re.compile(
+    r"<\|channel\|>\s*(\w+)(?:(?!<\|message\|>).)*<\|message\|>(.*?)(?=<\|(?:end|return|call|start)\|>|\Z)", re.DOTALL
 )
-_THOUGHT_ENDS = re.compile(r"</(?:think|thinking|thought|reasoning)>|\[/THINK\]", re.IGNORECASE)
-_THOUGHT_BEGINS = re.compile(r"<(?:think|thinking|thought|reasoning)>|\[THINK\]", re.IGNORECASE)
-_CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)[^<]*<\|message\|>(.*?)(?=<\|(?:end|return|call|start)\|>|\Z)", re.DOTALL)
 _COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _AFTER_TEXT = re.compile(
     r"\s*(?:[:}\]]|//|/\*|\Z|,\s*(?:[\"'“”{\[}\]]|\w+\s*:|[+-]?\d|(?:true|false|null|None|True|False)\b|//|\Z))"
@@ -37,6 +40,12 @@ _CONSTANTS = {"true": True, "false": False, "null": None, "none": None, "nan": N
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _Found = TypeVar("_Found")
 _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+ONLY_THOUGHT = (
+    "only a thought came and no answer; give it more tokens (max_tokens), or have it think less: reasoning_effort, "
+    "or its server's own switch in extra_body"
+)
 
 
 class UnreadableError(PolyrhythmError):
@@ -52,8 +61,11 @@ class JsonFound:
 
 
 def read_object(text: str) -> dict[str, object]:
-    """The object in the text. Raises UnreadableError."""
-    return read_json(text).fields
+    """The whole object in the text. Raises UnreadableError, also where its end was cut off."""
+    found = read_json(text)
+    if found.is_cut:
+        raise UnreadableError("it was cut off before its end")
+    return found.fields
 
 
 def read_json(text: str) -> JsonFound:
@@ -63,7 +75,10 @@ def read_json(text: str) -> JsonFound:
     try:
         found: object = msgspec.json.decode(text)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return _object_in(without_thoughts(text))
+        said = without_thoughts(text)
+        if text.strip() and not said.strip():
+            raise UnreadableError(ONLY_THOUGHT) from None
+        return _object_in(said)
     for _ in range(4):
         if isinstance(found, list) and found and isinstance(found[-1], list | dict):
             found = found[-1]
@@ -75,10 +90,21 @@ def read_json(text: str) -> JsonFound:
 def without_thoughts(text: str) -> str:
     """What a model says, without what it thinks before it says it."""
     if channels := _CHANNEL.findall(text):
-        return "".join(said for name, said in channels if name == "final")
+        said = {name: "".join(words for other, words in channels if other == name) for name, _ in channels}
+        return said.get("final") or said.get("commentary", "")  # a tool is called in the latter
     text = _THOUGHTS.sub("", text)
     text = _THOUGHT_ENDS.split(text)[-1]
     return _THOUGHT_BEGINS.split(text)[0]
+
+
+def as_thought(text: str) -> str:
+    """What a server says apart from the answer, marked so that `without_thoughts` knows it."""
+    return f"<think>{text}"
+
+
+def whole_characters(text: str) -> str:
+    """The text with halves of characters put together, and lone ones as the sign for what cannot be shown."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def folded(fields: dict[str, object]) -> dict[str, object]:
@@ -86,18 +112,23 @@ def folded(fields: dict[str, object]) -> dict[str, object]:
     return {re.sub(r"[\s\-]+", "_", key.strip().casefold()): value for key, value in fields.items()}
 
 
-def read_number(value: object) -> float | None:
-    """A number as models write one: 7, "+3", "−2", "7/10", "8 out of 10", "eight"; None for anything else."""
+def read_number(value: object, out_of: tuple[float, ...] = ()) -> float | None:
+    """A number as models write one: 7, "+3", "−2", "7/10", "8 out of 10", "eight"; None for anything else.
+
+    "3/5" is one only where `out_of` is empty or holds the 5: on another scale it is another number.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     if not isinstance(value, str):
-        return float(value) if value == value else None
-    said = value.strip().strip("*").casefold().removesuffix(".")
+        return float(value) if value == value and abs(value) < 1e300 else None
+    said = unicodedata.normalize("NFKC", value).strip().strip("*").casefold().removesuffix(".")
     if said in _WORDS or said.removeprefix("minus ") in _WORDS:
         number = float(_WORDS.index(said.removeprefix("minus ")))
         return -number if said.startswith("minus ") else number
-    found = re.fullmatch(rf"({_NUMBER.pattern})\s*(?:(?:/|of|out of)\s*\d+)?", said)
-    return float(found[1].replace("−", "-")) if found else None
+    found = re.fullmatch(rf"({_NUMBER.pattern})\s*(?:(?:/|of|out of)\s*(\d+))?", said)
+    if found is None or (out_of and found[2] and float(found[2]) not in out_of):
+        return None
+    return float(found[1].replace("−", "-"))
 
 
 def _object_in(text: str) -> JsonFound:
@@ -127,10 +158,19 @@ def _object_in(text: str) -> JsonFound:
             break
         whole, at = value, text.find("{", scanner.at)
     if whole is not None:
-        return JsonFound({str(key): value for key, value in whole.items()})
+        return JsonFound({str(key): value for key, value in _shown(whole).items()})
     if cut is None or not cut.fields:
         raise UnreadableError(f"the answer is no JSON: {why or 'it ends too soon'}")
-    return cut
+    return replace(cut, fields=_shown(cut.fields))
+
+
+def _shown(found: _Found) -> _Found:
+    """The same with whole characters in all texts: what is half a one can go over no wire."""
+    if isinstance(found, str):
+        return whole_characters(found)  # type: ignore[return-value]  # a str for a str
+    if isinstance(found, dict):
+        return {_shown(key): _shown(value) for key, value in found.items()}  # type: ignore[return-value]  # and so on
+    return [_shown(one) for one in found] if isinstance(found, list) else found  # type: ignore[return-value]
 
 
 class _Scanner:

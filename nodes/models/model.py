@@ -8,22 +8,30 @@ one's turn is no part of the deadline; an outage is.
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import random
+import re
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
-import msgspec
-
-from nodes.models.answers import ModelError
+from nodes.models.address import headers_of, key_problem, url_of, where_of
+from nodes.models.answers import BudgetError, ModelError
 from nodes.models.budget import Budget, Prices, Reservation, estimated_tokens
-from nodes.models.chat_format import AnswerReader, ModelAnswer, ModelOptions, Question, body_of
-from nodes.models.dialect import Dialect
-from nodes.models.http_client import HttpAnswer, HttpClient, UnreachableError
+from nodes.models.chat_format import (
+    AnswerReader,
+    ModelAnswer,
+    ModelOptions,
+    Question,
+    ServerFailedError,
+    body_of,
+)
+from nodes.models.dialect import LEAST_PART, Dialect
+from nodes.models.http_client import HttpClient, UnreachableError
+from nodes.models.refusals import ContextFullError, DeclinedError, RefusalReader, RefusedError, SlowDownError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,9 +39,8 @@ if TYPE_CHECKING:
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.2, 8.0
 FAILURES_TO_OPEN = 3
 """So many failures in a row, of whoever asks, and the server counts as down."""
-OUT_OF_MONEY = {"insufficient_quota", "billing_not_active", "billing_hard_limit_reached"}
-"""What a 429 calls itself, by code or type, where it means the account and not the rate."""
-LONGEST_REFUSAL = 10_000
+OVER_S = 600.0
+"""A server that has reached its limit of the day, or has no quota left, is not asked again for so long."""
 LONGEST_HOLD_S = 60.0
 """So long does one 429 hold the others back, whatever it asks for; then one of them hears it for itself."""
 REFUSED_IS_DOWN = 6
@@ -146,6 +153,10 @@ class Breaker:
         """Whether nobody but one prober asks."""
         return self.failures >= FAILURES_TO_OPEN
 
+    def is_resting(self, now_s: float) -> bool:
+        """Whether nobody at all asks now."""
+        return self.is_open and now_s < self._until_s
+
     async def enter(self) -> bool:
         """Return when a call may start; True for the one that finds out whether the server is back."""
         while self.is_open:
@@ -184,18 +195,6 @@ class Breaker:
         self._changed = asyncio.Event()
 
 
-class RefusedError(ModelError):
-    """The server does not take the request as it is; perhaps it does in another dialect."""
-
-    def __init__(self, text: str, said: str) -> None:
-        super().__init__(text)
-        self.said = said  # by the server, whole: not for people, a key may be in it
-
-
-class SlowDownError(ModelError):
-    """The server asks for fewer calls (429)."""
-
-
 @dataclass(slots=True)
 class Server:
     """One address with its key, and what all that ask there know of it."""
@@ -210,6 +209,8 @@ class Server:
     pace: RequestPacer = field(init=False)
     breaker: Breaker = field(default_factory=Breaker)
     dialects: dict[str, Dialect] = field(default_factory=dict)
+    over: str = ""  # why nothing can be had there for a while
+    over_until_s: float = 0.0
 
     def __post_init__(self) -> None:
         self.pace = RequestPacer(self.calls_per_minute)
@@ -217,12 +218,11 @@ class Server:
     @property
     def where(self) -> str:
         """Host and port, which is all that messages show of the address."""
-        parts = urlsplit(self.base_url)
-        return f"{parts.hostname or self.base_url}" + (f":{parts.port}" if parts.port else "")
+        return where_of(self.base_url)
 
-    def hides_key(self, text: str) -> str:
-        """The text without the key."""
-        return text.replace(self.key, "***") if self.key else text
+    def dialect(self, model: str) -> Dialect:
+        """How that model is asked there, as far as is known."""
+        return self.dialects.get(model) or Dialect.of(self.where)
 
 
 class Model:
@@ -238,19 +238,52 @@ class Model:
         patience: Patience,
         budget: Budget,
         jitter: Callable[[], float] = random.random,
+        fallback: Model | None = None,
     ) -> None:
+        """`fallback` is asked where no server of this one gives an answer."""
         self.name = name
         self.servers = tuple(servers)
         self.options = options
         self.patience = patience
         self.budget = budget
+        self.fallback = fallback
         self.retries = 0
         self._http = http
         self._jitter = jitter
 
     async def ask(self, question: Question) -> ModelAnswer:
-        """The answer. Raises ModelError: BudgetError where no call is left."""
+        """The answer, by the fallback where this model cannot be asked. Raises ModelError: BudgetError where no call
+        is left."""
+        if self.fallback is None:
+            return await self._whole(question)
+        now_s = asyncio.get_running_loop().time()
+        try:
+            if all(server.breaker.is_resting(now_s) for server in self.servers):
+                raise ModelError(f"{self.servers[0].where} is down")
+            return await self._whole(question)
+        except ModelError as problem:
+            is_ours = isinstance(problem, BudgetError) and not problem.is_servers
+            if is_ours or problem.is_about_images:
+                raise
+            answer = await self.fallback.ask(question)
+            return replace(answer, by=answer.by or f"{self.fallback.name}@{self.fallback.servers[0].where}")
+
+    async def _whole(self, question: Question) -> ModelAnswer:
+        try:
+            return await self._ask(question)
+        except RefusedError as refusal:
+            if not question.image_urls or refusal.is_about_images:
+                raise
+            await self._ask(replace(question, image_urls=()))  # whatever it says, it may be about the images
+            refusal.is_about_images = True
+            raise
+
+    async def _ask(self, question: Question) -> ModelAnswer:
         loop = asyncio.get_running_loop()
+        context, length = self.options.context, question.prompt_tokens
+        if context and length + self.options.max_tokens // LEAST_PART > context:
+            text = f"{self.name} reads at most {context} tokens, and the question is about {length} of them"
+            raise ContextFullError(f"{text}; shorten it, or serve the model with a larger context", context)
         left_s = self.patience.deadline_s
         attempt = 0
         answered_before = sum(server.answers for server in self.servers)
@@ -258,7 +291,9 @@ class Model:
         dialects: dict[str, Dialect] = {}
         while True:
             server = min(self.servers, key=lambda one: (one.breaker.is_open, one.in_flight))
-            dialect = dialects.get(server.base_url) or server.dialects.get(self.name, Dialect())
+            if server.over and loop.time() < server.over_until_s:
+                raise BudgetError(server.over, spent=server.over, is_servers=True)
+            dialect = dialects.get(server.base_url) or server.dialect(self.name)
             model = f"{self.name} {server.where}"
             held = await self.budget.reserve(question.prompt_tokens, self.options.max_tokens, server.prices, model)
             server.in_flight += 1
@@ -275,14 +310,7 @@ class Model:
                 answer = await self._attempt(server, question, dialect, held, left_s, problem)
                 return replace(answer, took_s=round(loop.time() - began_s, 3))
             except RefusedError as refusal:
-                if refusal.is_about_images:
-                    raise  # who asks may leave them out
-                other = dialect.after(refusal.said)
-                if other is None and self.options.stream and dialect.tells_usage:
-                    other = replace(dialect, tells_usage=False)  # an older server; what it says costs is estimated
-                if other is None:
-                    raise
-                dialects[server.base_url] = other
+                dialects[server.base_url] = self._otherwise(dialect, refusal, question)
                 continue
             except ModelError as failure:
                 attempt += 1
@@ -295,6 +323,24 @@ class Model:
                 left_s -= loop.time() - began_s
             self.retries += 1
             left_s -= await self._pause(server, problem, attempt, left_s)
+
+    def _otherwise(self, dialect: Dialect, refusal: RefusedError, question: Question) -> Dialect:
+        """How to ask after a refusal. Raises where nothing is left to try, or an option has to go."""
+        if refusal.is_about_images:
+            raise refusal  # who asks may leave them out
+        if refusal.room is not None:
+            if shorter := dialect.with_room(refusal.room, self.options.max_tokens):
+                return shorter
+            raise refusal.full or refusal
+        sent = body_of(self.name, question, self.options, dialect)
+        named = [key for key in self.options.given if re.search(rf"\b{re.escape(key)}\b", refusal.said)]
+        if named:
+            raise ModelError(f"{refusal}; take {' and '.join(named)} away from what this model is asked with")
+        has_system = bool(question.system) and dialect.has_system
+        other = dialect.after(refusal.said, [*sent, "system"] if has_system else sent)
+        if other is None:
+            raise refusal
+        return other
 
     async def _pause(self, server: Server, problem: ModelError, attempt: int, left_s: float) -> float:
         """Wait before asking again; for how long. An open breaker and a slower pace keep their own time."""
@@ -339,8 +385,15 @@ class Model:
             server.breaker.succeeded()
             server.pace.slower(loop.time(), failure.retry_after_s)
             raise
+        except DeclinedError as declined:
+            server.breaker.succeeded()
+            return ModelAnswer(str(declined), ending="declined")
         except RefusedError:
             server.breaker.succeeded()
+            raise
+        except BudgetError as over:
+            if over.is_servers:
+                server.over, server.over_until_s = str(over), loop.time() + OVER_S
             raise
         except ModelError as failure:
             if failure.may_retry:
@@ -358,23 +411,31 @@ class Model:
 
     async def _once(self, server: Server, question: Question, dialect: Dialect, held: Reservation) -> ModelAnswer:
         longest = self.budget.take_call(server.where, question.prompt_tokens, longest_answer=self.options.max_tokens)
-        body = body_of(self.name, question, replace(self.options, max_tokens=longest), dialect)
-        reader = AnswerReader(server.where, stream=self.options.stream, told=lambda body: _told(server, body))
-        headers = {"content-type": "application/json"}
-        headers |= {"authorization": f"Bearer {server.key}"} if server.key else {}
-        if not headers.get("authorization", "").isascii() or "\n" in server.key:
-            raise ModelError(f"{server.key_name} holds characters that no key has")
-        url = server.base_url.rstrip("/") + "/chat/completions"
+        longest = min(longest, dialect.most_tokens or longest)
+        if self.options.context:
+            longest = min(longest, self.options.context - question.prompt_tokens)
+        options = replace(self.options, max_tokens=longest)
+        reader = AnswerReader(server.where, stream=options.stream)
+        refusals = RefusalReader(server.where, self.name, server.key, server.key_name)
+        headers = headers_of(server.base_url, server.key)
+        if problem := key_problem(server.key, server.key_name):
+            raise ModelError(problem)
+        url = url_of(server.base_url)
         with self._paid(question, reader, held, server) as bill:
             try:
-                got = await self._http.post(url, server.where, headers, msgspec.json.encode(body), reader.take)
+                data = json.dumps(body_of(self.name, question, options, dialect)).encode()
+                got = await self._http.post(url, server.where, headers, data, reader.take)
+                if got.status != 200:
+                    bill.is_free = True
+                    raise refusals.error(got, question)
+                answer = reader.answer(got.body, got.headers.get("content-type", ""))
             except UnreachableError:
                 bill.is_free = True
                 raise
-            if got.status != 200:
-                bill.is_free = True
-                raise self._status_error(server, got)
-            return reader.answer(got.body, got.headers.get("content-type", ""))
+            except ServerFailedError as failure:
+                raise refusals.error(failure.as_answer(), question) from failure
+        left_out = dialect.left_out(options.temperature, has_schema=bool(question.schema))
+        return replace(answer, left_out=left_out)
 
     @contextmanager
     def _paid(self, question: Question, reader: AnswerReader, held: Reservation, server: Server) -> Iterator[_Bill]:
@@ -391,75 +452,7 @@ class Model:
                 except OSError:
                     pass  # counted in memory; the next call is refused where the disk is still full
 
-    def _status_error(self, server: Server, got: HttpAnswer) -> ModelError:
-        where, status = server.where, got.status
-        whole = got.body[:LONGEST_REFUSAL].decode("utf-8", errors="replace")
-        said = server.hides_key(whole)[:200]
-        told = _told(server, got.body)
-        is_blind = _is_about_images(whole)
-        if status in (400, 422):
-            refusal = RefusedError(f"{where} refused the request ({status}): {said}", whole)
-            refusal.is_about_images = is_blind
-            return refusal
-        if status in (401, 403):
-            if not server.key:
-                why = "it was sent none: name its variable in [servers.NAME] key, or set OPENAI_BASE_URL to this server"
-                return ModelError(f"{where} refused the key ({status}); {why}")
-            return ModelError(f"{where} refused the key ({status}); check {server.key_name}{told}")
-        if status == 404:
-            return ModelError(f"{where} knows no model {self.name!r} or no chat completions (404){told}")
-        if 300 <= status < 400:
-            return ModelError(f"{where} sends elsewhere ({status}); name the address itself")
-        after_s = _seconds(got.headers.get("retry-after", ""))
-        error = _error_of(whole)
-        if status == 402 or (status == 429 and OUT_OF_MONEY & {str(error.get("code")), str(error.get("type"))}):
-            return ModelError(f"{where} has no quota left for this key ({status}){told}")  # waiting would not help
-        if status == 429:
-            text = f"{where} asks for fewer calls (429){told}"
-            return SlowDownError(text, may_retry=True, retry_after_s=after_s or 1.0)
-        may_retry = (status >= 500 and not is_blind) or status == 408
-        return ModelError(
-            f"{where} failed ({status}){told}", may_retry=may_retry, retry_after_s=after_s, is_about_images=is_blind
-        )
-
-
-def _told(server: Server, body: bytes) -> str:
-    """What a server says went wrong, without its key, as the end of an error's sentence; "" where it says nothing."""
-    whole = body[:LONGEST_REFUSAL].decode("utf-8", errors="replace")
-    return f"; it says: {server.hides_key(_sentence(whole))[:200]}" if whole.strip() else ""
-
-
-def _sentence(body: str) -> str:
-    """The server's own words: the error's message where the body is the API's, else its beginning on one line."""
-    error = _error_of(body)
-    return " ".join(str(error.get("message", error)).split()) if error else " ".join(body.split())
-
-
-def _error_of(body: str) -> dict[str, object]:
-    """The error in a body of the API's; {} where it is no such body."""
-    try:
-        found = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError):
-        return {}
-    error = found.get("error", found) if isinstance(found, dict) else found
-    if isinstance(error, str):
-        return {"message": error}
-    return error if isinstance(error, dict) else {}
-
-
-def _is_about_images(body: str) -> bool:
-    """Whether it is refused because of the images: "image input is not supported - hint: ..."."""
-    said = body.lower()
-    return any(word in said for word in ("image", "vision", "multimodal")) and any(
-        word in said for word in ("not support", "unsupported", "not allowed", "does not accept", "only text")
-    )
-
 
 @dataclass(slots=True)
 class _Bill:
     is_free: bool = False
-
-
-def _seconds(text: str) -> float:
-    """Of a Retry-After header, at most an hour; 0 where it has none or a date."""
-    return min(float(text), 3600.0) if text.replace(".", "", 1).isdecimal() else 0.0

@@ -5,6 +5,8 @@ from __future__ import annotations
 import openai
 
 from nodes.models.answers import ChatSettings, ModelError
+from nodes.models.refusals import retry_after_s
+from runtime.hosts.proxies import is_here
 
 
 def new_sdk(settings: ChatSettings, *, keep_open: bool) -> openai.AsyncOpenAI:
@@ -14,7 +16,9 @@ def new_sdk(settings: ChatSettings, *, keep_open: bool) -> openai.AsyncOpenAI:
         base_url=settings.base_url,
         timeout=settings.deadline_s + 1.0,  # ours comes first
         max_retries=0,
-        http_client=openai.DefaultAsyncHttpxClient(),  # the SDK's own starts a task in whatever loop it dies in
+        http_client=openai.DefaultAsyncHttpxClient(
+            trust_env=not is_here(settings.base_url)
+        ),  # the SDK's own starts tasks
         default_headers=None if keep_open else {"Connection": "close"},
     )
 
@@ -49,15 +53,10 @@ def _status_error(problem: openai.APIStatusError, settings: ChatSettings, offers
     if status == 404:
         return ModelError(f"{where} knows no model {settings.model!r} or no {offers} (404)")
     if status == 429:
-        after_s = _seconds(problem.response.headers.get("retry-after", ""))
+        after_s = retry_after_s(problem.response.headers, problem.message)
         return ModelError(f"{where} asks for fewer calls (429)", may_retry=True, retry_after_s=after_s)
     return ModelError(f"{where} failed ({status})", may_retry=status >= 500)
 
 
 def _clean(text: str, settings: ChatSettings) -> str:
     return (text.replace(settings.api_key, "***") if settings.api_key else text)[:200]
-
-
-def _seconds(text: str) -> float:
-    """Of a Retry-After header; 0 where it has none or a date."""
-    return min(float(text), 3600.0) if text.isdecimal() else 0.0

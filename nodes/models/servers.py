@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 
 from nodes.models import smollm2
+from nodes.models.address import key_problem, url_problem
 from nodes.models.answers import OPENAI_URL, has_openai_key
 from nodes.models.budget import Budget, Prices
 from nodes.models.chat_format import ModelOptions
@@ -64,16 +64,6 @@ def read_servers(path: Path) -> dict[str, ServerTable]:
     return tables
 
 
-def url_problem(url: str) -> str:
-    """What is wrong with a server's address, in a sentence; "" where nothing is."""
-    try:
-        parts = urlsplit(url)
-        is_good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is no number, or none there is
-        is_good = False
-    return "" if is_good else f"base URL is {url!r}; expected http://host:port/v1 or https://..."
-
-
 class Servers:
     """The connections, limits and the budget that all who ask in a run share."""
 
@@ -112,7 +102,10 @@ class Servers:
         for url in urls:
             if problem := url_problem(url):
                 return problem
-            if self._server(url, table).key == "" and url.rstrip("/") == OPENAI_URL:
+            server = self._server(url, table)
+            if problem := key_problem(server.key, server.key_name):
+                return problem
+            if server.key == "" and url.rstrip("/") == OPENAI_URL:
                 name = table.key if table and table.key else OPENAI_KEY
                 return MissingVariable(
                     f"{url} needs a key and {name} is not set; set it, or name a server with MODEL@URL"
@@ -120,11 +113,14 @@ class Servers:
         lacks = missing(("aiohttp",))
         return f"a model on a server cannot be asked: {lacks}" if lacks else ""
 
-    def model(self, name: str, address: str, options: ModelOptions) -> Model:
-        """The model of that name there, asked with these options. Raises UserError where nothing can be asked."""
+    def model(self, name: str, address: str, options: ModelOptions, fallback: str = "") -> Model:
+        """The model of that name there, asked with these options. Raises UserError where nothing can be asked.
+
+        `fallback`: "MODEL@ADDRESS" of who is asked where that one gives no answer after a second try.
+        """
         if problem := self.problem_of(address):
             raise UserError(type(problem)(f"model {name!r}: {problem}"))  # a variable that is missing stays one
-        known = (name, address, repr(options))
+        known = (name, address, repr(options), fallback)
         if known not in self._models:
             table = self.tables.get(address)
             if table is not None and table.max_tokens is not None:
@@ -137,6 +133,8 @@ class Servers:
                 self._smollm2 = self._smollm2 or smollm2.SmolLM2()
                 urls = (self._smollm2.url,)
                 patience = replace(patience, attempt_s=patience.deadline_s)  # it answers one after the other
+            second, _, other = fallback.partition("@")
+            patience = replace(patience, attempts=patience.attempts or 2) if second else patience
             self._models[known] = Model(
                 name,
                 [self._server(url, table) for url in urls],
@@ -144,6 +142,7 @@ class Servers:
                 options=options,
                 patience=patience,
                 budget=self.budget,
+                fallback=self.model(second, other, options) if second else None,
             )
         return self._models[known]
 

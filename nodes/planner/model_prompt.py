@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections import deque
 from collections.abc import Collection, Sequence
@@ -21,6 +22,7 @@ from runtime.msgs import (
     Scene,
     SceneDescription,
     SeenObject,
+    SeenPerson,
     SkillSpec,
     Subtask,
     Utterance,
@@ -142,10 +144,11 @@ def parse(text: str, around: Surroundings) -> PlannerAnswer:
         raise ModelError("the model's answer has a subtask without a text")
     _check("skill", answer.skill, {spec.name for spec in around.skills})
     _check("place", answer.place, around.world.places)
-    known = {thing.id for thing in around.scene.things}
-    for thing in (*answer.things, *answer.excluding):
-        if thing.id and thing.id not in known:
-            raise ModelError(f"the model's answer has id {thing.id!r}, which is not there; {_known(known)}")
+    answer = msgspec.structs.replace(
+        answer,
+        things=tuple(_there(thing, around.scene) for thing in answer.things),
+        excluding=tuple(_there(thing, around.scene) for thing in answer.excluding),
+    )
     spec = around.spec(answer.skill)
     needs = {one.type for one in spec.arguments if one.is_needed} if spec is not None else set()
     if "place" in needs and not answer.place:
@@ -153,6 +156,18 @@ def parse(text: str, around: Surroundings) -> PlannerAnswer:
     if "thing" in needs and not answer.things and not answer.place:
         raise ModelError(f"the model's answer names no thing, which {answer.skill} needs")
     return answer
+
+
+def _there(thing: MeantThing, scene: Scene) -> MeantThing:
+    """The thing without an id that is not there, where label and colour say as much. Raises ModelError else."""
+    known = {one.id for one in scene.things}
+    if not thing.id or thing.id in known:
+        return thing
+    meant = thing.reference
+    same = [one for one in scene.things if one.label == meant.label and meant.colour in ("", one.colour)]
+    if not same or 0 < meant.count < len(same):
+        raise ModelError(f"the model's answer has id {thing.id!r}, which is not there; {_known(known)}")
+    return msgspec.structs.replace(thing, id="")
 
 
 def _check(key: str, word: str, known: Collection[str]) -> None:
@@ -248,15 +263,44 @@ def _cut_off(saying: Saying) -> str:
 
 
 def _scene_line(thing: SeenObject, scene: Scene) -> str:
+    """A thing or a place: what it is, where, how large, and where in the image, so that its id can be found there."""
     where = [f"{one.relation} {quoted(one.object)}" for one in scene.relations if one.subject == thing.id][:4]
+    size = f"{100 * thing.width_m:.0f} cm wide and {100 * thing.height_m:.0f} cm high"
     more = [
         *where,
         *(quoted(state) for state in thing.state[:4]),
         *([f"of {quoted(thing.owner)}"] if thing.owner else []),
+        *([size] if thing.width_m and thing.height_m else []),
+        *([f"at ({thing.u_px:.0f}, {thing.v_px:.0f}) in the image"] if thing.u_px or thing.v_px else []),
     ]
     kind = "place" if thing.is_place else "thing"
     what = quoted(f"{thing.colour} {thing.label}".strip())
     return f"- {kind} {quoted(thing.id)}: {', '.join([what, *more])}"
+
+
+_GESTURES = {"nod": "nods", "shake": "shakes the head", "open": "holds out an open hand", "point": "points", "": ""}
+
+
+def _person_line(person: SeenPerson, scene: Scene) -> str:
+    """A person: what they do, and which things are nearest to them."""
+    x, y = person.hand_m[:2] if person.hand_m is not None else (person.x_m, person.y_m)
+    things = sorted((math.hypot(one.x_m - x, one.y_m - y), one.id) for one in scene.things if not one.is_place)
+    does = [
+        *(
+            _GESTURES[word]
+            for word in (person.gesture, person.hand)
+            if word and not (word == "point" and person.points_at)
+        ),
+        *([f"points at {quoted(person.points_at)}"] if person.points_at else []),
+        *([f"looks at {quoted(person.looks_at)}"] if person.looks_at else []),
+        *([f"holds {quoted(person.holds)}"] if person.holds else []),
+        *(
+            [f"nearest to them: {', '.join(f'{quoted(ident)} ({far:.1f} m)' for far, ident in things[:3])}"]
+            if things
+            else []
+        ),
+    ]
+    return f"- person {quoted(person.id)}: {', '.join(does) or 'does nothing that is noticed'}"
 
 
 def question_text(
@@ -286,20 +330,29 @@ def report_text(subtask: Subtask | None, description: SceneDescription | None, s
         lines.append("The vision model has reported nothing yet.")
     else:
         lines.append(f"The vision model reports ({description.progress}): {quoted(description.text)}")
-    if scene is not None and scene.things:
+    if scene is not None and (scene.things or scene.people):
         lines.append(
             "What is believed to be there; what is not listed was not seen, which does not say that it is absent:"
         )
         lines += [_scene_line(thing, scene) for thing in scene.things[:30]]
+        lines += [_person_line(person, scene) for person in scene.people[:8]]
     elif description is not None:
         seen = ", ".join(f"{quoted(o.colour)} {quoted(o.label)}" for o in description.objects[:30])
-        lines.append(f"It sees: {seen or 'nothing'}.")
+        lines.append(
+            f"It sees: {seen}." if seen else "It has seen nothing yet, which does not say that nothing is there."
+        )
     return "\n".join(lines)
 
 
-def news(history: History, description: SceneDescription | None) -> tuple[object, ...]:
+def news(history: History, description: SceneDescription | None, scene: Scene | None = None) -> tuple[object, ...]:
     """What a new answer could depend on; equal to the last time's, there is nothing to ask."""
+    people = scene.people if scene is not None else ()
+    shown = tuple(
+        (one.id, one.points_at, one.gesture, one.hand == "open")
+        for one in people
+        if one.points_at or one.gesture or one.hand == "open"
+    )
     if description is None:
-        return (history.events,)
+        return (history.events, shown)
     seen = sorted((o.colour, o.label) for o in description.objects)
-    return (history.events, description.subtask_id, description.progress, *seen)
+    return (history.events, shown, description.subtask_id, description.progress, *seen)

@@ -7,7 +7,9 @@ that may cost in a run is [budgets.models.NODE]; once it is spent no request lea
 
 from __future__ import annotations
 
-from nodes.models.answers import ModelError, settings_from
+from typing import Literal
+
+from nodes.models.answers import ExtraBody, ModelError, settings_from
 from nodes.models.budget import budget_of
 from nodes.models.chat_request import ChatRequest
 from nodes.planner.model_planner import ASKED_AGAIN, ModelPlanner
@@ -34,7 +36,8 @@ class OpenAIPlanner(ModelPlanner):
     """Talks with people and sets the subtask; `sees=False` sends no images; `persona` is a part to play.
 
     After `give_up_after` failures of the server in a row it ends the run as failed. An answer that cannot be used is no
-    failure: the model is asked again with the reason, then a person is.
+    failure: the model is asked again with the reason, then a person is. `context` is how many tokens the model reads,
+    `extra_body` further fields of each request, `fallback` who is asked where the server does not answer: MODEL@URL.
     """
 
     provenance = "model:openai-api"
@@ -52,6 +55,9 @@ class OpenAIPlanner(ModelPlanner):
         speaker: str = "robot",
         sees: bool = True,
         persona: str = "",
+        context: int = 0,
+        extra_body: ExtraBody | None = None,
+        fallback: str = "",
     ) -> None:
         if give_up_after < 1:
             raise ParameterError(f"planner: give_up_after is {give_up_after}; expected at least 1")
@@ -66,6 +72,9 @@ class OpenAIPlanner(ModelPlanner):
             max_calls=max_calls,
             max_tokens=max_tokens,
             stream=stream,
+            context=context,
+            extra_body=extra_body,
+            fallback=fallback,
         )
         super().__init__(settings, speaker, sees, persona)
         self.give_up_after = give_up_after
@@ -78,6 +87,10 @@ class OpenAIPlanner(ModelPlanner):
         self.has_ladder = False  # somebody takes over when the budget is spent
         self.has_told_spent = False
         self.thinking: object | None = None  # the one who asks now; a cancelled one may still be winding up
+
+    def model_findings(self, *, is_timed: bool) -> list[tuple[Literal["ok", "note", "problem"], str]]:
+        """Return how the model's server answers, where it is asked."""
+        return self.request.findings(is_asked=is_timed)
 
     def on_start(self) -> None:
         super().on_start()
@@ -152,12 +165,12 @@ class OpenAIPlanner(ModelPlanner):
         was_restarted = self.current is None and description is not None and description.subtask_id != ""
         if not self.history.events and not was_restarted:
             return False
-        return news(self.history, description) != self.answered
+        return news(self.history, description, self.scene.latest()) != self.answered
 
     async def _ask(self) -> bool:
         """One question and what follows from it; False where an interrupt voided it. No failure is raised."""
         description = self.description.latest()
-        asked = news(self.history, description)
+        asked = news(self.history, description, self.scene.latest())
         around = self._around()
         question = question_text(self.history, self.current, description, around.scene)
         why = ""

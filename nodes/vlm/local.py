@@ -656,7 +656,7 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         task = f" Subtask: {self.task.text}." if self.task is not None and self.task.text else ""
         self.description.publish(
             SceneDescription(
-                text=f"The robot is {decision.text}.{held}{task} It sees: {names}.",
+                text=f"The robot {_does(decision)}.{held}{task} It sees: {names}.",
                 subtask_id=self.task.id if self.task is not None else "",
                 progress=decision.progress,
                 objects=objects,
@@ -668,6 +668,16 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
             ),
             stems_from=self._sources(),
         )
+
+
+def _does(decision: Decision) -> str:
+    """What it does, or how that ended, as the rest of a sentence: only what was measured is said to be finished."""
+    ended = {
+        "finished": "has finished: ",
+        "failed": "failed: ",
+        "idle": "has " if "nothing" in decision.text else "is ",
+    }
+    return ended.get(decision.progress, "is ") + decision.text
 
 
 def _hand_at(palm_m: PointM) -> SeenObject:

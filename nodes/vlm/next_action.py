@@ -378,7 +378,10 @@ def _search(now: Situation, box: SeenObject | None, task: Subtask) -> Decision:
         return Decision("keep", "failed", f"I cannot get the {names}", say=f"I cannot get the {names}. Please help me.")
     if task.skill == "pick":
         return _look_for(now, task)
-    return Decision("keep", "finished", "nothing is left to do")
+    names = ", ".join(f"the {thing.name}" for thing in now.moved)
+    return Decision(
+        "keep", "finished", f"moved {names}" if names else "moved nothing, nothing that is seen is left to move"
+    )
 
 
 def _gaze(now: Situation) -> SeenObject:

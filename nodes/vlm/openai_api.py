@@ -5,7 +5,9 @@ vLLM, ollama and llama.cpp do; VLM_BASE_URL and VLM_MODEL, or the parameters, sa
 
 from __future__ import annotations
 
-from nodes.models.answers import ChatSettings, settings_from
+from typing import Literal
+
+from nodes.models.answers import ExtraBody, settings_from
 from nodes.models.budget import budget_of
 from nodes.models.chat_request import ChatRequest
 from nodes.vlm.model_prompt import Coordinates
@@ -16,7 +18,11 @@ DEFAULT_URL = "http://127.0.0.1:8000/v1"
 
 
 class OpenAIVLM(PointingVLM):
-    """A model behind HTTP; an interrupt closes the connection."""
+    """A model behind HTTP; an interrupt closes the connection.
+
+    `context` is how many tokens the model reads, `extra_body` further fields of each request, `fallback` who is asked
+    where the server does not answer: MODEL@URL.
+    """
 
     provenance = "model:openai-api"
 
@@ -32,8 +38,24 @@ class OpenAIVLM(PointingVLM):
         coordinates: Coordinates = "pixel",
         speaker: str = "robot",
         limits: str = "",
+        context: int = 0,
+        extra_body: ExtraBody | None = None,
+        fallback: str = "",
     ) -> None:
-        self.settings = _settings(model, base_url, stream, deadline_s, max_calls, max_tokens)
+        self.settings = settings_from(
+            "VLM",
+            model=model,
+            base_url=base_url,
+            default_url=DEFAULT_URL,
+            default_model="",
+            deadline_s=deadline_s,
+            max_calls=max_calls,
+            max_tokens=max_tokens,
+            stream=stream,
+            context=context,
+            extra_body=extra_body,
+            fallback=fallback,
+        )
         self.chat = ChatRequest(self.settings, latency_s=latency_s)
         super().__init__(self.chat, coordinates, speaker, limits)
 
@@ -41,24 +63,12 @@ class OpenAIVLM(PointingVLM):
         """What its parameters and this environment lack, in sentences."""
         return self.settings.problems()
 
+    def model_findings(self, *, is_timed: bool) -> list[tuple[Literal["ok", "note", "problem"], str]]:
+        """Return how the model's server answers, where it is asked."""
+        return self.chat.findings(is_asked=is_timed)
+
     def on_start(self) -> None:
         if problems := self.problems():
             raise ParameterError(f"{self.name}: {'; '.join(problems)}")
         self._name_model(self.settings.model)
         self.chat.start(self.clock, self.random.random, budget_of(self.name, self.run_info, self.settings.max_calls))
-
-
-def _settings(
-    model: str, base_url: str, stream: bool, deadline_s: float, max_calls: int, max_tokens: int
-) -> ChatSettings:
-    return settings_from(
-        "VLM",
-        model=model,
-        base_url=base_url,
-        default_url=DEFAULT_URL,
-        default_model="",
-        deadline_s=deadline_s,
-        max_calls=max_calls,
-        max_tokens=max_tokens,
-        stream=stream,
-    )

@@ -161,7 +161,7 @@ def _parser() -> argparse.ArgumentParser:
         help="also take hold of this robot for a moment, without moving it: stretch, stretch4",
     )
     parser.add_argument(
-        "--models", action="store_true", help="load the nodes' models, and tell how long they take here"
+        "--models", action="store_true", help="load the nodes' models or ask their servers, and tell how long it takes"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     return parser

@@ -308,6 +308,7 @@ BEYOND_PUBLIC = {
     },
     "nodes/seats/ladder.py": {"runtime.launch.seats_table": "climbs the ladders of the launch file"},
     "nodes/seats/replayed.py": {"runtime.node": "plays by whichever ports its subclass declares"},
+    "nodes/policy/remote/openpi.py": {"runtime.hosts.proxies": "asks nobody on this machine through a proxy"},
 }
 
 

@@ -125,7 +125,7 @@ class Console(ConsolePorts):
             if self._is_stretch
             else None,
         }
-        self._names = {speaker: "Robot", **(names or {})}
+        self._names = {speaker: speaker, **(names or {})}
         self._is_stop = load_stop_words(stop_words)
         self._canned = Canned(read_canned(Path(utterances) if utterances else CANNED))
 

@@ -103,10 +103,16 @@ _STAGE = re.compile(r"^[*(\[]+(?P<what>[^*()\[\]]+)[*)\]]+\.?$")
 _QUOTED = re.compile(r"[\"“](?P<said>[^\"“”]+)[\"”]")
 
 
-def read_line(text: str, name: str) -> Act:
-    """The act in one line of a script, as small models write it. Raises UnreadableError where there is none."""
+def read_line(text: str, name: str, *, is_cut: bool = False) -> Act:
+    """The act in one line of a script, as small models write it; of a line that was cut off, its whole sentences.
+
+    Raises UnreadableError where there is none.
+    """
     text = without_thoughts(text).strip()
     first = next((line.strip() for line in text.split("\n") if line.strip()), "")
+    if is_cut and "\n" not in text:
+        ends = [found.end() for found in re.finditer(r"[.!?…][\"”*)]*", first)]
+        first = first[: ends[-1]] if ends else ""
     for own in (name, name.split()[0]):
         first = re.sub(rf"^\**{re.escape(own)}\**\s*:\**\s*", "", first)
     if stage := _STAGE.match(first):

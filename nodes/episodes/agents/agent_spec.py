@@ -43,6 +43,7 @@ class AgentSpec:
     prompt: PromptKind = "full"
     is_fine: bool = False  # of a judge: on the scale with a sentence for each number
     has_system: bool = False
+    fallback: str = ""  # who is asked where the server does not answer: MODEL[@URL or SERVER]
     max_tokens: int = 0
     options: ModelOptions = field(default_factory=ModelOptions)
 
@@ -93,6 +94,11 @@ class AgentSpec:
             return replace(self, max_tokens=int(self._number(option, value, 1, 1_000_000, int)))
         if name == "effort" and value:
             return replace(self, options=replace(options, reasoning_effort=value))
+        if name == "context":
+            context = int(self._number(option, value, 256, 100_000_000, int))
+            return replace(self, options=replace(options, context=context))
+        if name == "fallback" and value.partition("@")[0]:
+            return replace(self, fallback=value)
         if name == "prompt" and value in ("full", "small"):
             return replace(self, prompt="small" if value == "small" else "full")
         if name == "scale" and value in ("plain", "fine"):
@@ -101,7 +107,7 @@ class AgentSpec:
             return replace(self, has_system=value == "yes")
         raise UserError(
             f"agent {self.text!r}: unknown option {option[:60]!r}; known: t=0.7, tokens=1000, top_p=0.9, seed=1, "
-            "effort=low, prompt=small, system=yes; of a judge scale=fine"
+            "effort=low, context=8192, fallback=MODEL@URL, prompt=small, system=yes; of a judge scale=fine"
         )
 
     def _number(self, option: str, value: str, low: float, high: float, kind: Callable[[str], float] = float) -> float:
@@ -120,8 +126,10 @@ class AgentSpec:
 
     def check_model(self, servers: Servers) -> None:
         """Raise UserError where this is a model that cannot be asked there."""
-        if self.kind == "model" and (problem := servers.problem_of(self.address)):
-            raise UserError(f"agent {self.text!r}: {problem}; or use the offline agent: rules")
+        asked = (self.address, self.fallback.partition("@")[2]) if self.fallback else (self.address,)
+        for address in asked if self.kind == "model" else ():
+            if problem := servers.problem_of(address):
+                raise UserError(f"agent {self.text!r}: {problem}; or use the offline agent: rules")
 
 
 def provenance_of(text: str) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable
+from collections import Counter
+from collections.abc import Awaitable, Iterator
 from dataclasses import dataclass
 
 from nodes.episodes.agents.acts import read_act, read_line
@@ -75,15 +76,19 @@ class ModelBrain:
 
     async def choose(self, sight: AgentObservation, clock: Clock, chance: random.Random) -> AgentChoice:
         """Outages are told as such; they never look like silence."""
-        make = small_prompt_text if self._is_small else prompt_text
-        make = make if self._prompts is None else self._prompts.act_prompt
-        prompt = make(sight.briefing, sight.turns, sight.observation)
         schema = BID_SCHEMA if sight.observation.asks == "bid" else ACT_SCHEMA
         schema = schema if self._prompts is None else self._prompts.act_schema
         schema = {} if self._is_small else schema
-        sha = sha_of(prompt)
+        sha = ""
         try:
-            answer = await self._latency.wait(clock, self._caller.ask(prompt, schema, sight.observation.asks, sha))
+            for held in _windows(len(sight.turns)):
+                prompt = self._prompt(sight, held)
+                sha = sha_of(prompt)
+                answer = await self._latency.wait(clock, self._caller.ask(prompt, schema, sight.observation.asks, sha))
+                if answer.ending != "full":
+                    break
+            else:
+                raise OutageError(f"turn {sight.observation.turn}: {answer.text}")
             try:
                 return self._choice(answer, sight, sha)
             except UnreadableError as problem:
@@ -100,12 +105,26 @@ class ModelBrain:
             note = f"unreadable answer: {problem}"[:300]
             return AgentChoice(act=Act(), urgency=0.0, fault="unreadable", note=note, prompt_sha=sha)
 
+    def _prompt(self, sight: AgentObservation, held: int) -> str:
+        """What is asked, with the newest turns only, so many of them, and how many the others were."""
+        make = small_prompt_text if self._is_small else prompt_text
+        make = make if self._prompts is None else self._prompts.act_prompt
+        older, newer = sight.turns[: len(sight.turns) - held], sight.turns[len(sight.turns) - held :]
+        prompt = make(sight.briefing, newer, sight.observation)
+        if not older:
+            return prompt
+        spoke = Counter(turn.speaker for turn in older if turn.kind != "none")
+        who = ", ".join(f"{name} {count}" for name, count in spoke.items()) or "nobody did anything"
+        return f"{prompt}\n\n(The first {len(older)} turns are left out here. Turns by name: {who}.)"
+
     def _choice(self, answer: ModelAnswer, sight: AgentObservation, sha: str) -> AgentChoice:
         if answer.ending == "declined":
             note = f"the model declines to answer: {answer.text}"[:300]
             return AgentChoice(act=Act(), urgency=0.0, fault="declined", note=note, prompt_sha=sha)
         if self._is_small:
-            return AgentChoice(act=read_line(answer.text, sight.name), urgency=SMALL_TALK_URGENCY, prompt_sha=sha)
+            is_cut = answer.ending == "cut"
+            act = read_line(answer.text, sight.name, is_cut=is_cut)
+            return AgentChoice(act=act, urgency=SMALL_TALK_URGENCY, prompt_sha=sha)
         cut = "the answer was cut off" + (" at the limit of its length" if answer.ending == "cut" else "")
         try:
             read = read_act(answer.text)
@@ -116,6 +135,14 @@ class ModelBrain:
         if not read.act.argument or (read.names_nobody and len(sight.others) > 1):
             raise UnreadableError(f"{cut} before it was whole")  # it may have been meant for one alone
         return AgentChoice(act=read.act, urgency=read.urgency, fault="cut", note=cut, prompt_sha=sha)
+
+
+def _windows(turns: int) -> Iterator[int]:
+    """How many of the newest turns a prompt holds: all, and half as many where that is longer than the model reads."""
+    yield turns
+    while turns > 1:
+        turns //= 2
+        yield turns
 
 
 def model_brain(spec: AgentSpec) -> ModelBrain:

@@ -13,6 +13,7 @@ from nodes.episodes.agents.agent_spec import ACT_TOKENS, AgentSpec
 from nodes.models.answers import BudgetError, ModelError
 from nodes.models.chat_format import ModelAnswer, Question
 from nodes.models.model import Model
+from nodes.models.refusals import ContextFullError
 from nodes.models.servers import Servers
 from runtime.errors import PolyrhythmError
 
@@ -102,13 +103,13 @@ class SeatCaller:
             self.repeated += 1
             return stored
         answer = await (self._ask(prompt, schema) if self._ask else self._from_server(prompt, schema))
-        self._store.keep_answer(self._seat, number, what, self.spec.logged, prompt, sha, answer)
+        self._store.keep_answer(self._seat, number, what, answer.by or self.spec.logged, prompt, sha, answer)
         return answer
 
     async def _from_server(self, prompt: str, schema: dict[str, object]) -> ModelAnswer:
         if self._model is None:
             options = self.spec.options_for(self._tokens)
-            self._model = self._servers.model(self.spec.model, self.spec.address, options)
+            self._model = self._servers.model(self.spec.model, self.spec.address, options, self.spec.fallback)
         system, text = "", prompt
         if self.spec.has_system:
             system, _, text = prompt.partition("\n\n")
@@ -116,6 +117,8 @@ class SeatCaller:
             return await self._model.ask(Question(system, text, schema))
         except BudgetError as problem:
             aside = "; the longest answer is set aside before each call, so less may be used"
-            raise BudgetSpentError(problem.spent + aside) from problem
+            raise BudgetSpentError(problem.spent + ("" if problem.is_servers else aside)) from problem
+        except ContextFullError as problem:
+            return ModelAnswer(str(problem), ending="full")  # it stands in the log, so that nobody asks that again
         except ModelError as problem:
             raise OutageError(str(problem)) from problem

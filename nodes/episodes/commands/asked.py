@@ -179,6 +179,7 @@ def print_run(store: Store, asked: argparse.Namespace, settings: Settings) -> No
         estimate = f" ({budget.estimated_tokens} of them estimated)" if budget.estimated_tokens else ""
         print(f"{budget.calls} calls, {tokens}{estimate}{cost}, {settings.servers.retries} retries")
     print(f"\nrun: {store.path}")
+    print("".join(f"{line}\n" for line in store.left_out()), end="")
     failed, turns = store.failed_turns()
     if failed:
         print(f"{failed} of {turns} turns could not be understood")

@@ -16,7 +16,7 @@ from nodes.episodes.dialogue.package_prompts import PackagePrompts
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.prompt import history_text
 from nodes.episodes.evaluation.dimensions import PUBLISHED, SEVEN, Dimension
-from nodes.models.json_reading import UnreadableError, folded, read_number, read_object
+from nodes.models.json_reading import UnreadableError, folded, read_json, read_number
 from runtime.msgs.episode import Score, Scores, Turn
 
 
@@ -87,7 +87,7 @@ class ReadScores(msgspec.Struct, frozen=True):
 
 def read_scores(text: str, names: Sequence[str], dimensions: Sequence[Dimension]) -> ReadScores:
     """The scores in an answer, by name and dimension. Raises UnreadableError where it holds no object."""
-    found = read_object(text)
+    found = read_json(text).fields  # of one that was cut off, the scores that stand there whole
     people = _by_name(folded(found).get("evaluations", found), names)
     read = ReadScores({}, {})
     for name in names:
@@ -150,7 +150,7 @@ def _score(name: str, dimension: Dimension, part: object, person: object) -> tup
         reasoning, value = "", part
     if value is None:
         return None, f"{name}: {dimension.name} is missing"
-    number = read_number(value)
+    number = read_number(value, (dimension.high, -dimension.low, dimension.high - dimension.low))
     problem = dimension.problem_of(value if number is None else number)
     if problem or number is None:
         return None, f"{name}: {problem}"
@@ -179,8 +179,9 @@ async def judge_by_model(
         try:
             again, wanted = _again(problems, dimensions, why) if attempt else ("", schema)
             answer = await caller.ask(prompt + again, wanted, "judge")
-            if answer.ending == "declined":
-                why = f"the model declines to judge: {answer.text[:200]}"
+            if answer.ending in ("declined", "full"):
+                is_full = answer.ending == "full"
+                why = answer.text if is_full else f"the model declines to judge: {answer.text[:200]}"
                 break
             read = read_scores(answer.text, plan.names, dimensions)
         except OutageError as problem:

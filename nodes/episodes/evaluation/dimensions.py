@@ -29,7 +29,7 @@ class Dimension(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def problem_of(self, score: object) -> str:
         """Why a score is none of this dimension; "" where it is one."""
-        if isinstance(score, bool) or not isinstance(score, int | float) or score != score:
+        if isinstance(score, bool) or not isinstance(score, int | float) or not abs(score) < 1e9:
             return f"{self.name} is {score!r}; expected a whole number"
         if score != int(score):
             return f"{self.name} is {score}; expected a whole number"

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from runtime.errors import UserError
 from runtime.extras import lacking, missing
+from runtime.hosts.proxies import open_url
 
 Vectors = NDArray[np.float64]
 Encoder = Callable[[Sequence[str]], Vectors]
@@ -78,7 +79,7 @@ def _from_endpoint(model: str, url: str, texts: Sequence[str]) -> Vectors:
     body = json.dumps({"model": model, "input": list(texts)}).encode()
     request = urllib.request.Request(f"{url.rstrip('/')}/embeddings", body, {"Content-Type": "application/json"})
     try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with open_url(request, 60.0) as answer:
             rows = json.loads(answer.read())["data"]
             return _unit(np.array([row["embedding"] for row in rows], dtype=np.float64))
     except (urllib.error.URLError, OSError, ValueError, KeyError, TypeError) as problem:

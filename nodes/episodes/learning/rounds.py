@@ -31,6 +31,7 @@ from nodes.episodes.results.store import Store
 from nodes.statistics.paired import paired_difference
 from runtime.clock import SystemClock
 from runtime.errors import PolyrhythmError, UserError, choices
+from runtime.hosts.proxies import open_url
 from runtime.operating_system.machine import can
 from runtime.serialization.toml_errors import convert, read_toml
 
@@ -381,7 +382,7 @@ def _is_taken(port: int) -> bool:
 
 def _answers(url: str) -> bool:
     try:
-        with urllib.request.urlopen(url, timeout=5) as answer:
+        with open_url(urllib.request.Request(url), 5.0) as answer:
             return bool(answer.status == 200)
     except (urllib.error.URLError, OSError):
         return False

@@ -101,6 +101,7 @@ class ReportFigures(msgspec.Struct, frozen=True):
     is_by_rules: bool  # nobody but the offline judge scored: no interval and no p is shown for that
     agreement: tuple[Agreement, ...]
     naturalness: tuple[NaturalnessComparison, ...]
+    left_out: tuple[str, ...] = ()  # what models were asked without, in sentences
 
 
 def values_of(store: Store, judge: str = "") -> list[Value]:
@@ -166,6 +167,7 @@ def figures_of(store: Store, judge: str = "") -> ReportFigures:
         agreement=_agreement(store, judge),
         naturalness=_naturalness(store),
         is_by_rules=is_by_rules,
+        left_out=store.left_out(),
     )
 
 

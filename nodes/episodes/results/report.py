@@ -48,6 +48,7 @@ def tables(figures: ReportFigures) -> list[str]:
         f"{figures.done} of {figures.episodes} episodes done, {figures.failed} failed and in no mean, "
         f"{figures.failed_evaluations} evaluations failed",
         "ends: " + ", ".join(f"{end} {count}" for end, count in figures.ends.items()),
+        *figures.left_out,
         "n: so many scenarios",
     ]
     if figures.is_by_rules:

@@ -42,6 +42,8 @@ CREATE TABLE IF NOT EXISTS calls (
 CREATE TABLE IF NOT EXISTS latencies (
   episode TEXT NOT NULL, seat INTEGER NOT NULL, number INTEGER NOT NULL, took_s REAL NOT NULL,
   PRIMARY KEY (episode, seat, number)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS left_out (
+  model TEXT NOT NULL, what TEXT NOT NULL, PRIMARY KEY (model, what)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS texts (id INTEGER PRIMARY KEY, text TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS steps (
   episode TEXT NOT NULL, idx INTEGER NOT NULL, step TEXT NOT NULL, PRIMARY KEY (episode, idx)) WITHOUT ROWID;
@@ -174,7 +176,22 @@ class RunFile:
     def card(self) -> dict[str, Any]:
         """The simulation card of the run; {} before there is one."""
         found: dict[str, Any] = self._get("card") or {}
-        return found
+        return found | ({"left out": list(left_out)} if found and (left_out := self.left_out()) else {})
+
+    def left_out(self) -> tuple[str, ...]:
+        """What models were asked without although it was wanted, in sentences: their servers refuse it."""
+        try:
+            rows = self.db.execute("SELECT model, what FROM left_out ORDER BY model, what").fetchall()
+        except sqlite3.OperationalError:  # an older file
+            rows = []
+        long = self.db.execute("SELECT model, count(*) FROM calls WHERE ending = 'full' GROUP BY model").fetchall()
+        return (
+            *(f"{model} was asked without {what}, which its server refuses" for model, what in rows),
+            *(
+                f"{model}: {count} questions were longer than it reads; the oldest turns were left out"
+                for model, count in long
+            ),
+        )
 
     def set_card(self, card: dict[str, Any]) -> None:
         """Keep the simulation card."""

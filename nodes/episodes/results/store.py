@@ -31,6 +31,7 @@ TABLES = (
     "prompts",
     "calls",
     "latencies",
+    "left_out",
     "texts",
     "steps",
     "evaluations",
@@ -278,6 +279,12 @@ class Store(Evaluations):
 
         They stay in the file under seats of their own, as what was paid for. Where it failed otherwise all is kept.
         """
+        with self.db:  # the last word of a seat, which it may have longer questions read to by now
+            self.db.execute(
+                "DELETE FROM calls AS one WHERE episode = ? AND ending = 'full' AND NOT EXISTS (SELECT 1 FROM calls"
+                " WHERE episode = one.episode AND seat = one.seat AND number > one.number AND ending <> 'full')",
+                (plan.id,),
+            )
         turns = self.turns(plan.id)
         if not why_broken(turns, plan.names, is_over=True):
             return
@@ -487,6 +494,9 @@ class EpisodeAnswers:
                     answer.completion_tokens,
                     answer.ending,
                 ),
+            )
+            self._store.db.executemany(
+                "INSERT OR IGNORE INTO left_out VALUES (?,?)", [(model, what) for what in answer.left_out]
             )
             if answer.took_s:
                 where = (self._episode, seat, number)

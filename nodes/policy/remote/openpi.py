@@ -27,6 +27,7 @@ from nodes.policy.remote.policy_server import (
     unpacked,
 )
 from runtime import PolyrhythmError
+from runtime.hosts.proxies import is_here
 
 if TYPE_CHECKING:
     from websockets.sync.client import ClientConnection
@@ -109,6 +110,7 @@ class OpenPiSession:
             if self._connection is None:
                 self._connection = connect(
                     self._server,
+                    proxy=None if is_here(self._server) else True,
                     compression=None,
                     max_size=LARGEST_BYTES,
                     additional_headers=self._headers,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +11,7 @@ from nodes.models.answers import ChatSettings, ModelError, quoted, read_answer
 from nodes.planner.model_prompt import PlannerAnswer, parse
 from nodes.planner.rules import Surroundings
 from nodes.policy.skill_catalogue import SPECS
-from runtime.msgs import Scene
+from runtime.msgs import Scene, SeenObject
 from tests.support.sentences import sentence
 
 GOOD = (
@@ -39,18 +40,43 @@ def test_good_answers_are_read_and_slightly_bad_ones_repaired(text: str) -> None
 @pytest.mark.parametrize(
     "text",
     [
+        '{"Do": "Work", "SKILL": "place", "things": {"label": "cup", "count": "0"}, "Place": "bin", "text": "x"}',
+        '{"answer": {"do": "work", "skill": "place", "things": "cup", "place": "bin", "text": "x"}, "confidence": 1}',
+        '{"do": "work", "skill": "place", "things": ["cup", null], "place": "bin", "text": "x", "say": null}',
+        '{"do": ["work"], "skill": "place", "things": {"label": "cup"}, "excluding": null, "place": "bin", "text": 7}',
+    ],
+)
+def test_an_answer_is_read_as_it_was_meant(text: str) -> None:
+    answer = parse(text, AROUND)
+    assert (answer.do, answer.skill, [one.label for one in answer.things]) == ("work", "place", ["cup"])
+    assert (answer.place, answer.excluding, answer.say) == ("bin", (), "")
+
+
+def test_an_id_that_is_not_there_is_dropped_where_it_is_needless() -> None:
+    form = '{"id": "cup-%s", "label": "cup", "colour": "%s", "x_m": 0, "y_m": 0, "z_m": 0, "width_m": 0, "height_m": 0,'
+    form += ' "u_px": 0, "v_px": 0}'
+    cups = tuple(msgspec.json.decode(form % (one, one), type=SeenObject) for one in ("red", "blue"))
+    around = Surroundings(Scene(things=cups, places=("bin",)), tuple(SPECS.values()))
+    text = '{"do": "work", "skill": "pick", "text": "x", "things": [{"label": "cup", "colour": "%s", "id": "cup-9"}]}'
+    assert parse(text % "red", around).things[0].id == ""
+    for colour in ("", "green"):  # one of two, and none
+        with pytest.raises(ModelError, match="cup-9"):
+            parse(text % colour, around)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "",
         "I would put the cups away.",
         '{"do": "wo',
         '{"do": "run_shell", "text": "rm -rf /"}',
-        '{"do": "work", "skill": "place", "place": "bin", "text": "x", "speed": 99}',
         '{"do": "work", "skill": "place", "place": "oven", "text": "x"}',
         '{"do": "work", "skill": "juggle", "text": "x"}',
         '{"do": "work", "skill": "place", "things": [{"label": "cup", "id": "cup-9"}], "place": "bin", "text": "x"}',
         '{"do": "work", "skill": "place", "things": [{"label": "cup"}], "text": "x"}',
         '{"do": "work", "skill": "pick", "text": "x"}',
         '{"do": "work", "things": [{"label": "cup", "count": 1e999}], "text": "x"}',
-        '{"do": "wait", "say": NaN}',
         '{"do": "wait", "say": "' + "x" * 301 + '"}',
         "[" * 100_000,
         "x" * 1_000_000,

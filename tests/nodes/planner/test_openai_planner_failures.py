@@ -45,7 +45,6 @@ UNUSABLE: dict[str, Behaviour] = {
     "an answer that was cut off": answers('{"do": "wo', finish="length"),
     "nothing at all": answers(""),
     "unknown deed": answers(do("run_shell")),
-    "excess argument": answers(put(speed=99)),
     "unknown place": answers(put(place="oven")),
     "unknown skill": answers(put(skill="juggle")),
     "an id that is gone": answers(put(things=[{"label": "cup", "id": "cup-99"}])),

@@ -129,7 +129,7 @@ class FakeOpenAI:
             headers = {k.lower(): v.strip() for k, _, v in (line.partition(":") for line in lines if line)}
             data = await reader.readexactly(int(headers.get("content-length", "0")))
             method, target, _ = first.split(" ")
-            assert (method, target[-len(PATH) :]) == ("POST", PATH)
+            assert (method, target.partition("?")[0][-len(PATH) :]) == ("POST", PATH)
             request = Request(json.loads(data), headers, target=target)
             with self._got:
                 self.requests.append(request)
@@ -210,16 +210,19 @@ def raw(body: bytes, content_type: str = "application/json") -> Behaviour:
     return behave
 
 
-def refuses(parameter: str, otherwise: Behaviour) -> Behaviour:
-    """A server that does not know this parameter of a request, and says so; without it, the other behaviour."""
+def when(test: Callable[[Request], bool], then: Behaviour, otherwise: Behaviour) -> Behaviour:
+    """The one behaviour for requests that pass the test, the other for the rest."""
 
     async def behave(request: Request, writer: asyncio.StreamWriter) -> None:
-        unknown = status(
-            400, f"[{{'type': 'extra_forbidden', 'loc': ('body', '{parameter}'), 'msg': 'not permitted'}}]"
-        )
-        await (unknown if parameter in request.body else otherwise)(request, writer)
+        await (then if test(request) else otherwise)(request, writer)
 
     return behave
+
+
+def refuses(parameter: str, otherwise: Behaviour) -> Behaviour:
+    """A server that does not know this parameter of a request, and says so; without it, the other behaviour."""
+    unknown = status(400, f"[{{'type': 'extra_forbidden', 'loc': ('body', '{parameter}'), 'msg': 'not permitted'}}]")
+    return when(lambda request: parameter in request.body, unknown, otherwise)
 
 
 async def silence(request: Request, writer: asyncio.StreamWriter) -> None:

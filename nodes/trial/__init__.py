@@ -1,0 +1,1 @@
+"""A trial of a model server before it holds a seat."""
