@@ -3,7 +3,7 @@
 A room is a folder, or a loose file beside folders. An arrow is one room that imports another, however often; what only
 type checkers import is not counted. `python -m bench.rooms [COMMIT ...]` counts the working tree, and each commit;
 `python -m bench.rooms --table` writes what lives in each room into docs/architecture.md; `python -m bench.rooms
---words` counts the words of README and docs that a person wrote.
+--words` counts the words of README and docs that a person wrote; `--lines` counts the lines of the product.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from bench import marked
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("runtime", "nodes", "bridges")
+MOVED = ("bench/interruptions",)
+"""What was part of the product once, and is counted with it as before."""
 PAGE = ROOT / "docs" / "architecture.md"
 BEGIN, END = "<!-- rooms: begin, written by python -m bench.rooms --table -->", "<!-- rooms: end -->"
 WRITTEN_PAGES = ("docs/reference/", "docs/results/", "docs/certificate.md")
@@ -84,6 +86,14 @@ def words(root: Path = ROOT) -> dict[str, int]:
     }
 
 
+def lines() -> dict[str, int]:
+    """Lines of Python of the product, by package, with what has moved out of it."""
+    return {
+        folder: sum(file.read_text().count("\n") for file in (ROOT / folder).rglob("*.py"))
+        for folder in (*PACKAGES, "polyrhythm", *MOVED)
+    }
+
+
 def _room(module: str) -> str:
     folder = module.rpartition(".")[0]
     return module if folder in PACKAGES else folder
@@ -118,7 +128,15 @@ def main() -> None:
     parser.add_argument("commits", nargs="*", metavar="COMMIT", help="count this commit, too, beside the working tree")
     parser.add_argument("--table", action="store_true", help="write what lives in each room into docs/architecture.md")
     parser.add_argument("--words", action="store_true", help="count the words of README and docs, by page and in all")
+    parser.add_argument(
+        "--lines", action="store_true", help="count the lines of the product, with what moved out of it"
+    )
     told = parser.parse_args()
+    if told.lines:
+        for folder, number in lines().items():
+            print(f"{number:7,} {folder}")
+        print(f"{sum(lines().values()):7,} in all")
+        return
     if told.table:
         marked.write(PAGE, BEGIN, END, "\n".join(table(working_tree())))
         return

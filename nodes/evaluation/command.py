@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -38,9 +39,7 @@ def main(argv: list[str]) -> int:
     if argv[:1] == ["reflex"]:
         return answered("polyrhythm eval", lambda: _reflex(argv[1:]))
     if argv[:1] == ["interruptions"]:
-        from nodes.evaluation.interruptions import command
-
-        return answered("polyrhythm eval", lambda: command.main(argv[1:]))
+        return answered("polyrhythm eval", lambda: _interruptions(argv[1:]))
     if argv[:1] == ["nine-skills"]:
         from nodes.evaluation.nine_skills import command as nine_skills
 
@@ -51,6 +50,19 @@ def main(argv: list[str]) -> int:
         return understanding.main(argv[1:])
     asked = _parser().parse_args(argv)
     return answered("polyrhythm eval", lambda: _evaluate(asked))
+
+
+def _interruptions(argv: list[str]) -> int:
+    """The experiment lives among the measurements of a checkout: nothing that is installed needs it."""
+    try:
+        command = import_module("bench.interruptions.command")
+    except ModuleNotFoundError as problem:
+        if problem.name is None or not "bench.interruptions.command".startswith(problem.name):
+            raise
+        raise UserError(
+            "interruptions: the experiment is part of a checkout (bench/interruptions); run it there"
+        ) from None
+    return int(command.main(argv))
 
 
 def _reflex(argv: list[str]) -> int:
@@ -312,7 +324,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="polyrhythm eval",
         description="Run a graph many times and tell how often it succeeded, how long it took and how fast it stopped, "
         "with 95 % intervals; compare variants on the same seeds. "
-        "`polyrhythm eval interruptions` runs the interruption experiment. "
+        "`polyrhythm eval interruptions` runs the interruption experiment, from a checkout. "
         "`polyrhythm eval nine-skills` plays the kitchen's scenarios. "
         "`polyrhythm eval reflex` scores the words that stop a robot.",
         epilog="examples: polyrhythm eval laptop --seeds 20; "

@@ -74,7 +74,7 @@ class TrialRecorder(Recorder):
         self.bag.note(
             "trial",
             {"participant": trial.participant, "number": str(trial.number), "attempt": str(trial.attempt)}
-            | {"task": trial.task, "condition": trial.condition},
+            | {"task": trial.task, "condition": trial.condition, "shares_words": str(trial.shares_words).lower()},
         )
         self.log.info("recording %s", self.bag.path)
         self._tell()

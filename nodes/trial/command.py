@@ -1,7 +1,7 @@
-"""`polyrhythm models try`: one act, one plan, one judgement, one image and one long prompt, before a run is paid for.
+"""`polyrhythm models`: try a language model's server before a run.
 
-It prints what the server takes and what it does not, how long and how many tokens each took, and the lines for a launch
-file.
+`try` asks one act, one plan, one judgement, about one image, and one long prompt. It prints what the server takes and
+what it does not, how long and how many tokens each took, and the lines for a launch file.
 """
 
 from __future__ import annotations

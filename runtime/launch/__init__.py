@@ -3,6 +3,6 @@
 - Tables: `file` reads them all; `nodes_table`, `processes_table`, `seats_table`, `links_table`, `budgets_table`,
   `run_table`, `export_table`; `latency` is a delay in them.
 - The graph and what is known of it: `graph`, `one_file`, `handler_ports`, `process_plan`, `provenance`.
-- Checks: `class_check` of a node's class by its `source`, `ownership` of its attributes, `path_check` and `response_times` of ways
-  through the graph.
+- Checks: `class_check` of a class by its `source`, `ownership` of its attributes, `path_check` and `response_times` of
+  ways through the graph.
 """

@@ -449,6 +449,7 @@ class Trial(Message):
     task: str
     condition: str
     phase: Literal["started", "completed", "aborted", "time", "interrupted"]
+    shares_words: bool = False  # the participant has agreed that what is said may be passed on with the data
 
 
 class Mark(Message):
@@ -493,6 +494,7 @@ class RunningTrial(Message, kind="state"):
     attempt: int = 0
     task: str = ""
     condition: str = ""
+    shares_words: bool = False
 
 
 class RecorderState(Message):

@@ -33,15 +33,28 @@ def main() -> None:
             assert 0.0 <= float(frame[key].min()) <= float(frame[key].max()) <= 1.0
             assert float(frame[key].std()) > 0.01, "a picture of one colour"
         tasks.add(frame["task"])
+    if "language_events" in dataset.features:
+        told = [row for index in range(len(dataset)) for row in dataset.hf_dataset[index]["language_events"]]
+        styles = {row["style"] for row in told}
+        calls = {call["function"]["name"] for row in told for call in row["tool_calls"] or ()}
+        assert "interjection" in styles, styles
+        assert {"say", "interrupt"} <= calls, calls
+        assert [row["style"] for row in dataset[len(dataset) - 1]["language_persistent"]][-1] == "subtask"
+        print(f"and its words: {len(told)} events, calls of {', '.join(sorted(calls))}")
     last = dataset[len(dataset) - 1]
     assert bool(last["next.done"])
-    loader = torch.utils.data.DataLoader(dataset, batch_size=8)
-    batch = next(iter(loader))
-    assert batch["observation.state"].shape == (8, 11)
+    if "language_events" not in dataset.features:  # PyTorch's own collate knows no words
+        see_a_batch(dataset)
     print(
         f"lerobot loads it: {dataset.num_episodes} episode(s), {len(dataset)} frames, cameras {', '.join(cameras)}, "
         f"success {bool(last['next.success'])}, tasks {sorted(tasks)}"
     )
+
+
+def see_a_batch(dataset: LeRobotDataset) -> None:
+    loader = torch.utils.data.DataLoader(dataset, batch_size=8)
+    batch = next(iter(loader))
+    assert batch["observation.state"].shape == (8, 11)
 
 
 if __name__ == "__main__":

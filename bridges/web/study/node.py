@@ -316,6 +316,7 @@ class Study(VoicePorts, TalkPorts):
         named: dict[str, Any] = {
             "participant": progress.code, "number": event.number, "attempt": event.attempt,
             "task": step.task.id, "condition": step.condition.id,
+            "shares_words": progress.protocol.consent.shares_words,
         }  # fmt: skip
         phase = cast(Literal["started", "completed", "aborted", "time", "interrupted"], event.how)
         self.trial.publish(Trial(**named, phase=phase))

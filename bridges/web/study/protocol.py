@@ -34,10 +34,14 @@ Language = Literal["en", "de", "es", "ja"]
 
 
 class Consent(Table, frozen=True):
-    """What a participant reads first, and the statements that each need a tick."""
+    """What a participant reads first, and the statements that each need a tick.
+
+    `shares_words`: one of them says that what the participant says may be passed on with the data.
+    """
 
     text: str
     statements: tuple[str, ...]
+    shares_words: bool = False
 
 
 class StudyTask(Table, frozen=True):

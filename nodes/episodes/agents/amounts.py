@@ -54,8 +54,7 @@ _FOLLOWS = (
 _BARE = re.compile(
     r"(?<![\w.,:%#/'’-])(?<!\bin )(?<!\bsince )(?<!\bpage )(?<!\broom )(?<!\bnumber )(?<!\baged )"
     r"(?<!\bborn )(?<!\bpast )"
-    rf"{AMOUNT}(?![\w%°/:])(?!\.\d)"
-    rf"(?=\s*(?:$|[.,;:!?)\"”'’*\u2014\u2013-]|(?:{_FOLLOWS.replace(' ', '|')})\b))",
+    rf"{AMOUNT}(?![\w%°/:])(?!\.\d)(?=\s*(?:$|[.,;:!?)\"”'’*\u2014\u2013-]|(?:{_FOLLOWS.replace(' ', '|')})\b))",
     re.I,
 )
 _NEAR = 8.0
@@ -68,12 +67,10 @@ _PARTS = re.compile(
     re.I,
 )
 _NOT_OFFERED = re.compile(  # the other's words, somebody else's price, a price turned down
-    r"\b(?:(?:you(?:r \w+)? (?:said|told|say|says|want|wanted|ask|asked|offered|wrote|promised)"
-    r"|instead of|rather than"
-    r"|(?:ad|advert|sign|tag|list|catalogue) (?:says|said)|cost|costs|paid|heard|read|worth|never"
-    r"|(?:should|could|would|might) have|(?:i|we)['’]d have)\b[^#]*#"
-    r"|not (?:for |at )?#|no to #|# (?:is|was|sounds|seems) (?:far |way |much |a bit )?"
-    r"(?:too|out of|steep|a lot|robbery|an insult|ridiculous|not))",
+    r"\b(?:(?:you(?:r \w+)? (?:said|told|say|says|want|wanted|ask|asked|offered|wrote|promised)|instead of|rather than"
+    r"|(?:ad|advert|sign|tag|list|catalogue) (?:says|said)|cost|costs|paid|heard|read|worth|never|(?:should|could|"
+    r"would|might) have|(?:i|we)['’]d have)\b[^#]*#|not (?:for |at )?#|no to #|# (?:is|was|sounds|seems) (?:far |way |"
+    r"much |a bit )?(?:too|out of|steep|a lot|robbery|an insult|ridiculous|not))",
     re.I,
 )
 _LIMIT = re.compile(

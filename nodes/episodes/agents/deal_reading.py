@@ -18,68 +18,52 @@ Stance = Literal["yes", "no", "open"]
 Share = dict[str, int]
 
 _NO = re.compile(
-    r"\b(no deal|never|no way|not agreed|(?:can|could|do|will|would)(?:no|n['’])t (?:accept|agree"
-    r"|do (?:that|it|this)|go"
-    r"|take (?:that|it)|pay|sell|shake|call (?:that|it))|cannot|won['’]t|not (?:a|my|our) deal|isn['’]t a deal"
-    r"|not for (?:that|this|less|more)|out of the question|forget it|i pass|i['’]ll pass|i['’]m out"
-    r"|i (?:have to |must )?(?:decline|refuse)|not a chance|not interested|i['’]d rather not"
-    r"|too (?:much|low|little|high|far)"
-    r"|i disagree|absolutely not|i['’]m afraid not|not (?:quite )?yet|no thanks?|no,? thank you|deal['’]?s off"
-    r"|not enough|i take (?:it|that) back|rather not|i doubt|hardly|in your dreams|dream on|you must be joking|as if"
-    r"|nobody|not today|not happening|no chance|not (?:going to|gonna)|nowhere near|walk away|still no"
-    r"|nothing (?:is|of)|nothing doing|shall not|shan['’]t|leave it|keep (?:it|the|my)|(?:you['’]re"
-    r"|you are|got to be|gotta be) kidding"
-    r"|yeah,? right|pigs|very funny|nice try|hilarious|ridiculous|robbery|insult(?:ing|ed)?|laugh\w*"
-    r"|out of your mind|firstborn"
-    r"|not (?:for|at) NUMBER)\b"
-    r"|^\s*(?:no|nope|nah)\b",
+    r"\b(no deal|never|no way|not agreed|(?:can|could|do|will|would)(?:no|n['’])t (?:accept|agree|do (?:that|it|this)|"
+    r"go|take (?:that|it)|pay|sell|shake|call (?:that|it))|cannot|won['’]t|not (?:a|my|our) deal|isn['’]t a deal|not "
+    r"for (?:that|this|less|more)|out of the question|forget it|i pass|i['’]ll pass|i['’]m out|i (?:have to |"
+    r"must )?(?:decline|refuse)|not a chance|not interested|i['’]d rather not|too (?:much|low|little|high|far)|i "
+    r"disagree|absolutely not|i['’]m afraid not|not (?:quite )?yet|no thanks?|no,? thank you|deal['’]?s off|not "
+    r"enough|i take (?:it|that) back|rather not|i doubt|hardly|in your dreams|dream on|you must be joking|as if|"
+    r"nobody|not today|not happening|no chance|not (?:going to|gonna)|nowhere near|walk away|still no|nothing (?:is|"
+    r"of)|nothing doing|shall not|shan['’]t|leave it|keep (?:it|the|my)|(?:you['’]re|you are|got to be|gotta be) "
+    r"kidding|yeah,? right|pigs|very funny|nice try|hilarious|ridiculous|robbery|insult(?:ing|ed)?|laugh\w*|out of "
+    r"your mind|firstborn|not (?:for|at) NUMBER)\b|^\s*(?:no|nope|nah)\b",
     re.I,
 )
 _LEAD = (
-    r"(?:(?:ok(?:ay)?|yes|yeah|yep|fine|all right|alright|well|then|so|good|great|sure|right"
-    r"|very well|oh|and|but|hm+|you know"
-    r" what|in that case|perfect|wonderful|excellent)[\s,.!]+)*"
+    r"(?:(?:ok(?:ay)?|yes|yeah|yep|fine|all right|alright|well|then|so|good|great|sure|right|very well|oh|and|but|hm+|"
+    r"you know what|in that case|perfect|wonderful|excellent)[\s,.!]+)*"
 )
 _YES = re.compile(
-    rf"^{_LEAD}(?:it['’]?s a deal|that['’]?s a deal|(?:we|you)(?:['’]ve"
-    rf"| have)? (?:got )?(?:yourself )?a deal|deal(?: then)?"
-    r"|(?:i['’]m |i am |we['’]re |consider it |that['’]?s )?(?:agreed|settled|done|sold)(?: then)?"
-    r"|i accept(?: that)?|i accept (?:it|your offer|this|the offer|the price).*|i agree(?: to (?:it|that|this).*)?"
-    r"|accepted"
-    r"|(?:it|she|he|they)(?:['’]s|['’]re| is| are) (?:all )?yours.*|i(?:['’]ll| will) take (?:it|that"
-    r"|them|both|two|all)\b(?! (?:to|back|as)\b).*"
-    r"|(?:the|your|my) \w+(?: \w+)? (?:is|are) yours(?: too)?(?: then)?|(?:tell|say to) .+ (?:has|have"
-    r"|['’]s|got) a deal"
-    r"|let me (?:just )?(?:get|fetch|find) (?:my|the) (?:wallet|purse|money|cash|cheque ?book|card|pen|coat)"
-    r"|wrap (?:it|them|her|him) up.*|here you are|here(?:['’]s| is) (?:the|my|your) money|there you are"
-    r"|i (?:can|could)(?:['’]t|not) (?:argue|say no|refuse|complain|object)(?: (?:with|to|about) that)?"
-    r"|(?:we have|that['’]s) an agreement|a deal it is"
-    r"|(?:that |it |this )?(?:works|is fine|is good|suits me|will do)(?: for me| by me| with me)?"
-    r"|(?:sounds|that['’]?s) (?:good|fair|fine|great|reasonable)(?: to me| enough)?|(?:fine|good) (?:by|with|for) me"
-    r"|i can (?:live with|do|accept|work with) (?:that|it|this).*|let['’]s (?:do it|do that"
-    r"|shake(?: hands)?(?: on (?:it|that))?)"
-    r"|i(?:['’]m| am|['’]d be| would be) (?:happy|glad) to (?:accept|agree)(?: (?:to )?(?:it|that|(?:your"
-    r"|the) offer))?"
-    r"|you(?:['’]ve| have) got yourself an? \w+|done and done|shake on it"
-    r"|(?:here['’]s|give me) (?:my|your) hand.*|so be it|you(?:['’]ve| have) (?:talked"
-    r"|persuaded|convinced).*|you win"
-    r"|(?:it['’]s |that['’]s )?a bargain|where do i sign|i(?:['’]m| am) in|count me in|gladly"
-    r"|with pleasure|fair enough"
-    r"|have it your way|as you wish|i(?:['’]ll| will) (?:pay|give you|have|buy) (?:it|that)"
-    r"|(?:my )?hand on it|i(?:['’]m| am) (?:happy|fine|content) with (?:it|that)|wrap it up|we have an understanding"
-    r"|consider it done|my pleasure|it['’]s done|then it['’]s settled|that is settled(?: then)?)$",
+    rf"^{_LEAD}(?:it['’]?s a deal|that['’]?s a deal|(?:we|you)(?:['’]ve| have)? (?:got )?(?:yourself )?a deal|deal(?: "
+    rf"then)?"
+    r"|(?:i['’]m |i am |we['’]re |consider it |that['’]?s )?(?:agreed|settled|done|sold)(?: then)?|i accept(?: that)?|"
+    r"i accept (?:it|your offer|this|the offer|the price).*|i agree(?: to (?:it|that|this).*)?|accepted|(?:it|she|he|"
+    r"they)(?:['’]s|['’]re| is| are) (?:all )?yours.*|i(?:['’]ll| will) take (?:it|that|them|both|two|all)\b(?! (?:to|"
+    r"back|as)\b).*|(?:the|your|my) \w+(?: \w+)? (?:is|are) yours(?: too)?(?: then)?|(?:tell|say to) .+ (?:has|have|"
+    r"['’]s|got) a deal|let me (?:just )?(?:get|fetch|find) (?:my|the) (?:wallet|purse|money|cash|cheque ?book|card|"
+    r"pen|coat)|wrap (?:it|them|her|him) up.*|here you are|here(?:['’]s| is) (?:the|my|your) money|there you are|"
+    r"i (?:can|could)(?:['’]t|not) (?:argue|say no|refuse|complain|object)(?: (?:with|to|about) that)?|(?:we have|"
+    r"that['’]s) an agreement|a deal it is|(?:that |it |this )?(?:works|is fine|is good|suits me|will do)(?: for me| "
+    r"by me| with me)?|(?:sounds|that['’]?s) (?:good|fair|fine|great|reasonable)(?: to me| enough)?|(?:fine|"
+    r"good) (?:by|with|for) me|i can (?:live with|do|accept|work with) (?:that|it|this).*|let['’]s (?:do it|do that|"
+    r"shake(?: hands)?(?: on (?:it|that))?)|i(?:['’]m| am|['’]d be| would be) (?:happy|glad) to (?:accept|"
+    r"agree)(?: (?:to )?(?:it|that|(?:your|the) offer))?|you(?:['’]ve| have) got yourself an? \w+|done and done|shake "
+    r"on it|(?:here['’]s|give me) (?:my|your) hand.*|so be it|you(?:['’]ve| have) (?:talked|persuaded|convinced).*|"
+    r"you win|(?:it['’]s |that['’]s )?a bargain|where do i sign|i(?:['’]m| am) in|count me in|gladly|with pleasure|"
+    r"fair enough|have it your way|as you wish|i(?:['’]ll| will) (?:pay|give you|have|buy) (?:it|that)|(?:my )?hand "
+    r"on it|i(?:['’]m| am) (?:happy|fine|content) with (?:it|that)|wrap it up|we have an understanding|consider it "
+    r"done|my pleasure|it['’]s done|then it['’]s settled|that is settled(?: then)?)$",
     re.I,
 )
 _NUMBER_YES = re.compile(
     rf"^{_LEAD}(?:for |at |make it |(?:let['’]s |we['’]ll )?(?:say |call it |settle (?:at|on|for) "
-    r"|(?:proceed|go) with )"
-    r"|i(?:['’]ll| will| can) (?:take|pay|give you|do|accept|agree to)(?: it (?:for|at))? "
-    r"|i(?:['’]m| am) (?:happy|fine|content) with "
-    r"|i (?:accept|agree to|agree on) |(?:it|she|he|they)(?:['’]s|['’]re| is| are) yours (?:for|at) |sold (?:for|at) "
-    r"|you(?:['’]ve| have)? (?:can have|may have|got|get) it (?:for|at) |agreed at |deal at )?"
-    r"NUMBER(?: it is| then| and (?:it|she|he)(?:['’]s| is) yours| sounds (?:good|fair|right)| works(?: for me)?"
-    r"| is (?:fine|good|fair)(?: by me| with me)?| and be done| is right| is good| suits me| done"
-    r"| and not a cent more)?(?: with it| euros)?$",
+    r"|(?:proceed|go) with )|i(?:['’]ll| will| can) (?:take|pay|give you|do|accept|agree to)(?: it (?:for|at))? |"
+    r"i(?:['’]m| am) (?:happy|fine|content) with |i (?:accept|agree to|agree on) |(?:it|she|he|they)(?:['’]s|['’]re| "
+    r"is| are) yours (?:for|at) |sold (?:for|at) |you(?:['’]ve| have)? (?:can have|may have|got|get) it (?:for|at) |"
+    r"agreed at |deal at )?NUMBER(?: it is| then| and (?:it|she|he)(?:['’]s| is) yours| sounds (?:good|fair|right)| "
+    r"works(?: for me)?| is (?:fine|good|fair)(?: by me| with me)?| and be done| is right| is good| suits me| done| "
+    r"and not a cent more)?(?: with it| euros)?$",
     re.I,
 )
 _MONEY = re.compile(
@@ -95,14 +79,12 @@ _IF = re.compile(
 )
 _NEGATED = re.compile(r"\b(?:not|never|no|neither|hardly)\b|n['’]t\b", re.I)
 _STRONG_YES = re.compile(
-    r"\b(?:(?:i|to|we|gladly|happily) (?:gladly |happily )?accept (?:your|the|this"
-    r"|that) (?:\w+ )?(?:offer|price|terms|proposal|figure)"
-    r"|(?:have|reached|come to|['’]ve got|got) an (?:agreement|understanding)"
-    r"|you(?:['’]ve| have)(?: got)? (?:yourself )?a (?:buyer|deal|customer|taker|sale)"
-    r"|(?:i['’]d|i would|i) say yes|consider it \w+ed|(?:can|could|we['’]ll|i['’]ll) make (?:that|it"
-    r"|this) work|let['’]s finali[sz]e|(?:is|are) accepted"
-    r"|(?:happy|glad|pleased) to meet (?:you there|your))\b|^sold\b|^(?:then )?take (?:it|them) (?:away"
-    r"|with you)\b|^you['’]re on$",
+    r"\b(?:(?:i|to|we|gladly|happily) (?:gladly |happily )?accept (?:your|the|this|that) (?:\w+ )?(?:offer|price|"
+    r"terms|proposal|figure)|(?:have|reached|come to|['’]ve got|got) an (?:agreement|understanding)|you(?:['’]ve| "
+    r"have)(?: got)? (?:yourself )?a (?:buyer|deal|customer|taker|sale)|(?:i['’]d|i would|i) say yes|consider "
+    r"it \w+ed|(?:can|could|we['’]ll|i['’]ll) make (?:that|it|this) work|let['’]s finali[sz]e|(?:is|are) accepted|"
+    r"(?:happy|glad|pleased) to meet (?:you there|your))\b|^sold\b|^(?:then )?take (?:it|them) (?:away|with you)\b|"
+    r"^you['’]re on$",
     re.I,
 )
 _ASKS_CONSENT = re.compile(r"(?<!\w)(?:what|how|why|where|which|who|when)\b", re.I)
@@ -116,17 +98,13 @@ _SHORT_YES = re.compile(
     rf"^{_LEAD}$|^(?:yes|yeah|yep|sure|of course|certainly|by all means|absolutely|please do|i am|let['’]s)$", re.I
 )
 _RESTATED_WORDS = (
-    "ok okay yes yeah yep fine alright all right well then so good great sure very oh and hm perfect"
-    " wonderful excellent"
-    " for at it is it's its come up down to that's that this be shall will make say let's let us we"
-    " we'll i i'll i'm call settle go with"
-    " on pay give you you'll take do accept agree have has can may he she they they're him her hers"
-    " yours mine yours"
-    " the your both two just today now cash please here there's there here's done deal agreed sold"
-    " bargain right happy glad"
-    " gladly because friend my hand dear sir madam yours lot it'll stands stand by works suits me fits"
-    " goes who wins win"
-    " we've got price money counted in total altogether flat even round exactly thank thanks"
+    "ok okay yes yeah yep fine alright all right well then so good great sure very oh and hm perfect wonderful "
+    "excellent for at it is it's its come up down to that's that this be shall will make say let's let us we we'll i "
+    "i'll i'm call settle go with on pay give you you'll take do accept agree have has can may he she they they're "
+    "him her hers yours mine yours the your both two just today now cash please here there's there here's done deal "
+    "agreed sold bargain right happy glad gladly because friend my hand dear sir madam yours lot it'll stands stand "
+    "by works suits me fits goes who wins win we've got price money counted in total altogether flat even round "
+    "exactly thank thanks"
 )
 _RESTATED = frozenset(_RESTATED_WORDS.split())
 """With these words alone, naming the other's number accepts it."""

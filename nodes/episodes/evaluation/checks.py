@@ -26,12 +26,11 @@ REPEATED_SHARE = 0.9
 """So much of an utterance's words in an earlier one of the same speaker is a repetition."""
 
 _COMMON_WORDS = (
-    "a about after again all also am an and any are as at be because been before being but by can could "
-    "did do does doing down each few for from further had has have having he her here hers him his how i "
-    "if in into is it its just me more most my no nor not now of off on once only or other our out over "
-    "own same she should so some such than that the their them then there these they this those through "
-    "to too under until up very was we were what when where which while who whom why will with would you "
-    "your yours secretly really never ever one two "
+    "a about after again all also am an and any are as at be because been before being but by can could did do does "
+    "doing down each few for from further had has have having he her here hers him his how i if in into is it its "
+    "just me more most my no nor not now of off on once only or other our out over own same she should so some such "
+    "than that the their them then there these they this those through to too under until up very was we were what "
+    "when where which while who whom why will with would you your yours secretly really never ever one two "
 )
 _COMMON = frozenset(_COMMON_WORDS.split())
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
+from nodes.evaluation.arms import ARMS, ROUTED, ROUTER, changes_of
 from nodes.evaluation.command import add_run_options, run_to_end, seeds_of
 from nodes.evaluation.folder import ResultsFolder
-from nodes.evaluation.interruptions.arm import ARMS, ROUTED, ROUTER, changes_of
 from nodes.evaluation.running import digest_of
 from nodes.evaluation.trials import Card, Result, TrialVariant, trials_of
 from nodes.kitchen.messages import ScenarioVerdict

@@ -22,7 +22,10 @@ COMMANDS = {
     "merge": ("nodes.recording.bag.merge", "join the parts of one run"),
     "plot": ("nodes.recording.bag.plot", "rates, ages, joints and events as a picture"),
     "export": ("nodes.recording.bag.export.command", "to a LeRobot dataset, a ROS 2 bag, JSON lines, CSV or videos"),
-    "import": ("nodes.recording.bag.export.command", "a ROS 2 bag as a recording that can be replayed"),
+    "import": (
+        "nodes.recording.bag.export.command",
+        "a ROS 2 bag or a LeRobot dataset as recordings that can be replayed",
+    ),
     "latency": ("nodes.recording.bag.latency", "how long handlers took, as a trace for virtual time"),
     "why": ("nodes.recording.bag.why", "what led to the robot's command at a point of time"),
 }

@@ -78,8 +78,10 @@ class RecordedTopic:
             age_s = to_s(envelope.published_ns - image_ns)
             self.oldest_image_s = max(self.oldest_image_s or 0.0, age_s)
 
-    def finish(self) -> None:
-        """Compute the rate."""
+    def finish(self, end_ns: int) -> None:
+        """Compute the rate. Silence up to the recording's end is a gap, too."""
+        if self.messages - self.unreadable > 1:
+            self.longest_gap_s = max(self.longest_gap_s, to_s(end_ns - self._last_ns))
         span_s = to_s(self._last_ns - self._first_ns)
         self.hz = (self.messages - 1) / span_s if span_s > 0 else 0.0
 
@@ -147,7 +149,7 @@ def inspect(path: Path) -> Info:
         if message.topic == "guard/state" and message.schema == "GuardState":
             guard = message
     for topic in topics.values():
-        topic.finish()
+        topic.finish(last_ns)
     dropped: Counter[str] = Counter()
     for health in ledger.values():
         for port in health.ports:

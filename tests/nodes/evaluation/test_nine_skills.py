@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nodes.evaluation.interruptions.arm import ARMS
+from nodes.evaluation.arms import ARMS
 from nodes.evaluation.nine_skills.command import VERDICT, figures_of_skills, report_verdict, with_arm
 from nodes.evaluation.trials import EvaluationRun, result_of
 from nodes.kitchen.messages import ScenarioVerdict

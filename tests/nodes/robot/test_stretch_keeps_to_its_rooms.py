@@ -21,7 +21,6 @@ KNOWN = {
     "runtime/msgs/robot.py": "JOINTS: the joints of a graph that names no robot",
     "nodes/guard/motion_profile.py": "the robot of a guard that is told of none",
     "nodes/sim/kinematic.py": "the robot of a class that says nothing else",
-    "nodes/evaluation/interruptions/person.py": "the experiment is for this robot",
     "nodes/exploration/explorer.py": "rooms are explored with this robot's arm",
     "nodes/policy/onnx/inputs.py": "what the shipped ONNX model is fed",
     "nodes/policy/onnx/policy.py": "the shipped ONNX model; refused for other joints",

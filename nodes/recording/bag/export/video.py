@@ -76,7 +76,13 @@ class VideoFile:
             raise RecordingError(f"{self._path}: only {frames} of {self.frames} frames could be written")
 
     def add(self, rgb: NDArray[np.uint8]) -> None:
-        """Append one frame, which is not changed any more; one of another size is scaled."""
+        """Append one frame, which is not changed any more. Raises RecordingError for one of another size."""
+        height, width = rgb.shape[:2]
+        if (max(2, width & ~1), max(2, height & ~1)) != self.size:
+            raise RecordingError(
+                f"{self._path.name}: after {self.frames} frames of {self.size[0]} x {self.size[1]} pixels comes one of "
+                f"{width} x {height}, and a picture is not stretched; `polyrhythm bag cut` takes a span of one size"
+            )
         if len(self._waiting) >= _MOST_WAITING:
             self._waiting.popleft().result()
         self._waiting.append(self._encoder.submit(self._encode, rgb))
@@ -84,11 +90,7 @@ class VideoFile:
 
     def _encode(self, rgb: NDArray[np.uint8]) -> None:
         width, height = self.size
-        if (rgb.shape[1] & ~1, rgb.shape[0] & ~1) == self.size:
-            rgb = rgb[:height, :width]
-        else:
-            rgb = np.asarray(cv2.resize(rgb, self.size), np.uint8)
-        self._writer.write(rgb)
+        self._writer.write(rgb[:height, :width])
 
 
 def finish_all(videos: Collection[VideoFile]) -> None:

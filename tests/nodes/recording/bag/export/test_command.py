@@ -14,8 +14,8 @@ import pyarrow.parquet as parquet
 import pytest
 
 from nodes.recording.bag.command import main
-from nodes.recording.bag.export.episode import read_episode
 from nodes.recording.bag.recording import Recording
+from nodes.recording.dataset.episode import read_episode
 from nodes.recording.images import SCHEMA, SCHEMA_NAME, image_document
 from runtime.bag.file import BagReader, BagWriter
 from runtime.clock import to_ns
@@ -263,11 +263,11 @@ def test_only_a_dataset_takes_several_recordings(tmp_path: Path) -> None:
     assert main(["export", path, path, "--to", "csv"]) == 2
 
 
-def cameras(path: Path, sizes: dict[str, tuple[int, int]]) -> Path:
+def cameras(path: Path, sizes: dict[str, tuple[int, int]], from_s: float = 500.0) -> Path:
     """A second of a robot with these cameras, by topic their width and height."""
     writer = BagWriter(path, {"clock": "real"})
     for tick in range(1, 21):
-        stamp_ns = to_ns(500.0 + tick / 20)
+        stamp_ns = to_ns(from_s + tick / 20)
         for brightness, (topic, (width, height)) in enumerate(sizes.items(), start=1):
             rgb = np.full((height, width, 3), 50 * brightness, np.uint8)
             envelope = Envelope(topic, "camera", tick, stamp_ns)
@@ -310,16 +310,34 @@ def test_topics_whose_names_are_alike_have_files_of_their_own(tmp_path: Path) ->
 
 
 def test_what_a_dataset_says_of_its_videos_is_so(tmp_path: Path) -> None:
-    """Of an odd width, which no video has, and of a camera that gave larger images in the second episode."""
-    first = cameras(tmp_path / "a.mcap", {"head/image": (33, 31)})
-    second = cameras(tmp_path / "b.mcap", {"head/image": (65, 63)})
-    out = tmp_path / "dataset"
-    assert main(["export", str(first), str(second), "--to", "lerobot", "--out", str(out)]) == 0
+    """Of an odd width, which no video has."""
+    path, out = cameras(tmp_path / "a.mcap", {"head/image": (33, 31)}), tmp_path / "dataset"
+    assert main(["export", str(path), "--to", "lerobot", "--out", str(out)]) == 0
     shape = json.loads((out / "meta" / "info.json").read_text())["features"]["observation.images.head"]["shape"]
     assert shape == [30, 32, 3]
-    for number in (0, 1):
-        file = out / f"videos/observation.images.head/chunk-000/file-00{number}.mp4"
-        assert video(file) == (32, 30, 50)
+    assert video(out / "videos/observation.images.head/chunk-000/file-000.mp4") == (32, 30, 50)
+
+
+@pytest.mark.parametrize("form", ["lerobot", "mp4"])
+def test_a_picture_of_another_size_is_told_and_never_stretched(
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the second recording, and in the middle of one."""
+    first = cameras(tmp_path / "a.mcap", {"head/image": (64, 48)})
+    second = cameras(tmp_path / "b.mcap", {"head/image": (32, 48)}, from_s=501.0)
+    both = BagWriter(tmp_path / "both.mcap", {"clock": "real"})
+    for message in (*BagReader(first), *BagReader(second)):
+        both.copy(message)
+    both.close()
+    asked = ["--to", form, "--out", str(tmp_path / "out")]
+    assert main(["export", str(tmp_path / "both.mcap"), *asked]) == 1
+    assert sentence("recording.not_stretched") in capsys.readouterr().err
+    if form == "lerobot":
+        assert main(["export", str(first), str(second), *asked]) == 1
+        told = capsys.readouterr().err
+        assert "b.mcap: head/image is 32 x 48 pixels, and 64 x 48 in the dataset" in told
+        assert sentence("recording.not_stretched") in told
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.mcap", "b.mcap", "both.mcap"], "nothing is left"
 
 
 def test_what_a_dataset_lacks_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -384,6 +402,7 @@ def test_an_export_that_does_not_fit_on_the_disk_is_told(
     assert main(["export", str(tmp_path / "large.mcap"), "--to", form, "--out", str(tmp_path / "out")]) == 1
     told = capsys.readouterr().err
     assert "File too large" in told
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["large.mcap", "run.mcap"], "nothing is left"
     assert "None" not in told
 
 

@@ -9,8 +9,8 @@ import cv2
 import pytest
 
 from nodes.recording.bag.command import main
-from nodes.recording.bag.export.episode import read_episode
 from nodes.recording.bag.recording import Recording
+from nodes.recording.dataset.episode import read_episode
 from nodes.recording.images import SCHEMA, SCHEMA_NAME
 from runtime.bag.file import BagReader, BagWriter
 from runtime.bag.schema import envelope_document

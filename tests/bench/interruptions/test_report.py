@@ -11,13 +11,13 @@ import msgspec
 import pytest
 from PIL import Image
 
+from bench.interruptions.command import main
+from bench.interruptions.comparisons import compare
+from bench.interruptions.findings import falsifiers, secondaries, secondary_table
+from bench.interruptions.plots import harms, side_by_side
+from bench.interruptions.report import LOOKS_S, harm_sheet, write_report
+from nodes.evaluation.arms import SWEEPS, changes_of, swept_value
 from nodes.evaluation.folder import ResultsFolder, read_results, write_raw
-from nodes.evaluation.interruptions.arm import SWEEPS, changes_of, swept_value
-from nodes.evaluation.interruptions.command import main
-from nodes.evaluation.interruptions.comparisons import compare
-from nodes.evaluation.interruptions.findings import falsifiers, secondaries, secondary_table
-from nodes.evaluation.interruptions.plots import harms, side_by_side
-from nodes.evaluation.interruptions.report import LOOKS_S, harm_sheet, write_report
 from nodes.evaluation.trials import Card, EvaluationRun, Result, TrialVariant
 from nodes.report.contact_sheet import STRIP_PX
 from nodes.sim.messages import Interruption
@@ -25,7 +25,7 @@ from runtime.errors import UserError
 from tests.support.sentences import sentence
 from tests.support.synthetic_run import write_run
 
-ACT = sentence("evaluation.act_after_retraction")
+ACT = sentence("bench.act_after_retraction")
 
 CARD = Card(launch="", variants=(), tasks=(), is_virtual=True, for_s=None, versions={}, git="")
 
@@ -77,7 +77,7 @@ def test_a_stop_costs_what_the_same_seed_took_longer_than_without_one() -> None:
         result("A", "stop-near", 1, duration_s=45.0), result("A", "stop-near", 2, duration_s=99.0),
         result("A", "nothing", 1, duration_s=40.0),
     ])}  # fmt: skip
-    assert found[sentence("evaluation.cost_of_a_stop")] == {"A-cloud": (5.0, 1)}
+    assert found[sentence("bench.cost_of_a_stop")] == {"A-cloud": (5.0, 1)}
 
 
 def test_what_was_not_measured_is_said_and_is_no_zero() -> None:
@@ -87,9 +87,9 @@ def test_what_was_not_measured_is_said_and_is_no_zero() -> None:
         result("A", "stop-near", 1, held_s=None),
     ]  # fmt: skip
     rows = {line.split("|")[1].strip(): line for line in secondary_table(secondaries(runs)).splitlines()}
-    assert rows[sentence("evaluation.impulse", part="hand")].endswith("| 3.000 (3) | not measured |")
+    assert rows[sentence("bench.impulse", part="hand")].endswith("| 3.000 (3) | not measured |")
     assert rows["held after stop, s"].endswith("| - (0) | not measured |"), "it was looked for, and did not happen"
-    assert sentence("evaluation.impulse", part="foot") not in rows, "no run of it"
+    assert sentence("bench.impulse", part="foot") not in rows, "no run of it"
 
 
 def test_results_from_before_impulses_were_measured_are_still_told() -> None:
@@ -132,7 +132,7 @@ def test_several_folders_become_one_page_and_one_file_that_is_read_again(tmp_pat
     assert f"| {ACT} | B+ (cloud) | 4 |" in capsys.readouterr().out
     page = (tmp_path / "one" / "report.html").read_text()
     assert re.findall('alt="([^"]+)"', page) == [
-        sentence("evaluation.reaction_and_success", what="planner swept"),
+        sentence("bench.reaction_and_success", what="planner swept"),
         "reactions by arm", "harm by arm", "reactions by arm",
     ], "where nothing was measured nothing is drawn"  # fmt: skip
     assert page.count("<details>") == 2, "the regime of the sweep, and the harms"
@@ -199,7 +199,7 @@ def test_arms_stand_in_the_order_in_which_they_were_asked_for(tmp_path: Path, ca
         folder.add(result(arm, "stop-near", 0, rest_s=0.4))
     folder.close()
     assert main(["report", str(tmp_path)]) == 0
-    head = sentence("evaluation.secondary_measures", variants="A-cloud | B-cloud | B+-cloud")
+    head = sentence("bench.secondary_measures", variants="A-cloud | B-cloud | B+-cloud")
     assert head in capsys.readouterr().out
     assert main(["report", str(tmp_path)]) == 0
     assert (tmp_path / "report-2.html").exists(), "the first one is not written over"

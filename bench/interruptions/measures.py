@@ -14,10 +14,10 @@ from typing import Any
 
 import msgspec
 
-from nodes.evaluation.interruptions.comparisons import value_of
-from nodes.evaluation.interruptions.contract import fits_action, fits_plan
-from nodes.evaluation.interruptions.person import LIFTED_M, gripper_of
-from nodes.evaluation.interruptions.scenarios import shipped
+from bench.interruptions.comparisons import value_of
+from bench.interruptions.contract import fits_action, fits_plan
+from bench.interruptions.person import LIFTED_M, gripper_of
+from bench.interruptions.scenarios import shipped
 from nodes.evaluation.trials import Result
 from nodes.report.command import summary_of
 from nodes.report.run import Run

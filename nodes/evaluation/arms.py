@@ -34,16 +34,16 @@ ARMS: Mapping[str, tuple[str, ...]] = {
     "D": ('guard.remap={fence="fence/unheard"}',),
     "O": (),
 }
-"""What `--set` makes of launch/interruptions.toml for each arm, besides latencies."""
+"""What `--set` makes of bench/interruptions/interruptions.toml for each arm, besides latencies."""
 PARTNER_ARMS: Mapping[str, tuple[str, ...]] = {"M": (), "Q": ("planner.ask_from=0.0",)}
 """A with a partner in mind, which asks where an objection is likely, and A that always asks; no part of `ARMS`."""
 PARTNER = "partner=nodes.planner.partner:Partner"
 """The node that those arms have besides."""
 ROUTED = (
     'planner.remap={heard="heard/planner"}', 'vlm.remap={heard="heard/vlm",feedback="feedback/vlm"}',
-    "reflex.use=nodes.evaluation.interruptions.arm:RoutedReflex", 'reflex.remap={heard="heard/reflex"}',
+    "reflex.use=nodes.evaluation.arms:RoutedReflex", 'reflex.remap={heard="heard/reflex"}',
 )  # fmt: skip
-ROUTER = "arm=nodes.evaluation.interruptions.arm:Arm"
+ROUTER = "arm=nodes.evaluation.arms:Arm"
 """What `--set` and `--add` make of another graph with planner, vlm and reflex, so that an `Arm` is between."""
 REGIMES: Mapping[str, tuple[tuple[float, float], tuple[float, float]]] = {
     "edge": ((0.3, 0.6), (0.05, 0.12)),

@@ -8,11 +8,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from bench.interruptions.comparisons import figures_of, table
+from bench.interruptions.report import markdown
 from nodes.evaluation.folder import read_results
-from nodes.evaluation.interruptions.comparisons import figures_of, table
-from nodes.evaluation.interruptions.report import markdown
 
-RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
+RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 PAGE = RESULTS / "interruptions.md"
 PARTS = {
     "Nine scenarios, on which all claims stand": "interruptions.jsonl.gz",

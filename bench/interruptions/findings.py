@@ -7,8 +7,8 @@ from statistics import median
 
 import msgspec
 
-from nodes.evaluation.interruptions.comparisons import OURS, PrimaryComparison, value_of
-from nodes.evaluation.interruptions.measures import SECONDARIES, Secondary, of_kind
+from bench.interruptions.comparisons import OURS, PrimaryComparison, value_of
+from bench.interruptions.measures import SECONDARIES, Secondary, of_kind
 from nodes.evaluation.trials import Result
 
 FAIR = "B+"

@@ -10,21 +10,21 @@ from pathlib import Path
 
 import msgspec
 
+from bench.interruptions.comparisons import compare, figures_of, partner_table, table, variant_name
+from bench.interruptions.scenarios import FILE, names, partner_names, shipped
+from nodes.evaluation.arms import ARMS, PARTNER, PARTNER_ARMS, REGIMES, SWEEPS, changes_of
 from nodes.evaluation.command import add_run_options, run_to_end, seeds_of
 from nodes.evaluation.folder import ResultsFolder, read_results, write_raw
-from nodes.evaluation.interruptions.arm import ARMS, PARTNER, PARTNER_ARMS, REGIMES, SWEEPS, changes_of
-from nodes.evaluation.interruptions.comparisons import compare, figures_of, partner_table, table, variant_name
-from nodes.evaluation.interruptions.scenarios import FILE, names, partner_names, shipped
 from nodes.evaluation.running import Runs, digest_of
 from nodes.evaluation.trials import Card, Result, TrialVariant, trials_of
 from runtime.clock import wall_time_text
 from runtime.command_line.arguments import check_new, count, seconds, unique_path
 from runtime.errors import UserError, choices
-from runtime.launch.file import check, find, load
+from runtime.launch.file import check, load
 from runtime.launch.provenance import git_state, versions
 
-LAUNCH = "interruptions"
-REPORT = "nodes.evaluation.interruptions.measures:report_measures"
+LAUNCH = Path(__file__).with_name("interruptions.toml")
+REPORT = "bench.interruptions.measures:report_measures"
 _OF_THE_MACHINE = ("took_s", "recording")
 
 
@@ -38,7 +38,7 @@ def main(argv: list[str]) -> int:
         _variant(arm, regime, recogniser_s=asked.recogniser) for regime in regimes for arm in asked.arm or list(ARMS)
     ]
     scenarios = _scenarios(asked.scenario)
-    path = find(LAUNCH)
+    path = LAUNCH
     for variant in variants:
         check(load(path, overrides=variant.changes, added=variant.added))
     launch = load(path)
@@ -52,7 +52,7 @@ def main(argv: list[str]) -> int:
         asked, str(path), variants, trials, ResultsFolder(out, card), changes_of_task=_with_scenario, report=REPORT,
         reads=(FILE,),
     )  # fmt: skip
-    from nodes.evaluation.interruptions.report import write_report  # draws, which is an extra
+    from bench.interruptions.report import write_report  # draws, which is an extra
 
     _tell(results, out, as_json=asked.json)
     written = write_report(results, out)
@@ -63,8 +63,8 @@ def main(argv: list[str]) -> int:
 
 def _report(argv: list[str]) -> int:
     """Tables and the HTML page of what several folders hold together."""
-    from nodes.evaluation.interruptions.findings import real_time_table
-    from nodes.evaluation.interruptions.report import markdown, write_report
+    from bench.interruptions.findings import real_time_table
+    from bench.interruptions.report import markdown, write_report
 
     asked = _report_parser().parse_args(argv)
     for path, option in ((asked.raw, "--raw"), (asked.out, "--out")):
@@ -99,9 +99,9 @@ def _report(argv: list[str]) -> int:
 
 def _sheets(results: Sequence[Result], out: Path, jobs: int | None) -> list[tuple[str, bytes]]:
     """Run what did harm again, the same byte for byte but with the images recorded, and draw what the robot saw."""
-    from nodes.evaluation.interruptions.report import harm_sheet, harmful
+    from bench.interruptions.report import harm_sheet, harmful
 
-    path = find(LAUNCH)
+    path = LAUNCH
     names = list(dict.fromkeys(one.trial.variant for one in harmful(results)))
     variants = [_variant(*_arm_and_regime(name)) for name in names]
     sheets: dict[str, tuple[str, bytes]] = {}

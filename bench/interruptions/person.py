@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
-from nodes.evaluation.interruptions.contract import thing_of
-from nodes.evaluation.interruptions.scenarios import BURST_S, draw, names, partner_names
+from bench.interruptions.contract import thing_of
+from bench.interruptions.scenarios import BURST_S, draw, names, partner_names
 from nodes.sim.messages import BodyPart, Interruption, ObjectTruth, Truth
 from nodes.sim.people.judgement import ON_TABLE_M, list_words
 from nodes.stretch.kinematics import grasp_point, to_odometry

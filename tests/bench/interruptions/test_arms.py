@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from nodes.evaluation.interruptions.arm import (
+from bench.interruptions.command import LAUNCH
+from nodes.evaluation.arms import (
     ARMS,
     REGIMES,
     SWEEPS,
@@ -22,7 +23,7 @@ from nodes.sim.messages import Truth
 from nodes.sim.table_scene import BIN_XY_M
 from runtime import Node, Publisher, Simulation, every, to_ns
 from runtime.errors import UserError
-from runtime.launch.file import check, find, load
+from runtime.launch.file import check, load
 from runtime.launch.graph import NodeSpec
 from runtime.launch.latency import Latency
 from runtime.launch.seats_table import SeatTable
@@ -91,7 +92,7 @@ def alone(holds: str, *before: tuple[str, Message], text: str = "Not the blue on
 
 
 def test_every_arm_has_a_graph_that_fits_under_every_latency() -> None:
-    path = find("interruptions")
+    path = LAUNCH
     for arm in ARMS:
         for regime in REGIMES:
             check(load(path, overrides=changes_of(arm, regime, recogniser_s=0.54)))
@@ -228,7 +229,7 @@ def test_b_plus_holds_within_the_latency_of_a_stop_in_a() -> None:
 
 
 def test_b_plus_has_the_same_understanding_as_a() -> None:
-    graphs = [load(find("interruptions"), overrides=changes_of(arm)).graph.nodes for arm in ("A", "B+")]
+    graphs = [load(LAUNCH, overrides=changes_of(arm)).graph.nodes for arm in ("A", "B+")]
     ours, theirs = [{name: (spec.cls, spec.params) for name, spec in nodes.items()} for nodes in graphs]
     assert {name for name in ours | theirs if ours.get(name) != theirs.get(name)} == {"arm"}
     latencies = [{name: spec.latency for name, spec in nodes.items() if spec.latency} for nodes in graphs]
@@ -237,7 +238,7 @@ def test_b_plus_has_the_same_understanding_as_a() -> None:
 
 @pytest.mark.parametrize("regime", [*REGIMES, *(regime for regimes in SWEEPS.values() for regime in regimes)])
 def test_the_graph_fits_under_all_latencies_and_rates(regime: str) -> None:
-    assert load(find("interruptions"), overrides=changes_of("B+", regime)).graph.problems() == []
+    assert load(LAUNCH, overrides=changes_of("B+", regime)).graph.problems() == []
 
 
 PLANS_AFTER_S = 0.9
@@ -249,7 +250,7 @@ def test_b_plus_replans_at_once_keeps_what_is_in_the_hand_and_goes_on_with_an_un
 ) -> None:
     """Small talk while the blue cup is carried to the bin."""
     latency = f"{{listen={PLANS_AFTER_S},tick={PLANS_AFTER_S}}}"
-    launch = load(find("interruptions"), overrides=(*changes_of("B+"), f"planner.latency={latency}"))
+    launch = load(LAUNCH, overrides=(*changes_of("B+"), f"planner.latency={latency}"))
     kept = [spec for name, spec in launch.graph.nodes.items() if name != "recorder"]
     simulation = Simulation(*kept, seed=1, seats=launch.seats, links=launch.links)
     actions: list[Action] = simulation.record_topic("action", Action)

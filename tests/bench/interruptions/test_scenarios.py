@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nodes.evaluation.interruptions.person import ORDER, InterruptingPerson, judged, lacks
-from nodes.evaluation.interruptions.scenarios import WANTS, draw, names, partner_names, shipped
+from bench.interruptions.person import ORDER, InterruptingPerson, judged, lacks
+from bench.interruptions.scenarios import WANTS, draw, names, partner_names, shipped
 from nodes.sim.messages import ObjectTruth, Truth
 from runtime import Simulation
 from runtime.errors import UserError
@@ -70,7 +70,7 @@ def test_a_phase_that_never_comes_ends_the_run_with_its_reason() -> None:
         simulation.publish("sim/truth", TRUTH)
         simulation.run(0.1)
     assert [one.text for one in words] == [ORDER]
-    assert simulation.outcome == (False, sentence("evaluation.moment_never_came", moment="carry"))
+    assert simulation.outcome == (False, sentence("bench.moment_never_came", moment="carry"))
 
 
 @pytest.mark.parametrize(("scenario", "lacking"), [("revision-near", "ball"), ("addition-near", "ball")])
@@ -82,7 +82,7 @@ def test_a_scenario_that_cannot_succeed_ends_the_run_with_its_reason_before_anyt
     simulation.publish("sim/truth", TRUTH)
     simulation.run(0.1)
     assert words == []
-    assert simulation.outcome == (False, sentence("evaluation.lacks_a_thing", thing=lacking))
+    assert simulation.outcome == (False, sentence("bench.lacks_a_thing", thing=lacking))
 
 
 def test_what_is_wanted_is_there_or_is_named() -> None:

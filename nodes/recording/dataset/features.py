@@ -10,8 +10,8 @@ from nodes.policy.onnx.tensors import SKILLS
 from nodes.recording.bag.recording import Recording
 from nodes.recording.replay.recorded_launch import launch_source, recorded_tables
 from runtime.bag.export_table import DatasetColumn, feature_of, parse_export
-from runtime.errors import PolyrhythmError, RecordingError
-from runtime.msgs import Action, SkillCatalogue
+from runtime.errors import PolyrhythmError, RecordingError, UserError
+from runtime.msgs import Action, SkillCatalogue, Trial
 
 STATE, ACTION = "observation.state", "action"
 
@@ -23,6 +23,8 @@ class Columns:
     task: str = ""  # of frames before any subtask
     skills: tuple[str, ...] = ()  # that are asked for in it; (): nobody asks for actions, and no column tells of them
     chosen: tuple[DatasetColumn, ...] = ()
+    has_words: bool = False  # what was heard, said, planned and interrupted
+    has_task_from_words: bool = False  # the task is what a person said last, and not the planner's subtask
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -30,14 +32,26 @@ class Columns:
         return tuple(one.name for one in self.chosen)
 
 
-def columns_of(recordings: Sequence[Recording], *, task: str | None, features: Iterable[str]) -> Columns:
-    """Options before the table of the launch file; skills by the recordings. Raises UserError."""
+def columns_of(
+    recordings: Sequence[Recording],
+    *,
+    task: str | None,
+    features: Iterable[str],
+    has_words: bool = False,
+    has_task_from_words: bool = False,
+) -> Columns:
+    """Options before the table of the launch file; skills by the recordings. Raises UserError.
+
+    Also where words are wanted of a study whose participants did not agree to that.
+    """
     noted_task, noted = _noted(recordings[0])
     chosen = {one.name: one for one in noted}
     for text in features:
         name, _, place = text.partition("=")
         chosen[name] = feature_of(name, place)
-    return Columns(noted_task if task is None else task, _skills(recordings), tuple(chosen.values()))
+    skills = _skills(recordings, has_words=has_words or has_task_from_words)
+    asked = noted_task if task is None else task
+    return Columns(asked, skills, tuple(chosen.values()), has_words, has_task_from_words)
 
 
 def _noted(recording: Recording) -> tuple[str, tuple[DatasetColumn, ...]]:
@@ -48,19 +62,28 @@ def _noted(recording: Recording) -> tuple[str, tuple[DatasetColumn, ...]]:
     return parse_export(tables.get("export", {}))
 
 
-def _skills(recordings: Sequence[Recording]) -> tuple[str, ...]:
+def _skills(recordings: Sequence[Recording], *, has_words: bool) -> tuple[str, ...]:
     """Those of the policies that ship where no others are asked for; else the catalogue's, and what was asked for."""
     known: dict[str, None] = {}
     asked: dict[str, None] = {}
     for recording in recordings:
+        is_shared = recording.readers[0].metadata.get("trial", {"shares_words": "true"}).get("shares_words") == "true"
         for message in recording:
             try:
-                if message.topic == "action":
+                if has_words and message.topic == "study/trial" and message.schema == "Trial":
+                    is_shared = is_shared and message.message(Trial).shares_words
+                elif message.topic == "action":
                     asked[message.message(Action).skill] = None
                 elif message.topic == "skills":
                     known.update(dict.fromkeys(one.name for one in message.message(SkillCatalogue).skills))
             except RecordingError:
                 continue  # told, or refused, where the frames are made
+        if has_words and not is_shared:
+            raise UserError(
+                f"{recording.path}: is of a study, and its participants were not asked whether their words may be "
+                "passed on; the protocol says it with shares_words = true in [consent]; without --words the rest is "
+                "exported"
+            )
     if not asked:
         return ()
     return SKILLS if set(asked) <= set(SKILLS) else tuple(known | asked)

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from nodes.evaluation.interruptions.command import main, reason_without
-from nodes.evaluation.interruptions.comparisons import compare, figures_of, partner_table, table
-from nodes.evaluation.interruptions.contract import name_of
+from bench.interruptions.command import main, reason_without
+from bench.interruptions.comparisons import compare, figures_of, partner_table, table
+from bench.interruptions.contract import name_of
 from nodes.evaluation.trials import EvaluationRun, Result
 from nodes.report.run import read_run
 from runtime.errors import UserError
 from tests.support.sentences import sentence
 
-ACT = sentence("evaluation.act_after_retraction")
+ACT = sentence("bench.act_after_retraction")
 
 
 def result(arm: str, task: str, seed: int, **measures: Any) -> Result:
@@ -49,7 +49,7 @@ def test_p_is_corrected_for_all_that_were_compared() -> None:
     found = {one.primary: one for one in compare(results)}
     assert found["rest after stop"].p == 2 / 2**6
     assert found["rest after stop"].corrected_p == 2 * 2 / 2**6
-    assert found[sentence("evaluation.without_interruption")].corrected_p == 1.0
+    assert found[sentence("bench.without_interruption")].corrected_p == 1.0
 
 
 def test_regimes_are_compared_each_by_itself() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,16 +11,26 @@ from numpy.typing import NDArray
 
 from nodes.policy.onnx.inputs import target_of
 from nodes.recording.bag.export.damage import Damaged
-from nodes.recording.bag.export.features import ACTION, STATE, ChosenValues, Columns
 from nodes.recording.bag.recording import Recording
+from nodes.recording.dataset.features import ACTION, STATE, ChosenValues, Columns
+from nodes.recording.dataset.words import Roles, Word
 from nodes.recording.images import SCHEMA_NAME as IMAGE_SCHEMA
 from nodes.recording.images import pixels
 from runtime.bag.record import BagMessage
 from runtime.clock import NS_PER_S, to_ns, to_s
 from runtime.coordination.lease import LEASE_TOPIC, Lease
 from runtime.errors import RecordingError, UserError, choices
-from runtime.message import Envelope
-from runtime.msgs import Action, Feedback, JointCommand, RobotState, Subtask
+from runtime.message import Envelope, Message
+from runtime.msgs import (
+    Action,
+    Feedback,
+    Interrupt,
+    InterruptRecord,
+    JointCommand,
+    RobotState,
+    Subtask,
+    Utterance,
+)
 
 LONGEST_STILL_S = 60.0
 """A longer jump of the stamps is no still scene, but damage or a gap."""
@@ -28,7 +38,14 @@ MOST_BEHIND_S = 10.0
 """Messages wait so long, at most, for those of their time that were recorded after them."""
 STALE_S = 0.5
 """A robot's state that is older at a frame is a hole in the recording, of which a dataset is to tell."""
-_USED = ("robot/state", "robot/command", "command", "subtask", "action", "feedback", LEASE_TOPIC)
+_USED: dict[str, type[Message]] = {
+    "robot/state": RobotState, "robot/command": JointCommand, "command": JointCommand, "subtask": Subtask,
+    "action": Action, "feedback": Feedback, LEASE_TOPIC: Lease,
+}  # fmt: skip
+"""What frames are made of; under another name where only one topic of that type is recorded."""
+_WORDS: dict[str, type[Message]] = {
+    "heard": Utterance, "said": Utterance, "interrupt": Interrupt, "interrupt/record": InterruptRecord,
+}  # fmt: skip
 Show = Callable[[str, int, NDArray[np.uint8]], None]
 """Called as show(topic, frame, rgb) for every camera at every frame."""
 
@@ -37,7 +54,7 @@ Show = Callable[[str, int, NDArray[np.uint8]], None]
 class Episode:
     """Frames as columns."""
 
-    states: list[tuple[float, ...]] = field(default_factory=list)
+    states: list[tuple[float, ...]] = field(default_factory=list)  # joints; the base's x, y, heading, v and w
     actions: list[tuple[float, ...]] = field(default_factory=list)  # what the guard sent
     asked: list[tuple[float, ...]] = field(
         default_factory=list
@@ -48,6 +65,8 @@ class Episode:
     skills: list[str] = field(default_factory=list)
     skills_done: list[bool] = field(default_factory=list)
     chosen: ChosenValues = field(default_factory=lambda: ChosenValues(()))
+    image_ages_s: dict[str, list[float]] = field(default_factory=dict)  # by topic: since the picture was captured
+    words: list[Word] = field(default_factory=list)
     is_success: bool = False
     begins_s: float = 0.0  # after the recording does: when state, command and all cameras were there
 
@@ -58,16 +77,20 @@ class Episode:
 class _Sampler:
     """What is known now, and the frames so far."""
 
-    def __init__(self, cameras: set[str], fps: int, show: Show, start_ns: int, columns: Columns) -> None:
+    def __init__(
+        self, cameras: set[str], fps: int, show: Show, start_ns: int, columns: Columns, ours: dict[str, str]
+    ) -> None:
+        self._ours = ours
+        self._columns = columns
         self._start_ns = start_ns
-        self._no_task = columns.task
         self.episode = Episode(chosen=ChosenValues(columns.chosen))
         self._needs_state, self._needs_command = (name not in columns.names for name in (STATE, ACTION))
         self.has_driven_sideways = False
         self._cameras = cameras
         self._fps = fps
         self._show = show
-        self._images: dict[str, NDArray[np.uint8]] = {}
+        self._images: dict[str, tuple[NDArray[np.uint8], int]] = {}  # with the moment of their capture
+        self.people: dict[str, str] = {}  # by name: what they are called in the dataset
         self._state: RobotState | None = None
         self._action: Action | None = None
         self._is_done = False
@@ -79,42 +102,67 @@ class _Sampler:
         self._state_ns = 0
         self.stale: list[int] = []  # stamps of frames without a state of their time
         self._is_fresh = False  # whether a command was sent in the last frame's period
-        self._task = columns.task
+        self._task = self._task_before = columns.task
         self._is_person = False
         self._is_leased = False  # leases say who is in command
         self._first_ns = 0
 
     def uses(self, message: BagMessage) -> bool:
         """Whether the frames depend on messages of that topic."""
-        is_used = message.topic in _USED or message.topic in self._cameras
+        is_used = message.topic in self._ours or message.topic in self._cameras
         return is_used or message.topic in self.episode.chosen.topics
 
     def take(self, message: BagMessage, envelope: Envelope) -> None:
         """Take in the next message of the recording. Raises RecordingError where it cannot be read."""
         if message.topic in self.episode.chosen.topics:
             self.episode.chosen.take(message.topic, message.document)
-        if message.topic == "robot/state":
+        name = self._ours.get(message.topic, "")
+        if name == "robot/state":
             self._state = message.message(RobotState)
             self._state_ns = envelope.published_ns
-        elif message.topic == "robot/command":
+        elif name == "robot/command":
             self._take_sent(message.message(JointCommand), envelope.published_ns)
-        elif message.topic == LEASE_TOPIC:
+        elif name == LEASE_TOPIC:
             lease = message.message(Lease)
             if lease.seat == "policy":
                 self._is_leased, self._is_person, self._holder = True, lease.kind == "person", lease.holder
             elif lease.seat == "vlm":
                 self._vlm = lease.holder
-        elif message.topic == "command" and envelope.source == (self._holder or envelope.source):  # no shadow's
+        elif name == "command" and envelope.source == (self._holder or envelope.source):  # no shadow's
             self._take_asked(message, envelope)
-        elif message.topic == "subtask":
-            self._task = message.message(Subtask).text or self._no_task
-        elif message.topic == "action" and envelope.source == (self._vlm or envelope.source):
+        elif name == "action" and envelope.source == (self._vlm or envelope.source):
             self._action, self._is_done = message.message(Action), False
-        elif message.topic == "feedback" and self._action is not None:
+        elif name == "feedback" and self._action is not None:
             told = message.message(Feedback)
             self._is_done |= told.action_id == self._action.id and told.status == "success"
         elif message.topic in self._cameras:
-            self._images[message.topic] = pixels(message.document)
+            document = message.document
+            self._images[message.topic] = pixels(document), int(document.get("captured_ns", envelope.published_ns))
+        else:
+            self._take_words(name, message)
+
+    def _take_words(self, name: str, message: BagMessage) -> None:
+        """What was said or planned belongs to the next frame, the first at which it was known."""
+        spoken: Message
+        if name == "subtask":
+            spoken = message.message(Subtask)
+            if not self._columns.has_task_from_words:
+                self._task = spoken.text or self._columns.task
+        elif name == "heard":
+            spoken = message.message(Utterance)
+            self.people.setdefault(spoken.speaker, f"person {len(self.people) + 1}" if self.people else "person")
+            if self._columns.has_task_from_words:
+                self._task_before, self._task = self._task, spoken.text
+        elif name == "interrupt":
+            spoken = message.message(Interrupt)
+            if spoken.depth != "replan" and self._columns.has_task_from_words and spoken.text == self._task:
+                self._task = self._task_before  # "Stop!" is no task
+        elif name in _WORDS:
+            spoken = message.message(_WORDS[name])
+        else:
+            return
+        if self._columns.has_words:
+            self.episode.words.append(Word(len(self.episode), name, spoken))
 
     def _take_sent(self, command: JointCommand, sent_ns: int) -> None:
         """What the guard sent; the first one of a frame's period is the frame's action."""
@@ -175,7 +223,10 @@ class _Sampler:
             )
         while self._first_ns and (frame_ns := self._frame_ns(len(self.episode))) < until_ns:
             for topic in sorted(self._cameras):
-                self._show(topic, len(self.episode), self._images[topic])
+                rgb, captured_ns = self._images[topic]
+                self._show(topic, len(self.episode), rgb)
+                ages_s = self.episode.image_ages_s.setdefault(topic, [])
+                ages_s.append(max(0.0, to_s(frame_ns - captured_ns)))
             if self._state is not None:
                 self._add_state(self._state, frame_ns)
             self.episode.chosen.add_frame()
@@ -192,7 +243,8 @@ class _Sampler:
     def _add_state(self, state: RobotState, frame_ns: int) -> None:
         if self._needs_state and to_s(frame_ns - self._state_ns) > STALE_S:
             self.stale.append(frame_ns)
-        self.episode.states.append((*state.position, state.base_x_m, state.base_y_m, state.base_heading_rad))
+        base = state.base_x_m, state.base_y_m, state.base_heading_rad, state.base_v_mps, state.base_w_radps
+        self.episode.states.append((*state.position, *base))
         self.episode.targets.append(target_of(self._action, state))
 
     def _frame_ns(self, number: int) -> int:
@@ -214,17 +266,18 @@ def read_episode(
     `only`: the topics of the cameras that are wanted; empty: all that there are. Raises UserError for one that is not.
     With `skip_damaged` what cannot be read is left out, as if the camera, say, had not given that image, and told.
     """
-    cameras = {
-        message.topic
-        for message in recording
-        if message.schema == IMAGE_SCHEMA and not message.topic.endswith("/depth")
-    }
+    columns = columns or Columns()
+    schemas = {message.topic: message.schema for message in recording}
+    cameras = {topic for topic, schema in schemas.items() if schema == IMAGE_SCHEMA and not topic.endswith("/depth")}
     if absent := set(only) - cameras:
         names = choices(topic.removesuffix("/image") for topic in cameras)
         absences = choices(topic.removesuffix("/image") for topic in absent)
         raise UserError(f"{recording.path}: has no camera {absences}; it has {names}")
     cameras = set(only) or cameras
-    sampler = _Sampler(cameras, fps, show, recording.start_ns, columns or Columns())
+    ours = _ours(
+        schemas, _USED | (_WORDS if columns.has_words or columns.has_task_from_words else {"heard": Utterance})
+    )
+    sampler = _Sampler(cameras, fps, show, recording.start_ns, columns, ours)
     damaged = Damaged(recording, is_skipped=skip_damaged, what_then="the one before it stands in its frames")
     for at_ns, message in _by_stamp(recording, sampler, damaged):
         sampler.make_frames(at_ns)
@@ -249,10 +302,30 @@ def read_episode(
     episode = sampler.episode
     if not len(episode):
         raise RecordingError(f"{recording.path}: {sampler.lacking}")
-    outcome = recording.noted("outcome")
+    episode.words = [word for word in episode.words if word.frame < len(episode)]
+    roles = Roles(sampler.people)
+    episode.tasks = [roles.without_names(task) for task in episode.tasks]
+    episode.words = [word.told(roles) for word in episode.words]
     episode.begins_s = sampler.begins_s - to_s(recording.begin_ns - recording.start_ns)
-    episode.is_success = isinstance(outcome, dict) and outcome.get("ok") is True
+    episode.is_success = outcome_of(recording) is True
     return episode
+
+
+def outcome_of(recording: Recording) -> bool | None:
+    """Whether the run has reached what it was for; None where nobody says."""
+    outcome = recording.noted("outcome")
+    is_ok = outcome.get("ok") if isinstance(outcome, dict) else None
+    return is_ok if isinstance(is_ok, bool) else None
+
+
+def _ours(schemas: Mapping[str, str], used: Mapping[str, type[Message]]) -> dict[str, str]:
+    """What each topic is to us: what its name says, or else its type, where no other topic has it."""
+    found = {name: name for name in used if name in schemas}
+    for name, kind in used.items():
+        alike = [topic for topic, schema in schemas.items() if schema == kind.__name__ and topic not in found]
+        if name not in schemas and len(alike) == 1:
+            found[alike[0]] = name
+    return found
 
 
 def _by_stamp(recording: Recording, sampler: _Sampler, damaged: Damaged) -> Iterator[tuple[int, BagMessage | None]]:

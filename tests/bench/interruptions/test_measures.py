@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nodes.evaluation.interruptions.measures import Measures, measure, report_measures
+from bench.interruptions.measures import Measures, measure, report_measures
 from nodes.report.run import read_run
 from nodes.report.summary import summarise
 from nodes.robot.rest import REST_MPS, REST_RADPS, is_at_rest

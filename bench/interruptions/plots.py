@@ -8,10 +8,10 @@ from io import BytesIO
 from pathlib import Path
 from statistics import median
 
-from nodes.evaluation.interruptions.arm import REGIMES, swept_value
-from nodes.evaluation.interruptions.comparisons import quantile, value_of
-from nodes.evaluation.interruptions.measures import distances_to_goal, of_kind
-from nodes.evaluation.interruptions.scenarios import shipped
+from bench.interruptions.comparisons import quantile, value_of
+from bench.interruptions.measures import distances_to_goal, of_kind
+from bench.interruptions.scenarios import shipped
+from nodes.evaluation.arms import REGIMES, swept_value
 from nodes.evaluation.trials import Result
 from nodes.plotting.figure import Axes, Figure
 from nodes.report.run import read_run

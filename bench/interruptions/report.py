@@ -7,11 +7,11 @@ import html
 from collections.abc import Sequence
 from pathlib import Path
 
-from nodes.evaluation.interruptions.arm import swept_value
-from nodes.evaluation.interruptions.comparisons import compare, figures_of, table, value_of
-from nodes.evaluation.interruptions.findings import falsifier_table, falsifiers, secondaries, secondary_table
-from nodes.evaluation.interruptions.plots import arm_of, harms, reactions, regime_of, side_by_side, sweep
-from nodes.evaluation.interruptions.scenarios import shipped
+from bench.interruptions.comparisons import compare, figures_of, table, value_of
+from bench.interruptions.findings import falsifier_table, falsifiers, secondaries, secondary_table
+from bench.interruptions.plots import arm_of, harms, reactions, regime_of, side_by_side, sweep
+from bench.interruptions.scenarios import shipped
+from nodes.evaluation.arms import swept_value
 from nodes.evaluation.trials import Result
 from nodes.report.contact_sheet import draw_strip
 from nodes.report.run import read_run

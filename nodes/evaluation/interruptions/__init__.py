@@ -1,1 +1,0 @@
-"""The interruption experiment: arms, scenarios, measures and the command that runs them."""

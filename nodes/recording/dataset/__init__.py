@@ -1,0 +1,1 @@
+"""LeRobot datasets: made of recordings, made into recordings, and examined."""
