@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import ast
 import json
+import re
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,11 +21,13 @@ from pathlib import Path
 import msgspec
 
 from bench import mutants
+from runtime.errors import choices
 from runtime.launch.provenance import git_state
 
 ROOT = Path(__file__).resolve().parent.parent
 REQUIREMENTS = Path(__file__).with_name("requirements.toml")
 PAGE = ROOT / "docs" / "certificate.md"
+HAZARDS = ROOT / "docs" / "hazards.md"
 MATRICES = {"with rights": "faults.md", "without": "faults-ordinary.md"}
 """The tables of the fault matrix in docs/results, by what the account may do."""
 CELLS = 8  # of a row of such a table
@@ -37,7 +40,8 @@ Written by `python -m bench.certificate` on commit {commit}, from
 *Mutants* are changes to the file that holds the code; how many were tried and noticed is on [the page of
 reliability](reliability.md#mutants), with the commit. *Measured* is the worst of all trials, behind it the bound; [the
 same page](reliability.md#the-fault-matrix) says what each figure is. Of two values the first is with real-time rights
-and the second without. A figure with one value does not hang on them, and was measured with them only.
+and the second without. A figure with one value does not hang on them, and was measured with them only. H1 and the like
+are rows of [the list of hazards](hazards.md).
 
 {missing}
 | | requirement | code | tests | mutants killed | measured |
@@ -59,6 +63,7 @@ class Requirement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     says: str
     code: tuple[str, ...]
     tests: tuple[str, ...]
+    hazards: tuple[str, ...]  # rows of docs/hazards.md that it stands against
     figures: tuple[Figure, ...] = ()
 
 
@@ -108,6 +113,10 @@ def static_problems(found: Sequence[Requirement], root: Path = ROOT) -> Iterator
             yield f"{one.id}: no test shows that {one.says!r}; name one under tests"
         if not one.code:
             yield f"{one.id}: no code is named for {one.says!r}; name it under code"
+        known = re.findall(r"^\| (H\d+) \|", HAZARDS.read_text(), re.MULTILINE)
+        if not one.hazards or not set(one.hazards) <= set(known):
+            named = choices(one.hazards) if one.hazards else "nothing"
+            yield f"{one.id}: it stands against {named}; known hazards: {choices(known)}"
         for place in one.code:
             path, _, name = place.partition(":")
             if name not in _names(root / path):
@@ -160,7 +169,7 @@ def page(
         measured = [f"{figure.fault}: {figure.figure} {_worst(figure, tables)}" for figure in one.figures]
         cells = (
             f"<a id='{one.id.lower()}'></a>{one.id}",
-            one.says,
+            f"{one.says} ({', '.join(one.hazards)})",
             "<br>".join(f"`{place}`" for place in one.code),
             "<br>".join(f"`{place.rpartition('/')[2]}`" for place in one.tests),
             "<br>".join(killed),

@@ -27,6 +27,7 @@ class RunFacts(msgspec.Struct, frozen=True):
     devices: tuple[str, ...] = ()  # what it has of this machine: real robots
     needed_files: tuple[str, ...] = ()  # by which tools, and processes that are restarted, find this run
     estop_signals: bool = False  # whether a signal of the system to this process is an emergency stop
+    has_watchdog: bool = False  # whether a program beside this run is fed by its guard
     known: Mapping[str, Any] = msgspec.field(default_factory=lambda: MappingProxyType({}))
     """All facts as plain data, with versions, machine and robot, and at the end the outcome. Recordings keep them."""
 

@@ -66,7 +66,7 @@ class BlackBox:
 
 FLAGS = (
     "mode", "image", "leak", "block", "block_robot", "wall_s", "spin", "numb", "touch", "model", "runstop", "heard",
-    "hostile",
+    "hostile", "button", "creep", "blind",
 )  # fmt: skip
 
 

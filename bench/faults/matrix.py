@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 
-from bench.faults import answers, attacks, driven, measures, models, trials
+from bench.faults import answers, attacks, driven, measures, models, trials, watched
 from bench.faults.measures import AT_REST, DRIFT, FALSE_HOLDS, GONE, HELD, LIMITS, OUCH, STALE, STANDS, ouch, pressed
 from bench.faults.nodes import BOMB, DROP, DUPLICATE, FLOOD, GARBLE, JERK, MIXED, NANS, RANGE, REORDER, SPEED_MPS
 from bench.faults.nodes import STALE as LATE
@@ -86,6 +86,13 @@ IN_LIMITS = (Bound(LIMITS, 0), Bound(STALE, 0), Bound("backwards", 0))
 def _hogged(rig: Rig) -> Iterator[None]:
     rig.wait_moving()
     with hogs():
+        yield
+
+
+@contextlib.contextmanager
+def _two_hogs(rig: Rig) -> Iterator[None]:
+    rig.wait_moving()
+    with hogs(2):
         yield
 
 
@@ -187,6 +194,11 @@ MODEL = {
     "max_chunk_age_s = 0.25 }"
 }
 NO_MODEL = (Bound(models.STARTS, 2, least=1), Bound(models.MOVED, 0))
+
+PRESSED = (Bound(watched.PRESSED, 1500.0), Bound(watched.WAY, measures.speed_bound_mm(1.0)))
+CREPT = (Bound(watched.PRESSED, 1500.0), Bound(watched.WAY, 150.0))
+OTHERWISE = (Bound(watched.PRESSED, 4000.0),)
+BACK = (Bound(watched.BACK, 1000.0), Bound(watched.TRIPS, 0), *PRESSED)
 
 MATRIX: tuple[Fault, ...] = (
     Fault("nothing is wrong: Ouch!", ouch, (QUIET_OUCH, REST), is_quick=True, is_by_rights=True),
@@ -527,6 +539,27 @@ MATRIX: tuple[Fault, ...] = (
             REST,
         ),
         around=_full_disk,
+        is_alone=True,
+    ),
+    *(
+        Fault(f"beside a watchdog: {what}", trial, bounds, changes=watched.WATCHDOG, is_quick=is_quick)
+        for what, trial, bounds, is_quick in (
+            ("guard and driver: SIGKILL", watched.guard_lost(signal.SIGKILL), PRESSED, False),
+            ("guard and driver: SIGSTOP", watched.guard_lost(signal.SIGSTOP), PRESSED, True),
+            ("a stopped robot creeps, and its driver says that it stands", watched.creeps, CREPT, False),
+            ("the motors are twice as fast as the driver says", watched.goes_otherwise, OTHERWISE, False),
+            ("noise on both its sockets", watched.garbled, (*UNMOVED, Bound(watched.TRIPS, 0)), False),
+            ("the watchdog: SIGKILL, then the guard: SIGSTOP", watched.watchdog_killed, BACK, False),
+            ("the watchdog: SIGSTOP", watched.watchdog_frozen, (Bound(watched.SILENT, 1300.0), UNASKED), False),
+            ("what it costs", watched.costs, (Bound(watched.COST, 1.0), Bound(watched.TRIPS, 0)), False),
+        )
+    ),
+    Fault(
+        "beside a watchdog: 2 CPU hogs and 5,000 commands a second",
+        watched.left_alone,
+        (Bound(watched.TRIPS, 0), LOADED_OUCH),
+        changes=watched.WATCHDOG,
+        around=_two_hogs,
         is_alone=True,
     ),
 )

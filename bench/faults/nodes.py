@@ -42,7 +42,7 @@ class MotorRobot:
     def __init__(self) -> None:
         self._orders = order_box(folder())
         self._switches = Switchboard(folder() / "switches")
-        self._read_ns = 0
+        self._read_ns, self._told_m = 0, 0.0
         self._motors = motor_box(folder())
         self._position: tuple[float, ...] = STOW
 
@@ -51,6 +51,11 @@ class MotorRobot:
 
     def read(self, now_ns: int) -> RobotState:
         _, _, speed, place, _ = self._motors.last() or (0, 0.0, 0.0, 0.0, 0)
+        if self._switches["blind"]:  # what is told is what it was asked for, and not what it does
+            order = self._orders.last() or (0, 0.0)
+            self._told_m += order[1] * max(0.0, (now_ns - self._read_ns) * 1e-9)
+            speed, place = order[1], self._told_m
+        self._told_m = place
         if not self._switches["numb"]:
             self._read_ns = now_ns
         return RobotState(
@@ -67,7 +72,7 @@ class MotorRobot:
         )
 
     def command(self, command: JointCommand) -> None:
-        if self._switches["runstop"]:
+        if self._switches["runstop"] or self._switches["button"]:
             return self.stop()
         self._position = command.position
         self._orders.write(time.monotonic_ns(), command.base_v_mps)
@@ -80,7 +85,7 @@ class MotorRobot:
         self._orders.write(time.monotonic_ns(), 0.0)
 
     def status(self, now_ns: int) -> RobotStatus:
-        is_on = self._switches["runstop"] != 0
+        is_on = self._switches["runstop"] != 0 or self._switches["button"] != 0
         return RobotStatus(read_ns=now_ns, mode="runstopped" if is_on else "ready", is_runstopped=is_on)
 
     def home(self) -> None:

@@ -81,7 +81,7 @@ class Rig:
         self.environment = {**os.environ, FOLDER_VARIABLE: str(self.folder), **state, **(environment or {})}
         file = self.folder / "faults.toml"
         tables = {**GRAPH, **(changes or {})}
-        names = {name: name if "." in name or name == "run" else f"nodes.{name}" for name in tables}
+        names = {name: name if "." in name or name in ("run", "watchdog") else f"nodes.{name}" for name in tables}
         text = "\n".join(f"[{names[name]}]\n{table}\n" for name, table in tables.items())
         file.write_text(text.replace("FOLDER", str(self.folder)))
         command = [*prefix, sys.executable, "-m", "runtime", "run", str(file), "--out", str(self.out)]
@@ -172,7 +172,7 @@ class Rig:
                 time.sleep(0.1)
             elif mode == "stopped" and record is not None:
                 has_let_go = not record[12]
-                self.switches["runstop"] = int(not has_let_go)
+                self.switches["runstop"], self.switches["button"] = int(not has_let_go), 0
                 if has_let_go:
                     self.resume()
                 time.sleep(0.05)

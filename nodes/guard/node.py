@@ -14,6 +14,7 @@ import msgspec
 from nodes.camera.repeats import PictureWatch
 from nodes.guard import persistence
 from nodes.guard.arbitration import Arbitration, SeatConfig
+from nodes.guard.feed import WatchdogFeed
 from nodes.guard.monitors import GuardSettings
 from nodes.guard.motion_profile import limits_of
 from nodes.guard.persistence import SavedState, StateFile
@@ -64,6 +65,7 @@ from runtime.operating_system.estop_signal import EstopSignals
 from runtime.supervision.registry import account
 
 RATE_HZ = 50
+TICKS_PER_FEED = 2
 TICKS_PER_REPORT = 5
 TICKS_PER_REPETITION = 25
 LONGEST_LIFESPAN_S = 0.5
@@ -223,6 +225,7 @@ class Guard(ForRobot, Node):
         self.needed_files: tuple[Path, ...] = ()  # by which tools and restarted processes find this run
         self.gone = ""  # why one of them is missing, or ""
         self.estop_signals: EstopSignals | None = None
+        self.watchdog: WatchdogFeed | None = None
 
     def claims(self) -> tuple[str, ...]:
         """The robot that this run reserves, where its latch outlives the run; empty where it does not."""
@@ -253,6 +256,7 @@ class Guard(ForRobot, Node):
             self.run = registry
             is_back = (Path(registry) / TOKEN_FILE).exists()
             self.proofs = Signatures(make_token(Path(registry)), now_ns)
+            self.watchdog = WatchdogFeed(Path(registry), now_ns) if info.has_watchdog else None
         self.needed_files = tuple(path for path in map(Path, info.needed_files) if path.exists())
         self._recall(persistence.place_of(self.memory, self.robot_name, info), now_ns, is_back=is_back)
         if info.estop_signals:
@@ -332,6 +336,8 @@ class Guard(ForRobot, Node):
             self._issue(lease)
         self.forward(self.command.peek())
         self._output(now_ns)
+        if self.ticks % TICKS_PER_FEED == 0:
+            self._feed()
         self.ticks += 1
         if self.ticks % TICKS_PER_REPETITION == 1:
             self._repeat()
@@ -366,6 +372,8 @@ class Guard(ForRobot, Node):
             self.estop_signals.close()
         self.needed_files = ()
         self.settle()
+        if self.watchdog is not None:
+            self.watchdog.close(self.clock.now_ns())
 
     @on(interrupts)
     def interrupted(self, interrupt: Interrupt) -> None:
@@ -565,6 +573,14 @@ class Guard(ForRobot, Node):
             self.driver_runstop.publish(
                 DriverOrder(verb="runstop", why=self.machine.runstop_reason or self.machine.reason)
             )
+
+    def _feed(self) -> None:
+        """Tell the watchdog what is done; stop where it answers no more."""
+        now_ns, machine = self.clock.now_ns(), self.machine
+        if self.watchdog is not None and not self.watchdog.tell(
+            machine.mode, machine.commanded(), machine.monitors.state, now_ns
+        ):
+            self._stop("guard", "the watchdog does not answer", now_ns)
 
     def _stop(self, cause: Cause, why: str, now_ns: int) -> None:
         if self.machine.mode in ("stopped", "estopped"):

@@ -28,13 +28,18 @@ Wants = Literal["stop", "resume", "amend", "order", "nothing"]
 Talk = Literal["", "backchannel", "greeting", "question", "statement", "denial"]
 Depth = Literal["stop", "replan", "amend"]
 
+MOST_BEHIND = 4
+"""So many words may stand behind a polite verb of stopping ("for a moment please"); more are what it is about."""
 SHORT_WORDS = 4
 """An utterance of at most this many words that nobody understood may be a shout; two CJK characters are one word."""
+CALLED_WORDS = 8
+"""The same of a child that calls somebody."""
 KNOWN_UTTERANCES = 1024
 _KNOWN_SCRIPTS = ("LATIN", "DEVANAGARI", "ARABIC", "CJK", "HIRAGANA", "KATAKANA", "DIGIT")
 _DEPTHS: dict[Wants, Depth | None] = {"stop": "stop", "order": "replan", "amend": "amend"}
 
 _STOPS = ("stop", "stop_end", "stop_alone", "cry")
+_BEHIND = ("cry_behind", *_STOPS)
 _BEFORE_STOP = ("courtesy", "lead")
 _BESIDE_RESUME = ("courtesy", "allowed", "assent", "resume_tail", "anywhere")
 _FILLERS = ("courtesy", "lead", "tail", "no", "backchannel")
@@ -64,6 +69,7 @@ class Meaning:
     asks_in_vain: bool = False  # a clause asks to go on, and more is said beside it, which may make a story of it
     is_listening: bool = False  # says only "mhm" or "okay"
     talk: Talk = ""  # nothing wanted: what it is instead; "": not known
+    may_stop: bool = False  # a stop may stand behind other words: no comma is heard
     is_short: bool = field(default=False, compare=False)  # as short as a shout, or in a script without a table
 
     @property
@@ -84,7 +90,8 @@ class Meaning:
     @property
     def is_unclear(self) -> bool:
         """Whether it may be a shout that nobody understood."""
-        return self.wants == "nothing" and not self.talk and self.is_short and not self.takes_back
+        is_unknown = self.wants == "nothing" and not self.talk and self.is_short and not self.takes_back
+        return self.may_stop or is_unknown
 
 
 def clauses_of(text: str) -> tuple[str, ...]:
@@ -151,6 +158,8 @@ def _understand(text: str) -> Meaning:
         is_listening=talk == "backchannel",
         talk=talk,
         is_short=_is_short(clauses, text) and not (wants == "nothing" and kinds),
+        may_stop=wants not in ("resume", "stop")
+        and any(_stands_behind(clause) != "" or _is_wished(clause) for clause in clauses),
     )
 
 
@@ -188,7 +197,61 @@ def _stops(clause: MatchedClause) -> bool:
             return True
     if clause.is_all(_STOPS, "courtesy", "lead", "tail") and not _denies(clause, "stop", "stop_end"):
         return True
-    return _is_distress(clause) or _forbids_going_on(clause)
+    return _is_distress(clause) or _forbids_going_on(clause) or _stands_behind(clause) == "plainly"
+
+
+def _stands_behind(clause: MatchedClause) -> Literal["", "maybe", "plainly"]:
+    """Whether a stop ends the clause behind other words, or somebody cries out in it: nobody says commas.
+
+    It is plain where they stop twice ("wait wait"), or cry out. One stop may belong to what was said before it, and so
+    may both where somebody tells of them.
+    """
+    if clause.found.keys().isdisjoint(_BEHIND):
+        return ""
+    found: Literal["", "maybe", "plainly"] = ""
+    told = min((one.start for one in clause.of("reported")), default=len(clause.words))
+    for start in sorted({one.start for one in clause.of(*_BEHIND) if one.start > 0}):
+        is_cried = any(one.start == start for one in clause.of("cry_behind"))
+        if not is_cried and not clause.is_all(_STOPS, *_BEFORE_STOP, "tail", first=start):
+            continue
+        is_sure = is_cried or _is_repeated(clause, start)
+        if not is_sure and (_is_negated(clause, start) or _belongs_to_sentence(clause, start)):
+            continue
+        if is_sure and told > start:
+            return "plainly"
+        found = "maybe"
+    return found
+
+
+def _is_wished(clause: MatchedClause) -> bool:
+    """Whether somebody may ask for a stop politely: a wish and a verb of stopping, which nobody tells of or denies."""
+    found = clause.found
+    if "wish" not in found or "stop_verb" not in found or "reported" in found or "elsewhere" in found:
+        return False
+    languages = {one.name for one in clause.of("wish")}
+    verbs = [one for one in clause.of("stop_verb") if one.name in languages and not _is_negated(clause, one.start)]
+    return any(len(clause.words) - one.end <= MOST_BEHIND for one in verbs)
+
+
+def _is_repeated(clause: MatchedClause, first: int) -> bool:
+    """Whether two imperatives follow from there on, or the same words twice."""
+    found: list[Match] = []
+    for one in sorted(clause.of("stop", "stop_end"), key=lambda one: (one.start, -one.end)):
+        if one.start >= max(first, found[-1].end if found else first):
+            found.append(one)
+    places = {(one.start, one.end) for one in clause.of("stop_alone") if one.start >= first}
+    return len(found) > 1 or len(places) > len({clause.words[start:end] for start, end in places})
+
+
+def _belongs_to_sentence(clause: MatchedClause, start: int) -> bool:
+    """Whether the word before a stop makes it a part of the sentence, as in "the bus stop". What is harmless inside of
+    one ("my foot") counts only behind a word that begins something new, such as "and" or "no".
+    """
+    languages = {one.name for one in clause.of(*_STOPS) if one.start == start}
+    if any(one.end == start and one.name in languages for one in clause.of("courtesy", "no")):
+        return False
+    is_imperative = any(one.start == start for one in clause.of("stop", "stop_end", "cry"))
+    return not is_imperative or any(one.end == start for one in clause.of("leads_on"))
 
 
 def _is_distress(clause: MatchedClause) -> bool:
@@ -387,7 +450,8 @@ def _talk(clauses: Sequence[MatchedClause]) -> Talk:
 
 def _is_short(clauses: Sequence[MatchedClause], text: str) -> bool:
     words = sum(0.5 if is_cjk(word) else 1.0 for clause in clauses for word in clause.words)
-    return 0 < words <= SHORT_WORDS or (words > 0 and not _is_known_script(text))
+    most = CALLED_WORDS if clauses and "parent" in clauses[0].found else SHORT_WORDS
+    return 0 < words <= most or (words > 0 and not _is_known_script(text))
 
 
 def _is_known_script(text: str) -> bool:

@@ -97,14 +97,15 @@ class MatchedClause:
         places = self.ending(*around)
         return any(match.end in places for match in self.found[table])
 
-    def is_all(self, tables: Sequence[str], *around: str, language: str = "") -> bool:
+    def is_all(self, tables: Sequence[str], *around: str, language: str = "", first: int = 0) -> bool:
         """Whether the clause consists of phrases of these tables and of `around` only, with at least one of `tables`.
 
-        With a `language`, only phrases of that language and of `ANY_LANGUAGE` count.
+        With a `language`, only phrases of that language and of `ANY_LANGUAGE` count; with `first`, only the words from
+        that place on.
         """
         if not any(table in self.found for table in tables):
             return False
-        around_only, said = {0}, set[int]()
+        around_only, said = {first}, set[int]()
         names = (language, ANY_LANGUAGE)
         marked = [(one.start, one.end, True) for one in self.of(*tables) if not language or one.name in names]
         marked += [(one.start, one.end, False) for one in self.of(*around) if not language or one.name in names]
@@ -209,6 +210,7 @@ _DROPPED = (
     "stop_alone",
     "stop_unsure",
     "cry",
+    "cry_behind",
     "distress",
     "harm",
     "body",

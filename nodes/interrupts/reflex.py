@@ -182,6 +182,8 @@ class Reflex(HearsPeople):
             self._say(KEPT.format(clipped(text)))
         elif self.is_stopped and understand(text).asks_in_vain:
             self._say(ONLY_GO_ON)
+        elif self.is_moving and understand(text).may_stop and "stop" not in depths:
+            self._raise("hold", clipped(text), speaker, cause=cause, person=judged.person)
         elif not depths and self.is_moving and not is_answer and understand(text).is_unclear and not self._names(text):
             self._raise("hold", clipped(text), speaker, cause=cause, person=judged.person)
             self._say("One moment. I did not understand that.")

@@ -43,7 +43,7 @@ class SecondJudge(HearsPeople):
         """End a soft hold early where the words are very likely harmless."""
         if interrupt.depth != "hold" or interrupt.takes_back:
             return
-        if self._certainty(interrupt.text) < StopClassifier.HARMLESS_BELOW:
+        if self._certainty(interrupt.text) < StopClassifier.harmless_below(understand(interrupt.text)):
             self._publish("hold", interrupt.text, self.name, takes_back=interrupt.id)
 
     def _certainty(self, text: str) -> float:

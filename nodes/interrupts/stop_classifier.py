@@ -46,6 +46,11 @@ class StopClassifier:
         (answer,) = self._session.run(None, {"features": features_of(text)[np.newaxis]})
         return float(answer[0, 0])
 
+    @classmethod
+    def harmless_below(cls, meaning: Meaning) -> float:
+        """The certainty below which a hold ends early; never where a stop may stand behind other words."""
+        return 0.0 if meaning.may_stop else cls.HARMLESS_BELOW
+
     @staticmethod
     def stops_from(meaning: Meaning) -> float:
         """The least certainty that adds a stop: 0.8 for words not understood, more for a short order, else infinite."""

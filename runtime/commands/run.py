@@ -89,6 +89,7 @@ def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
         "budgets": launch.budgets.as_data(),
         "claims": sorted({claim for spec in launch.here for claim in spec.build().claims()}),
         "devices": sorted({device for spec in launch.here for device in spec.build().devices()}),
+        "has_watchdog": launch.watchdog is not None and not arguments.virtual,
         **launch.robot_facts,
         "versions": versions(),
         "machine": machine(),

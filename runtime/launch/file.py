@@ -22,11 +22,12 @@ from runtime.launch.processes_table import RealTime, parse_processes
 from runtime.launch.run_table import RunTable
 from runtime.launch.seats_table import SeatTable, holders_of, parse_seats
 from runtime.launch.source import source_of
+from runtime.launch.watchdog_table import WatchdogTable, parse_watchdog
 from runtime.operating_system.real_time import CONTROL_PRIORITY
 from runtime.refusals import code_of, refusing
 from runtime.serialization.toml_errors import convert, guess, parse_toml, read_text
 
-TABLES = ("nodes", "instead", "processes", "seats", "links", "budgets", "hosts", "run", "export")
+TABLES = ("nodes", "instead", "processes", "seats", "links", "budgets", "hosts", "run", "watchdog", "export")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ class Launch:
     host: str = ""  # the one that is meant; "": all of them
     budgets: Budgets = field(default_factory=Budgets)
     realtime: Mapping[str, RealTime] = field(default_factory=dict)  # by process
+    watchdog: WatchdogTable | None = None
 
     @property
     def processes(self) -> dict[str, list[NodeSpec]]:
@@ -79,6 +81,15 @@ class Launch:
                         f"processes.{name}",
                         f"fifo is {asked.fifo}, above the {most} of the guard's process {place}, which then waits "
                         "for it; give the guard more",
+                    )
+                )
+        real = {name: spec.build().devices() for name, spec in self.graph.nodes.items() if not spec.unset}
+        for name, devices in real.items():
+            if devices and place and self.watchdog is None:
+                found.append(
+                    (
+                        f"nodes.{name}",
+                        f"nothing watches the process of {devices[0]}; add a table [watchdog] (docs/watchdog.md)",
                     )
                 )
         return found
@@ -188,6 +199,8 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
             budgets = parse_budgets(tables.get("budgets", {}), graph)
         with refusing("P004"):
             parse_export(tables.get("export", {}), graph.types)
+        with refusing("P004"):
+            watchdog = parse_watchdog(tables.get("watchdog"), has_guard=graph.is_obeyed(graph.authority))
         with refusing("P042"):
             links = parse_links(tables.get("links", {}), nodes=graph.nodes, topics=graph.topics)
     except LaunchFileError:
@@ -214,6 +227,7 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
         realtime=realtime,
         links=links,
         one_user=run.one_user,
+        watchdog=watchdog,
     )
 
 

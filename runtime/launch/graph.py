@@ -306,12 +306,16 @@ class Graph:
         own = [(name, note) for name, node in nodes for note in (*ownership(node)[1], *node.parameter_notes())]
         return own + [(self.authority, note) for note in self._deafness(self.authority)]
 
-    def _deafness(self, guard: str) -> Iterator[str]:
-        """Why nobody can shout at the robot of this guard, or only over a detour."""
-        obeyed = (
+    def is_obeyed(self, guard: str) -> bool:
+        """Whether a node takes this one's orders within their process, as a driver does its guard's."""
+        heard = (
             end for topic in self.topics.values() for end in topic.subscribers if guard in _names(topic.publishers)
         )
-        if not any(end.port.qos.in_process for end in obeyed):
+        return any(end.port.qos.in_process for end in heard)
+
+    def _deafness(self, guard: str) -> Iterator[str]:
+        """Why nobody can shout at the robot of this guard, or only over a detour."""
+        if not self.is_obeyed(guard):
             return  # it moves nothing
         place = self.nodes[guard]
         lifters, ears = self.roles["lifters"], self.roles["ears"]

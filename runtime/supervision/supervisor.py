@@ -28,6 +28,7 @@ from runtime.supervision.fork_server import ForkServer, modules_of
 from runtime.supervision.registry import Claims, Registration
 from runtime.supervision.systemd import Systemd
 from runtime.supervision.view import View, shown_by
+from runtime.supervision.watchdog_process import NAME, WatchdogProcess
 from runtime.transport.zeromq import SubscriberThread
 
 READY_S = 60.0  # loading a large model takes that long
@@ -152,6 +153,7 @@ class Supervisor:
         self._systemd = Systemd()
         self._registration: Registration | None = None
         self._claims: Claims | None = None
+        self._watchdog: WatchdogProcess | None = None
         self.restarted: dict[str, list[str]] = {}
         """By process why it ended, each time that it was started again."""
         self.unclean: dict[str, str] = {}
@@ -190,6 +192,7 @@ class Supervisor:
         observer: SubscriberThread | None = None
         drawing = asyncio.create_task(self._draw(terminal), name="view")
         beside: asyncio.Task[None] | None = None
+        watching = self._watched_over(sockets)
         try:
             observer = self._observe(sockets, loop)
             await self._start_all(sockets)
@@ -209,6 +212,9 @@ class Supervisor:
             self._systemd.tell("STOPPING=1")
             await self._stop_all()
             drawing.cancel()
+            if watching is not None:  # last: it has seen how the guard ended
+                watching.cancel()
+                await asyncio.wait({watching})
             if terminal is not None:
                 loop.remove_reader(terminal.watched)
                 terminal.close()
@@ -223,6 +229,19 @@ class Supervisor:
                 if observer is not None:
                     observer.close()
                 self._registration.close()
+
+    def _watched_over(self, folder: Path) -> asyncio.Task[None] | None:
+        """Start the watchdog of the launch file, before there is a guard, and keep it."""
+        if self._launch.watchdog is None or not any(plan.hosts_authority for plan in self._plans.values()):
+            return None
+        arguments = self._launch.watchdog.arguments(os.getpid())
+        self._watchdog = WatchdogProcess(
+            folder,
+            arguments,
+            lambda: self._freezes.heard(NAME),
+            lambda text: self._view.log("warning", NAME, text),
+        )
+        return asyncio.create_task(self._watchdog.keep(), name=NAME)
 
     @property
     def _name(self) -> str:
@@ -327,6 +346,10 @@ class Supervisor:
                 child.signal(signal.SIGKILL)
                 text = f"{name} (pid {child.pid}) is killed: no thread of it ran for {self._freezes.frozen_s:g} s"
                 self._view.log("warning", "supervisor", text)
+        watchdog = self._watchdog
+        if watchdog is not None and watchdog.pid and self._freezes.look(NAME, processor_time(watchdog.pid)):
+            self._freezes.heard(NAME)
+            watchdog.kill()
 
     async def _look_on(self) -> None:
         """A command that looks on and tells people where, like the page of `polyrhythm view`."""

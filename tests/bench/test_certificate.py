@@ -18,6 +18,7 @@ GOOD = Requirement(
     "it stops",
     ("bench/certificate.py:Requirement",),
     ("tests/bench/test_certificate.py::test_an_id_is_given_once",),
+    ("H1",),
 )
 ROW = Figure("a fault", "held, ms")
 
@@ -37,6 +38,8 @@ def test_every_figure_of_a_requirement_is_a_bound_of_the_fault_matrix() -> None:
     [
         ({"tests": ()}, "X-1: no test"),
         ({"code": ()}, "X-1: no code"),
+        ({"hazards": ()}, "X-1: it stands against nothing"),
+        ({"hazards": ("H99",)}, "H99"),
         ({"code": ("bench/certificate.py:Nothing",)}, "bench/certificate.py:Nothing"),
         ({"code": ("bench/nowhere.py:main",)}, "bench/nowhere.py:main"),
         ({"tests": ("tests/bench/test_certificate.py::test_of_nothing",)}, "test_of_nothing"),
@@ -66,8 +69,8 @@ def test_a_figure_that_is_missing_or_out_of_its_bound_is_told(tmp_path: Path) ->
     table = read_table(path)
     assert table["a fault", "held, ms"] == Measured("12.5", "250, p99 100", is_within=True)
     wanted = [
-        Requirement("X-1", "a", (), (), (ROW, Figure("a fault", "moved, mm"), Figure("another", "held, ms"))),
-        Requirement("X-2", "b", (), (), (ROW,)),
+        Requirement("X-1", "a", (), (), (), (ROW, Figure("a fault", "moved, mm"), Figure("another", "held, ms"))),
+        Requirement("X-2", "b", (), (), (), (ROW,)),
     ]
     ordinary = {("a fault", "held, ms"): Measured("300", "250", is_within=False)}
     found = list(figure_problems(wanted, table, ordinary))
@@ -79,7 +82,7 @@ def test_a_figure_that_is_missing_or_out_of_its_bound_is_told(tmp_path: Path) ->
 
 def test_a_table_that_was_never_made_is_told_where_a_figure_needs_it() -> None:
     table = {("a fault", "held, ms"): Measured("12.5", "250", is_within=True)}
-    wanted = Requirement("X-1", "a", (), (), (ROW,))
+    wanted = Requirement("X-1", "a", (), (), (), (ROW,))
     assert list(figure_problems([wanted], table, table)) == []
     (told,) = figure_problems([wanted], table, {})
     assert told.startswith(sentence("bench.nothing_without_rights"))
@@ -87,7 +90,7 @@ def test_a_table_that_was_never_made_is_told_where_a_figure_needs_it() -> None:
 
 
 def test_the_page_leads_from_the_requirement_to_code_test_mutants_and_figures() -> None:
-    wanted = Requirement("X-1", "it stops", ("a/b.py:C.d", "a/e.py:f"), ("tests/a/test_b.py::test_c",), (ROW,))
+    wanted = Requirement("X-1", "it stops", ("a/b.py:C.d", "a/e.py:f"), ("tests/a/test_b.py::test_c",), ("H1",), (ROW,))
     count = Count("t", "abc", "2026-01-01", 1.0, 0, (Module("a.b", 10, 8, 6, 0, 1),), ())
     rows = [{("a fault", "held, ms"): Measured(worst, "250", is_within=True)} for worst in ("12.5", "13")]
     tables = dict(zip(certificate.MATRICES, rows, strict=True))
@@ -96,7 +99,7 @@ def test_the_page_leads_from_the_requirement_to_code_test_mutants_and_figures() 
     ]
     cells = [cell.strip() for cell in line.strip("|").split("|")]
     assert cells[1:] == [
-        "it stops",
+        "it stops (H1)",
         "`a/b.py:C.d`<br>`a/e.py:f`",
         "`test_b.py::test_c`",
         "6 of 7, of older code<br>not counted",

@@ -27,6 +27,8 @@ PHRASES = {
     "liking": "i like", "correction": "wrong", "correction_end": "instead", "negator": "without", "order": "fetch",
     "order_end": "रखो", "put": "clear", "yes": "do it", "colour": "red", "kind": "cup", "all": "all",
     "everything": "stuff", "place": "bin", "back": "let it go",
+    "cry_behind": "argh", "reported": "said", "leads_on": "the", "wish": "would", "stop_verb": "pausing",
+    "parent": "granny",
     "no word": "blimp", "another colour": "blue", "a misspelled stop": "sttop", "一": "不", "二": "停",
 }  # fmt: skip
 FRAMES = (

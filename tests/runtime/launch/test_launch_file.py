@@ -54,7 +54,7 @@ RUN_KEYS = "beside, for_s, frozen_s, one_user, report, robot, seed, start, view"
 
 MISTAKES = {
     "graph.toml: unknown table [node]; did you mean 'nodes'? known: budgets, export, hosts, instead, "
-    "links, nodes, processes, run, seats": ('[node.talker]\nuse = "nodes.hello:Talker"'),
+    "links, nodes, processes, run, seats, watchdog": ('[node.talker]\nuse = "nodes.hello:Talker"'),
     f"graph.toml: {sentence('runtime.no_launch_tables')}": (
         'title = "A study"\ncode = "P{number}"\n[consent]\ntext = "You may stop at any time."'
     ),

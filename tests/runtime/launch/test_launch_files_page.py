@@ -74,7 +74,7 @@ CHANGES = re.findall(r"--set ([a-z]\S+=[^\s`]+)", TEXT)
 def test_each_change_of_the_page_is_understood(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "a key")
     tables = laptop()
-    merged(tables, tomllib.loads("\n".join(BLOCKS[-3:])))  # [links], [run], [export]
+    merged(tables, tomllib.loads("\n".join(BLOCKS[-4:])))  # [links], [run], [watchdog], [export]
     override(tables, change)
     check(resolve(tables, path=PAGE))
 
