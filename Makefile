@@ -91,7 +91,7 @@ interop: ## sotopia, Ray, mock servers, LeRobot, Foxglove, a Stretch's library, 
 interop-itself: $(STAMP)
 	@test -x .interop/bin/python || $(PYTHON) -m venv .interop
 	@.interop/bin/python -c 'import sotopia' 2>/dev/null || .interop/bin/python -m pip install --quiet sotopia==0.1.5
-	@rm -f runs/interop.sqlite*
+	@rm -f runs/interop.sqlite* runs/interop.jsonl
 	$(BIN)/polyrhythm episodes run --tasks starter --agents rules --out runs/interop.sqlite > /dev/null
 	@rm -rf runs/interop-profiles
 	$(BIN)/polyrhythm episodes export runs/interop.sqlite --out runs/interop.jsonl --profiles runs/interop-profiles

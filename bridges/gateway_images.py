@@ -41,7 +41,9 @@ class JpegImages:
         bgr = np.ascontiguousarray(image.rgb[:, :, ::-1])
         depth_png = b""
         if image.depth_m is not None:
-            millimetres = np.rint(np.clip(np.nan_to_num(image.depth_m), 0.0, DEEPEST_M) * 1000.0).astype(np.uint16)
+            millimetres = np.rint(
+                np.clip(np.nan_to_num(image.depth_m, posinf=0.0, neginf=0.0), 0.0, DEEPEST_M) * 1000.0
+            ).astype(np.uint16)
             depth_png = self._encoded(".png", millimetres, [self._cv2.IMWRITE_PNG_COMPRESSION, 1])
         return SmallImage(
             camera=image.camera,

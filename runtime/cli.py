@@ -8,11 +8,11 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
+from runtime.commands import GROUP
 from runtime.exit_codes import code_of_interrupt
 from runtime.operating_system import telling
 from runtime.operating_system.terminal import end_as_by_interrupt
 
-GROUP = "polyrhythm.commands"
 ESTOP = "nodes.guard.command:main"
 """Named here: to look through the environment for it, as for others, takes longer than the stop itself."""
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeVar
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    import asyncio
 
 T = TypeVar("T")
 
@@ -28,7 +32,7 @@ def to_s(ns: float) -> float:
 
 ANSWER_TIMEOUT_S = 300.0
 """A call to the outside world is given up after so long, s of real time, where nothing else is said."""
-_CLOSING_S = 1.0  # for a call that was given up, to close what it has opened
+CLOSING_S = 1.0  # for a call that was given up, to close what it has opened
 
 
 def as_awaitable(
@@ -64,6 +68,12 @@ def as_awaitable(
     )
 
 
+def close_call(call: Awaitable[object]) -> None:
+    """Let go of a call that is not made."""
+    if hasattr(call, "close"):
+        call.close()
+
+
 async def answer_of(call: Awaitable[T], timeout_s: float) -> T:
     """What the call answers. It is cancelled after so long, and where its caller is; what it returns then is dropped.
 
@@ -80,8 +90,40 @@ async def answer_of(call: Awaitable[T], timeout_s: float) -> T:
         if not task.done():
             task.cancel()
             task.add_done_callback(lambda over: over.cancelled() or over.exception())  # nobody asks for it any more
-            await asyncio.wait((task,), timeout=_CLOSING_S)
+            await asyncio.wait((task,), timeout=CLOSING_S)
     raise no_answer(timeout_s)
+
+
+def run_to_end(made: Coroutine[Any, Any, T]) -> T:
+    """Run it as `asyncio.run` does; a call that goes on although it was cancelled is told, and left behind."""
+    import asyncio
+
+    runner = asyncio.Runner()
+    try:
+        return runner.run(made)
+    finally:
+        close_runner(runner)
+
+
+def close_runner(runner: asyncio.Runner) -> None:
+    """Close it as it does itself, but wait only a moment for what ignores its cancel."""
+    import asyncio
+    import logging
+
+    async def cancelled() -> set[asyncio.Task[Any]]:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        return (await asyncio.wait(others, timeout=CLOSING_S))[1] if others else set()
+
+    if left := runner.run(cancelled()):
+        names = ", ".join(sorted({str(getattr(task.get_coro(), "__qualname__", "a call")) for task in left}))
+        logging.getLogger("clock").warning("%s goes on although it was cancelled, and is left behind", names)
+        loop = runner.get_loop()
+        loop.set_exception_handler(lambda *_: None)  # it is told already
+        loop.close()  # the runner would wait for it for ever
+        return
+    runner.close()
 
 
 def no_answer(timeout_s: float) -> Exception:
@@ -137,7 +179,37 @@ class Clock(Protocol):
         ...
 
 
-class SystemClock:
+class TimeSource(ABC):
+    """What all clocks have alike. Each says what time it is, and how a call to the world outside is answered."""
+
+    @abstractmethod
+    def now_ns(self) -> int:
+        """The time now, ns."""
+
+    def now_s(self) -> float:
+        """The same in seconds."""
+        return to_s(self.now_ns())
+
+    def since_s(self, stamp_ns: int) -> float:
+        """Seconds from a stamp of this clock in ns until now."""
+        return to_s(self.now_ns() - stamp_ns)
+
+    async def external(
+        self,
+        call: Awaitable[T] | Callable[[], Awaitable[T]],
+        latency_s: float = 0.0,
+        *,
+        timeout_s: float = ANSWER_TIMEOUT_S,
+    ) -> T:
+        """As `Clock.external` says. Raises UserError where there is nothing to await."""
+        return await self.answered(as_awaitable(call, latency_s, timeout_s), latency_s, timeout_s)
+
+    @abstractmethod
+    async def answered(self, call: Awaitable[T], latency_s: float, timeout_s: float) -> T:
+        """The answer to a call that has been looked at, and was not made yet."""
+
+
+class SystemClock(TimeSource):
     """The machine's monotonic clock, shared by all processes of a host."""
 
     @property
@@ -147,29 +219,15 @@ class SystemClock:
 
     now_ns = staticmethod(time.monotonic_ns)  # asked for several times at each message: no step of our own
 
-    def now_s(self) -> float:
-        """The monotonic time, s."""
-        return to_s(self.now_ns())
-
-    def since_s(self, stamp_ns: int) -> float:
-        """Seconds from a stamp in ns until now."""
-        return to_s(self.now_ns() - stamp_ns)
-
     async def sleep(self, seconds: float) -> None:
         """Wait for this many seconds."""
         import asyncio  # not at the top: an emergency stop at a terminal does without, and starts sooner
 
         await asyncio.sleep(seconds)
 
-    async def external(
-        self,
-        call: Awaitable[T] | Callable[[], Awaitable[T]],
-        latency_s: float = 0.0,
-        *,
-        timeout_s: float = ANSWER_TIMEOUT_S,
-    ) -> T:
+    async def answered(self, call: Awaitable[T], latency_s: float, timeout_s: float) -> T:
         """Await the call and return its answer; `latency_s` applies in virtual time only."""
-        return await answer_of(as_awaitable(call, latency_s, timeout_s), timeout_s)
+        return await answer_of(call, timeout_s)
 
     def block(self, seconds: float) -> None:
         """Block this thread for this many seconds: for commands without a loop, never for nodes."""

@@ -18,6 +18,7 @@ PolyrhythmError
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 
@@ -133,6 +134,12 @@ def fault_of_machine(problem: Exception) -> str | None:
         return None
     where = f"{problem.filename}: " if isinstance(problem, OSError) and problem.filename else ""
     return f"{where}{text or problem}; {what_to_do}"
+
+
+def with_remedy(fault: str) -> str:
+    """What the system calls a fault, as a library of C prints it, and what to do where we know it."""
+    to_do = next((remedy for number, remedy in _REMEDIES.items() if os.strerror(number) == fault), "")
+    return f"{fault}; {to_do}" if to_do else fault
 
 
 def choices(names: object) -> str:

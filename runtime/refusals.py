@@ -21,6 +21,7 @@ CODES = {
     "P012": "a parameter that is missing, or of another type",
     "P013": "a node refuses its parameters",
     "P014": "an environment variable that is not set",
+    "P015": "a view, report or companion of a run that cannot be used",
     "P020": "a class whose handlers, ports or methods do not fit",
     "P021": "an attribute with two owners",
     "P022": "a message that cannot be sent",

@@ -12,7 +12,6 @@ from nodes.sim.messages import BodyPart, Interruption, ObjectTruth, Truth
 from nodes.sim.people.judgement import ON_TABLE_M, list_words
 from nodes.stretch.kinematics import grasp_point, to_odometry
 from runtime import RELIABLE, Node, Publisher, QoS, Subscription, UserError, on, to_ns, to_s
-from runtime.errors import choices
 from runtime.msgs import Action, GuardState, RobotState, Utterance
 
 ORDER = "Please clear the table: put the cups in the bin"
@@ -56,7 +55,9 @@ class InterruptingPerson(Node):
 
     def __init__(self, scenario: str = "nothing", patience_s: float = 150.0, name: str = "Sam") -> None:
         if scenario not in (*names(), *partner_names()):
-            raise UserError(f"person: scenario is {scenario!r}; known: {choices((*names(), *partner_names()))}")
+            raise UserError(
+                f"person: scenario is {scenario!r}; known: {', '.join(sorted((*names(), *partner_names())))}"
+            )
         if not 0.0 < patience_s < float("inf"):
             raise UserError(f"person: patience_s is {patience_s}; expected a positive number of seconds")
         self.scenario, self.patience_s, self.speaker = scenario, patience_s, name

@@ -31,7 +31,6 @@ from runtime import (
     on,
     wall_time_ns,
 )
-from runtime.errors import choices
 from runtime.msgs import (
     JOINTS,
     Action,
@@ -106,7 +105,7 @@ class MqttBridge(ForRobot, RobotPorts):
             problems.append("aiomqtt is not installed; the bridge needs it: pip install 'polyrhythm[mqtt]'")
         unknown = [verb for verb in self.commands if verb not in VERBS]
         if unknown:
-            problems.append(f"commands names {', '.join(map(repr, unknown))}; known: {choices(VERBS)}")
+            problems.append(f"commands names {', '.join(map(repr, unknown))}; known: {', '.join(sorted(VERBS))}")
         if not 0 < port < 65536:
             problems.append(f"port is {port}; expected 1 to 65535")
         if set(self.discovery) & set("+#"):
@@ -114,7 +113,7 @@ class MqttBridge(ForRobot, RobotPorts):
         if ca_file and not Path(ca_file).is_file():
             problems.append(f"ca_file is {ca_file!r}: there is no such file")
         if address in LOOPBACK and self.needs_login and not _has_login():
-            moving = choices({*self.commands} & {*VERBS} - {*STOPS})
+            moving = ", ".join(sorted({*self.commands} & {*VERBS} - {*STOPS}))
             problems.append(
                 f"commands lists {moving}, and other accounts of this machine reach {address}, too: give MQTT_USERNAME "
                 "and MQTT_PASSWORD; where the machine has one user, say one_user = true in [run]"
@@ -242,7 +241,7 @@ class MqttBridge(ForRobot, RobotPorts):
         """Whether the broker asks everybody for a login; where it does not, only what stops is taken."""
         self.is_open = not is_asked
         if self.is_open:
-            self.log.warning("the broker lets anybody in, so that only %s are taken", choices(STOPS))
+            self.log.warning("the broker lets anybody in, so that only %s are taken", ", ".join(sorted(STOPS)))
 
     def take(self, incoming: Incoming) -> tuple[CommandReply, str]:
         """Judge a command, and return the answer and where to send it ("": nowhere)."""

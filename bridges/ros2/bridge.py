@@ -40,7 +40,6 @@ from runtime import (
     on,
     wall_time_ns,
 )
-from runtime.errors import choices
 from runtime.launch.nodes_table import load_name
 from runtime.msgs import JOINTS, RobotState
 
@@ -91,7 +90,9 @@ class Ros2Bridge(ForRobot, Node):
         handlers = {f"send_{name}": _sender(port) for name, port in ports.items()}
         for back in _rows(params, "from_ros", list[FromRosRow]):
             if back.type not in FROM_ROS:
-                raise ParameterError(f"from_ros: {back.type!r} cannot be taken in; known: {choices(FROM_ROS)}")
+                raise ParameterError(
+                    f"from_ros: {back.type!r} cannot be taken in; known: {', '.join(sorted(FROM_ROS))}"
+                )
             attribute = f"from_ros_{back.topic.replace('/', '_')}"
             if attribute in ports:
                 raise ParameterError(f"from_ros: {back.topic!r} has two rows; merge them in ROS, or name another topic")
@@ -206,7 +207,7 @@ def _message_of(row: ToRosRow) -> type[Message]:
             "bridges.ros2.robot:Ros2Robot"
         )
     if row.type not in TO_ROS:
-        raise ParameterError(f"to_ros: {row.type!r} is not made here; known: {choices(TO_ROS)}")
+        raise ParameterError(f"to_ros: {row.type!r} is not made here; known: {', '.join(sorted(TO_ROS))}")
     if not row.message:
         return TO_ROS[row.type][0]
     if row.type != STRING:

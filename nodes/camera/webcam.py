@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from nodes.camera.repeats import REPEATS_S, Repeats
 from runtime import Message, Node, ParameterError, Publisher, every, to_ns, to_s
 from runtime.msgs import Image
-from runtime.node import rate_problem
 
 if TYPE_CHECKING:
     from nodes.camera.calibration import Lens
@@ -63,8 +62,8 @@ class Camera(Node):
             raise ParameterError(f"camera: rotate_deg is {rotate_deg}; known: {', '.join(map(str, ROTATIONS))}")
         if (width == 0) != (height == 0) or width < 0 or height < 0:
             raise ParameterError(f"camera: {width} x {height} pixels; expected both positive, or both 0: as they come")
-        if problem := rate_problem(fps):
-            raise ParameterError(f"camera: fps is {fps}; {problem}")
+        if not 0.001 <= fps <= 1000.0:
+            raise ParameterError(f"camera: fps is {fps}; expected 0.001 to 1000")
         if not 0 < stall_s < math.inf:
             raise ParameterError(f"camera: stall_s is {stall_s}; expected a positive number")
         self.source = str(source)

@@ -13,7 +13,6 @@ from nodes.interrupts.phrase_matcher import clipped
 from nodes.interrupts.reflex import Reflex
 from nodes.planner.scripted import ASK_FROM, ScriptedPlanner
 from runtime import RELIABLE, URGENT, Message, Node, Publisher, QoS, Subscription, UserError, every, on
-from runtime.errors import choices
 from runtime.msgs import (
     Action,
     Feedback,
@@ -79,7 +78,9 @@ def _latencies(regime: str) -> tuple[tuple[float, float], tuple[float, float]]:
         return REGIMES[regime]
     swept = swept_value(regime)
     if swept is None:
-        raise UserError(f"regime {regime!r}: known: {choices(REGIMES)}; or planner2s, vlm10hz, policy10hz and the like")
+        raise UserError(
+            f"regime {regime!r}: known: {', '.join(sorted(REGIMES))}; or planner2s, vlm10hz, policy10hz and the like"
+        )
     who, value = swept
     planner, vlm = REGIMES["cloud"]
     return ((value, SWEPT_TAIL * value) if who == "planner" else planner), vlm
@@ -89,7 +90,7 @@ def changes_of(arm: str, regime: str = "cloud", *, recogniser_s: float = 0.0) ->
     """What `--set` makes of the launch file for an arm under these latencies. Raises UserError."""
     arms = {**ARMS, **PARTNER_ARMS}
     if arm not in arms:
-        raise UserError(f"arm {arm!r}: known: {choices(arms)}")
+        raise UserError(f"arm {arm!r}: known: {', '.join(sorted(arms))}")
     planner, vlm = (f"{{p50={p50},p99={p99}}}" for p50, p99 in _latencies(regime))
     changes = [*arms[arm]]
     if (swept := swept_value(regime)) is not None and swept[0] != "planner":
@@ -148,7 +149,7 @@ class Arm(Node):
 
     def __init__(self, holds: str = "nothing") -> None:
         if holds not in HOLDS:
-            raise UserError(f"arm: holds is {holds!r}; known: {choices(HOLDS)}")
+            raise UserError(f"arm: holds is {holds!r}; known: {', '.join(sorted(HOLDS))}")
         self.holds = holds
         self.is_waiting_for_ends = holds in ("blocking", "spotter")
         self.queue: deque[Utterance] = deque()  # until the action under way has ended
@@ -267,7 +268,7 @@ class ArmByCondition(Arm):
     def __init__(self, holds_in: Mapping[str, str]) -> None:
         for condition, holds in holds_in.items():
             if holds not in HOLDS:
-                raise UserError(f"arm: holds_in.{condition} is {holds!r}; known: {choices(HOLDS)}")
+                raise UserError(f"arm: holds_in.{condition} is {holds!r}; known: {', '.join(sorted(HOLDS))}")
         super().__init__()
         self.holds_in = dict(holds_in)
 

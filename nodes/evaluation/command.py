@@ -82,8 +82,6 @@ def _evaluate(asked: argparse.Namespace) -> int:
     if len(trials) > MOST_RUNS:
         raise UserError(f"these are {len(trials)} runs; at most {MOST_RUNS} are taken on")
     measures = measures_of(asked.measure)
-    if measures and asked.engine:
-        raise UserError("--measure and --engine ray: measures are made where the recordings are; leave one of them out")
     for_s = asked.for_s or launch.for_s
     if not has_end(launch.graph):
         how = f"each run lasts {for_s:g} s" if for_s else "each run goes on until --longest; --for S ends it sooner"
@@ -194,9 +192,8 @@ def _run_all(
             variant = by_name[trial.variant]
             changes = changes_of_task(trial.task, variant.changes) if trial.task else variant.changes
             changed = TrialVariant(variant.name, tuple(changes), variant.added)
-            works.append(
-                TrialWork(trial, changed, launch, folder.card.launch, asked.for_s, keeps_all, asked.longest, report)
-            )
+            how = (folder.card.launch, asked.for_s, keeps_all, asked.longest, report, folder.card.measures)
+            works.append(TrialWork(trial, changed, launch, *how))
         run_on_ray(works, folder.path, done)
         return
     runs = Runs(

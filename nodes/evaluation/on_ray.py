@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from nodes.episodes.commands.ray_cluster import MOST_DEATHS, RayCluster
+from nodes.evaluation.own_measures import measures_of
 from nodes.evaluation.running import RECORDING, Runs, tell_running, told_each_s
 from nodes.evaluation.trials import EvaluationRun, Result, TrialVariant
 from runtime import __version__
@@ -31,6 +32,7 @@ class TrialWork(msgspec.Struct, frozen=True):
     keeps_all: bool
     longest_s: float
     report: str
+    measures: tuple[str, ...] = ()  # as --measure names them; a worker finds their modules as it finds those of nodes
     version: str = __version__
 
 
@@ -39,6 +41,7 @@ class TrialNews(msgspec.Struct, frozen=True):
 
     result: Result
     recording: bytes = b""
+    complaints: tuple[str, ...] = ()  # of measures that failed
 
 
 def play_trial(work: TrialWork) -> Iterator[TrialNews]:
@@ -48,13 +51,15 @@ def play_trial(work: TrialWork) -> Iterator[TrialNews]:
     launch = work.launch if Path(work.launch).is_file() else str(find(Path(work.launch).stem))
     with TemporaryDirectory(prefix="polyrhythm-trial-") as folder:
         found: list[Result] = []
+        complaints: list[str] = []
         runs = Runs(
             launch, work.launch_text, [work.variant], lambda _, changes: changes, Path(folder), is_virtual=True,
             for_s=work.for_s, keeps_all=work.keeps_all, longest_s=work.longest_s, report=work.report,
+            measures=measures_of(work.measures), complain=complaints.append,
         )  # fmt: skip
         runs.all_of([work.trial], 1, found.append)
         (result,) = found
-        yield TrialNews(result, Path(result.recording).read_bytes() if result.recording else b"")
+        yield TrialNews(result, Path(result.recording).read_bytes() if result.recording else b"", tuple(complaints))
 
 
 def run_on_ray(works: Sequence[TrialWork], folder: Path, done: Callable[[Result], None]) -> None:
@@ -93,6 +98,8 @@ def run_on_ray(works: Sequence[TrialWork], folder: Path, done: Callable[[Result]
 
 def _kept(news: TrialNews, recording: Path) -> Result:
     """The result, its recording written here."""
+    for complaint in news.complaints:
+        print(complaint, file=sys.stderr)
     if not news.recording:
         return news.result
     recording.parent.mkdir(parents=True, exist_ok=True)

@@ -35,8 +35,15 @@ def measures_of(texts: Sequence[str]) -> dict[str, Measure]:
     return found
 
 
-def measured(measures: Mapping[str, Measure], file: Path) -> dict[str, float | None]:
-    """What each measure says of a recording; None where it fails, which is told."""
+def tell_measure(complaint: str) -> None:
+    """Say on standard error that a measure failed."""
+    print(complaint, file=sys.stderr)
+
+
+def measured(
+    measures: Mapping[str, Measure], file: Path, run: str, complain: Callable[[str], None]
+) -> dict[str, float | None]:
+    """What each measure says of a recording; None where it fails, which is told with the name of the run."""
     found: dict[str, float | None] = {}
     for name, measure in measures.items():
         try:
@@ -47,7 +54,7 @@ def measured(measures: Mapping[str, Measure], file: Path) -> dict[str, float | N
         except Exception as problem:  # noqa: BLE001  # whatever a user's function may raise
             found[name], why = None, f"{type(problem).__name__}: {problem}"
         if why:
-            print(f"! measure {name}: {file.parent.name}: {why}", file=sys.stderr)
+            complain(f"! measure {name}: {run}: {why}")
     return found
 
 

@@ -23,7 +23,7 @@ from typing import Any
 import msgspec
 
 from nodes.evaluation.child import run_trial
-from nodes.evaluation.own_measures import Measure, measured
+from nodes.evaluation.own_measures import Measure, measured, tell_measure
 from nodes.evaluation.trials import EvaluationRun, Result, TrialVariant, result_of
 from runtime.clock import SystemClock
 from runtime.commands.run import use_one_thread
@@ -77,6 +77,7 @@ class Runs:
         report: str = REPORT,
         reads: Mapping[Path, str] = MappingProxyType({}),
         measures: Mapping[str, Measure] = MappingProxyType({}),
+        complain: Callable[[str], None] = tell_measure,
     ) -> None:
         """`changes_of_task`: what a task and a variant's changes set together; `longest_s`: on the wall clock;
         `reads`: files that each run reads besides, and the digests that they must keep."""
@@ -93,6 +94,7 @@ class Runs:
         self._report = report
         self._reads = reads
         self._measures = measures
+        self._complain = complain
         self._clock = SystemClock()
 
     def all_of(self, trials: Sequence[EvaluationRun], jobs: int, done: Callable[[Result], None]) -> None:
@@ -165,7 +167,7 @@ class Runs:
         if has_ended and one.process.exitcode and result.is_success is not False and not result.has_broken:
             result = msgspec.structs.replace(result, is_success=False, reason=_last_line(complaint))
         if self._measures and result.recording:
-            own = measured(self._measures, Path(result.recording))
+            own = measured(self._measures, Path(result.recording), one.folder.name, self._complain)
             result = msgspec.structs.replace(result, measures={**result.measures, **own})
         if result.is_success and not self._keeps_all:
             shutil.rmtree(one.folder, ignore_errors=True)

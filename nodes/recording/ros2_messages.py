@@ -270,7 +270,10 @@ def depth_of(message: Any, *, is_compressed: bool) -> NDArray[np.float32] | None
         stored = None if rows is None else rows.view(np.dtype(dtype).newbyteorder(">" if message.is_bigendian else "<"))
     else:
         stored = _unpacked_depth(message, is_quantised=encoding == "32FC1")
-    return None if stored is None else np.nan_to_num(np.asarray(stored, np.float32) * np.float32(metres))
+    if stored is None:
+        return None
+    depth_m = np.asarray(stored, np.float32) * np.float32(metres)
+    return np.where(np.isfinite(depth_m), depth_m, np.float32(0.0))  # too near, too far or not seen, says REP 118
 
 
 def _unpacked_depth(message: Any, *, is_quantised: bool) -> Any:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from nodes.robot.protocol import Ball, BaseLimit, Body, CartesianLimits, JointLimit, RobotLimits
 from runtime.errors import ParameterError, UserError, choices
-from runtime.launch.nodes_table import load_module, load_name
+from runtime.launch.nodes_table import load_as, load_module, load_name
 from runtime.renamed import renamed
 
 if TYPE_CHECKING:
@@ -98,13 +98,16 @@ def load_body(robot: str) -> Body:
 
 def body_named(name: str) -> Body:
     """The `Body` that limits name as "module:NAME". Raises UserError where there is none."""
-    found: Body = load_name(name)
+    found: Body = load_as(name, Body)
     return found
 
 
 def load_motion(body: Body) -> object:
     """What carries out the scripted skills with that body. Raises UserError where it is missing."""
-    motion: object = load_name(body.skills)(body)
+    make = load_name(body.skills)
+    if not callable(make):
+        raise UserError(f"the body's skills {body.skills!r} are no function of a body")
+    motion: object = make(body)
     return motion
 
 

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from runtime.clock import ANSWER_TIMEOUT_S, Clock, as_awaitable, no_answer, to_s
+from runtime.clock import Clock, TimeSource, close_call, no_answer, to_s
 from runtime.context import current_call
 from runtime.errors import NoAnswerError, RecordingError
 
@@ -149,7 +149,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
 }
 
 
-class AnsweredClock:
+class AnsweredClock(TimeSource):
     """A node's clock in a virtual run whose calls to the outside are answered by a recording, in its order."""
 
     def __init__(self, clock: Clock, node: str, answers: Iterable[str]) -> None:
@@ -160,22 +160,18 @@ class AnsweredClock:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._clock, name)
 
-    async def external(
-        self,
-        call: Awaitable[T] | Callable[[], Awaitable[T]],
-        latency_s: float = 0.0,
-        *,
-        timeout_s: float = ANSWER_TIMEOUT_S,
-    ) -> T:
+    def now_ns(self) -> int:
+        """The time of that run, ns."""
+        return self._clock.now_ns()
+
+    async def answered(self, call: Awaitable[T], latency_s: float, timeout_s: float) -> T:
         """The next recorded answer, `latency_s` later; the call itself is never made.
 
         Raises RecordingError where the recording has no more.
         """
-        awaitable = as_awaitable(call, latency_s, timeout_s)
         if current_call.get() is None:  # on_stop closes a client, say
-            return await self._clock.external(awaitable, latency_s, timeout_s=timeout_s)
-        if hasattr(awaitable, "close"):
-            awaitable.close()
+            return await self._clock.external(call, latency_s, timeout_s=timeout_s)
+        close_call(call)
         if not self._answers:
             raise RecordingError(
                 f"{self._node} asks the world outside at {to_s(self._clock.now_ns()):.3f} s, and its recorded answers "

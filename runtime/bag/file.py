@@ -7,6 +7,7 @@ file that was cut off or damaged, and says what it left out. Others' files are r
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 from collections import Counter
@@ -60,6 +61,7 @@ _CHUNK_HEAD = struct.Struct("<BQQQQI")  # opcode, length, first and last log tim
 _CHUNK_MARKS = (b"\x04\0\0\0zstd", b"\x03\0\0\0lz4")  # what follows it
 _RECORD_HEAD = struct.Struct("<BQ")  # opcode, length
 _ZEROS = bytes(64)
+_NOTHING = bytes(_SEARCH_BYTES)
 _PIECE_BYTES = 4096
 _PEEKED = 100
 """Messages that are looked at for one of ours where nothing else says whose a file is."""
@@ -234,6 +236,7 @@ class BagReader:
         """Whether something in its midst could not be read; not where it merely ends early."""
         self._schemas: dict[int, Schema] = {}  # of the index at the end, for where a chunk that holds them is damaged
         self._channels: dict[int, Channel] = {}
+        self._found: dict[tuple[int, int], int | None] = {}
         self.promised: int | None = None
         """How many messages its index says it has."""
         self.first_log_ns: int | None = None
@@ -376,7 +379,7 @@ class BagReader:
                     if isinstance(record, Footer) and file.read(len(MCAP0_MAGIC)) != MCAP0_MAGIC:
                         raise EndOfFile
                 except _DAMAGE as error:
-                    damaged_at, at = at, next_chunk(file, at + 1, size)
+                    damaged_at, at = at, self._next_chunk(file, at + 1, size)
                     is_damaged = True
                     ends_early = at is None and isinstance(error, EndOfFile | struct.error)
                     is_chunk = ends_early and _opcode_at(file, damaged_at) == Opcode.CHUNK
@@ -392,6 +395,12 @@ class BagReader:
                     yield record
                 at = ends
             self.is_complete = self.is_complete and not is_damaged
+
+    def _next_chunk(self, file: IO[bytes], start: int, size: int) -> int | None:
+        """As `next_chunk`; looked for once, since a file is gone through several times."""
+        if (start, size) not in self._found:
+            self._found[start, size] = next_chunk(file, start, size)
+        return self._found[start, size]
 
     def _message(self, record: Record, channel: Channel | None, schemas: Mapping[int, Schema]) -> BagMessage:
         """The message with what is known of its channel; where that was lost, its envelope says the topic."""
@@ -500,8 +509,12 @@ def next_chunk(file: IO[bytes], start: int, size: int) -> int | None:
     """Where the next record that looks like a chunk begins, at or after `start`; None where there is none."""
     position = start
     while position < size:
+        position = _written_from(file, position, size)
         file.seek(position)
         block = file.read(_SEARCH_BYTES)
+        if block == _NOTHING[: len(block)]:
+            position += len(block)
+            continue
         found = sorted(place for mark in _CHUNK_MARKS for place in _places(block, mark))
         for begins in (position + place - _CHUNK_HEAD.size for place in found):
             if begins >= start:
@@ -514,6 +527,18 @@ def next_chunk(file: IO[bytes], start: int, size: int) -> int | None:
             return None
         position += _SEARCH_BYTES - len(_CHUNK_MARKS[0])
     return None
+
+
+def _written_from(file: IO[bytes], position: int, size: int) -> int:
+    """The first place from there on that was ever written: gigabytes of zeros cost no time where a disk has a hole."""
+    number = file.fileno()
+    was = os.lseek(number, 0, os.SEEK_CUR)
+    try:
+        return os.lseek(number, position, os.SEEK_DATA)
+    except OSError as problem:
+        return size if problem.errno == errno.ENXIO else position
+    finally:
+        os.lseek(number, was, os.SEEK_SET)  # the file's own buffer goes by it
 
 
 def _places(block: bytes, mark: bytes) -> Iterator[int]:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from runtime.bag.answers import CANCELLED, SLEPT, WOKEN, blotted, written, written_failure
-from runtime.clock import ANSWER_TIMEOUT_S, Clock, as_awaitable, to_s
+from runtime.clock import Clock, TimeSource
 from runtime.context import KEPT_READS, HandlerContext, current_call
 from runtime.errors import RecordingError
 from runtime.message import Epochs, Message
@@ -173,7 +173,7 @@ class JournalLog(logging.Handler):
         self._journal.say(LogLine(at_ns=self._clock.now_ns(), level=record.levelno, text=blotted(text[:8000])))
 
 
-class JournalClock:
+class JournalClock(TimeSource):
     """A node's clock that notes which times it gave to a handler, and what the world outside answered."""
 
     def __init__(self, clock: Clock, journal: Journal) -> None:
@@ -193,28 +193,13 @@ class JournalClock:
             call.notes.looked_at_clock(now_ns)
         return now_ns
 
-    def now_s(self) -> float:
-        """The time now, s; noted."""
-        return to_s(self.now_ns())
-
-    def since_s(self, stamp_ns: int) -> float:
-        """Seconds since a stamp in ns; noted."""
-        return to_s(self.now_ns() - stamp_ns)
-
     async def sleep(self, seconds: float) -> None:
         """Wait for that long; noted."""
         await self._noted(self._clock.sleep(seconds), lambda _: SLEPT, WOKEN)
 
-    async def external(
-        self,
-        call: Awaitable[T] | Callable[[], Awaitable[T]],
-        latency_s: float = 0.0,
-        *,
-        timeout_s: float = ANSWER_TIMEOUT_S,
-    ) -> T:
+    async def answered(self, call: Awaitable[T], latency_s: float, timeout_s: float) -> T:
         """The answer of the world outside; noted, where it is a plain value. This is the one place that keeps it."""
-        asked = as_awaitable(call, latency_s, timeout_s)
-        return await self._noted(self._clock.external(asked, latency_s, timeout_s=timeout_s), _kept, CANCELLED)
+        return await self._noted(self._clock.external(call, latency_s, timeout_s=timeout_s), _kept, CANCELLED)
 
     async def _noted(self, wait: Awaitable[T], kept: Callable[[T], str], ended: str) -> T:
         call = current_call.get()

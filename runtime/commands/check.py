@@ -8,6 +8,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from runtime.commands.companions import check_companions
 from runtime.commands.graph_page import write_page
 from runtime.errors import UserError
 from runtime.hosts.hosts_table import HostPair, check_pair, meetings
@@ -42,6 +43,7 @@ def check_main(argv: list[str]) -> int:
     try:
         launch = load(find(arguments.file), arguments.set, added=arguments.add)
         missing = check(launch, needs_variables=False)
+        check_companions(launch)
         with refusing("P041"):
             for meeting in meetings(launch.hosts):
                 check_pair(meeting, moves=launch.moves)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from runtime.commands.companions import check_companions
 from runtime.commands.doctor_hosts import examine_hosts
 from runtime.errors import LaunchFileError, PolyrhythmError, UserError
 from runtime.execution.process_priorities import refusals
@@ -59,17 +60,15 @@ def examine_launch(
         for node, problem in launch.graph.problems(host) + launch.graph.process_problems()
     ]
     notes = [Finding(name, "note", refusal) for name, asked in launch.realtime.items() for refusal in refusals(asked)]
-    for name in (launch.view, launch.report):
-        try:
-            if name:
-                load_name(name)
-        except UserError as problem:
-            findings.append(Finding("launch file", "problem", str(problem)))
     if not findings:
         try:
             check(launch)
         except LaunchFileError as problem:
             findings.append(Finding("launch file", "problem", str(problem)))
+    try:
+        check_companions(launch)
+    except LaunchFileError as problem:
+        findings.append(Finding("launch file", "problem", str(problem)))
     findings += [finding for spec in launch.here for finding in _libraries(spec)]
     if not findings:
         findings.append(Finding("launch file", "ok", f"{path}: {len(launch.graph.nodes)} nodes, none lacks anything"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -64,11 +64,13 @@ class NotKept:
     text: str
 
 
-def not_kept(counts: MessageCounts, restarted: Mapping[str, int], unclean: Mapping[str, str]) -> list[NotKept]:
+def not_kept(
+    counts: MessageCounts, restarted: Mapping[str, Sequence[str]], unclean: Mapping[str, str]
+) -> list[NotKept]:
     """All that the run did not keep, in the order of the promises.
 
-    `counts` heard the run; `restarted` says how often each process was started again, `unclean` which did not end as
-    they should, and why.
+    `counts` heard the run; `restarted` says why each process ended that was started again, `unclean` which did not
+    end as they should, and why.
     """
     found: dict[Kind, list[str]] = defaultdict(list)
     found["handlers"] = [
@@ -77,8 +79,8 @@ def not_kept(counts: MessageCounts, restarted: Mapping[str, int], unclean: Mappi
     ]
     found["budgets"] = [_missed(paths) for paths in _paths(counts).values() if _is_missed(paths)]
     found["restarts"] = [
-        f"{name} ended and was started again{'' if times == 1 else f', {times} times'}"
-        for name, times in sorted(restarted.items())
+        f"{name} {whys[-1]}, and was started again{'' if len(whys) == 1 else f' ({len(whys)} times)'}"
+        for name, whys in sorted(restarted.items())
     ]
     found["lost"] = [
         f"{node}: {text}" for node, text in sorted({(life.node, text) for life in counts.lives for text in life.losses})

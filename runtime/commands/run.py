@@ -11,7 +11,7 @@ import re
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from inspect import signature
 from pathlib import Path
@@ -19,18 +19,19 @@ from typing import TYPE_CHECKING, Any
 
 from runtime.clock import wall_time_text
 from runtime.command_line.arguments import check_new, seconds, unique_path
+from runtime.commands.companions import check_companions, make_view, reported
 from runtime.commands.message_counts import MessageCounts
 from runtime.commands.not_kept import PROMISES, lines, not_kept
-from runtime.errors import UserError, choices
+from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.execution.log_lines import log_to
 from runtime.launch.file import Launch, check, find, in_order, load, resolve
-from runtime.launch.nodes_table import load_name
 from runtime.launch.process_plan import plan
 from runtime.launch.provenance import git_state, machine, versions
 from runtime.launch.seats_table import as_data
 from runtime.operating_system import telling
+from runtime.operating_system.processes import open_more_files
 from runtime.operating_system.terminal import Terminal
-from runtime.supervision.view import PlainView, SilentView, View, ViewLog
+from runtime.supervision.view import SilentView, View, ViewLog
 
 RECORDING = "run.mcap"
 RECORDER = "nodes.recording.recorder:Recorder"
@@ -42,13 +43,6 @@ LARGE_MB = 20.0
 
 if TYPE_CHECKING:
     from runtime.supervision.fork_server import ForkServer
-
-Report = Callable[..., bool | None]
-"""Called as report(recording, folder, outcome=..., as_json=..., not_kept=...); returns whether the run succeeded,
-None where nobody said so.
-
-Where --film is asked for, also with film=True.
-"""
 
 
 def main(argv: list[str]) -> int:
@@ -67,6 +61,7 @@ def main(argv: list[str]) -> int:
 
 def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
     use_one_thread(is_virtual=arguments.virtual)
+    open_more_files()
     launch = load(find(arguments.file), arguments.set, added=arguments.add, host=arguments.host)
     if arguments.lan:
         opened = [*arguments.set, *_on_network(launch)]
@@ -74,6 +69,7 @@ def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
     if arguments.record is not None:
         launch = _recorded(launch, arguments.record)
     check(launch)
+    check_companions(launch)
     server = None if arguments.virtual else _server_of(launch)
     seed = launch.seed if arguments.seed is None else arguments.seed
     _check_time(arguments)
@@ -107,7 +103,7 @@ def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
     if terminal is not None:
         ends.callback(terminal.close)
     view = MessageCounts(_view(launch, arguments))
-    restarted: dict[str, int] = {}
+    restarted: dict[str, list[str]] = {}
     unclean: dict[str, str] = {}
     try:
         if arguments.virtual:
@@ -136,14 +132,19 @@ def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
         _tell_not_kept(told)  # the reason why it failed stands last
     is_seen = terminal is None or not terminal.is_lost  # a report takes a while, and can be made later
     if launch.report and recording.is_file() and is_seen:
-        report: Report = load_name(launch.report)
         if patience := what_takes_time(recording):
             print(patience, file=sys.stderr, flush=True)
         more = {"film": True} if arguments.film else {}
         # Nobody judges a run that ends by its time or by Ctrl-C: no failure, as where there is no report.
-        is_good = (
-            report(recording, folder, outcome=outcome, as_json=arguments.json, not_kept=counted, **more) is not False
-        )
+        told_of = {"outcome": outcome, "as_json": arguments.json, "not_kept": counted, **more}
+        try:
+            is_good = reported(launch.report, recording, folder, **told_of) is not False
+        except (
+            PolyrhythmError
+        ) as problem:  # such as a recording without a message; how the run ended is told all the same
+            print(f"polyrhythm: {problem}", file=sys.stderr)
+            _tell(outcome, run_info.get("trace"), recording, view, counted, as_json=arguments.json)
+            is_good = False
     else:
         kept = recording if recording.is_file() else None
         _tell(outcome, run_info.get("trace"), kept, view, counted, as_json=arguments.json)
@@ -334,8 +335,7 @@ def _view(launch: Launch, arguments: argparse.Namespace) -> View:
         return SilentView()
     clock = "virtual time" if arguments.virtual else "real time"
     live = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb" and not arguments.virtual
-    make_view: Callable[..., View] = load_name(launch.view) if launch.view else PlainView
-    return make_view(f"{launch.path.stem} in {clock}", live=live)
+    return make_view(launch.view, f"{launch.path.stem} in {clock}", live=live)
 
 
 def _server_of(launch: Launch) -> ForkServer | None:
@@ -355,13 +355,13 @@ def _run_real(
     view: View,
     beside: Sequence[str],
     server: ForkServer | None,
-) -> tuple[tuple[bool, str] | None, dict[str, int], dict[str, str]]:
+) -> tuple[tuple[bool, str] | None, dict[str, list[str]], dict[str, str]]:
     from runtime.supervision.supervisor import Supervisor
 
     if launch.host:
         _check_keys(launch)
 
-    async def run() -> tuple[tuple[bool, str] | None, dict[str, int], dict[str, str]]:
+    async def run() -> tuple[tuple[bool, str] | None, dict[str, list[str]], dict[str, str]]:
         supervisor = Supervisor(
             launch, folder=folder, seed=seed, run_info=run_info, view=view, beside=beside, server=server
         )

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from runtime.clock import to_ns
+from runtime.clock import run_to_end, to_ns
 from runtime.coordination.lease import SeatHolders
 from runtime.errors import PolyrhythmError
 from runtime.execution.executor import Executor, Transport
@@ -44,7 +44,7 @@ def run(*nodes: Node | NodeSpec | Graph, seconds: float | None = None, seed: int
         log_to(lines)
     stops: list[Callable[[], object]] = []
     made = _run(graph, seats, seconds, seed, stops)
-    return _beside_loop(made, stops) if _has_loop() else asyncio.run(made)
+    return _beside_loop(made, stops) if _has_loop() else run_to_end(made)
 
 
 def _has_loop() -> bool:
@@ -59,7 +59,7 @@ def _has_loop() -> bool:
 def _beside_loop(made: Coroutine[Any, Any, Outcome], stops: list[Callable[[], object]]) -> Outcome:
     """Run it in a thread of its own, and wait for it; Ctrl-C, or a notebook's button, ends it as it ends any run."""
     with ThreadPoolExecutor(1, thread_name_prefix="run") as pool:
-        running = pool.submit(asyncio.run, made)
+        running = pool.submit(run_to_end, made)
         try:
             return running.result()
         except KeyboardInterrupt:

@@ -187,6 +187,8 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
         robot = _beside(path, run.robot)
         with refusing("P013"):
             specs = [told_of_robot(spec, robot) for spec in specs] if robot else specs
+            if robot and not any(spec.cls.robot_parameter for spec in specs):
+                raise UserError(f"[run] robot is {run.robot!r}, but no node of this file is told of one; leave it out")
         with refusing("P045"):
             realtime = parse_processes(tables.get("processes", {}), {spec.process or spec.name for spec in specs})
         with refusing("P040"):

@@ -226,6 +226,19 @@ def load_name(name: str) -> Any:
     return getattr(module, attribute)
 
 
+def load_as(name: str, kind: type) -> Any:
+    """What "module:attribute" names, where it has all that a protocol asks for. Raises UserError."""
+    found = load_name(name)
+    if missing := lacks(found, kind):
+        raise UserError(f"{name!r} is no {kind.__name__}: it lacks {missing}")
+    return found
+
+
+def lacks(found: object, kind: type) -> str:
+    """The names of a protocol that it does not have; "" where it has all."""
+    return ", ".join(name for name in vars(kind) if not name.startswith("_") and not hasattr(found, name))
+
+
 def load_module(name: str, kind: str) -> tuple[ModuleType, str]:
     """The imported module of "module:attribute", and the attribute's name. Raises UserError.
 

@@ -7,6 +7,7 @@ Without a process table only the process group is ended.
 from __future__ import annotations
 
 import os
+import resource
 import signal
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -15,12 +16,27 @@ from runtime.operating_system.machine import PROCESSES, can
 
 FAMILY = "POLYRHYTHM_PROCESS"
 """Environment variable: of whose family a process is, as its "pid/run"."""
+MOST_FILES = 4096
 _PASSES = 3  # who forks meanwhile is found in the next one
 
 
 def found_family(run: str) -> None:
     """Mark all that this process will start, in the run with that name."""
     os.environ[FAMILY] = f"{os.getpid()}/{run}"
+
+
+def open_more_files() -> None:
+    """Let this process and its children open as many files as the system allows them, 4096 at most.
+
+    Whoever logs in may have fewer to begin with; sockets and cameras of a large graph need more.
+    """
+    try:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        most = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+        if soft != resource.RLIM_INFINITY and soft < most:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    except (OSError, ValueError):
+        pass  # what the system refuses is told where a file cannot be opened
 
 
 def end_families(pids: Collection[int], run: str) -> None:

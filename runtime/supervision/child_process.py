@@ -13,6 +13,7 @@ from pathlib import Path
 from sysconfig import get_path
 from typing import Any
 
+from runtime.errors import with_remedy
 from runtime.supervision.fork_server import ForkedProcess, ForkError, ForkServer, environment
 
 Events = Callable[["ChildProcess", dict[str, Any]], None]
@@ -20,6 +21,8 @@ Events = Callable[["ChildProcess", dict[str, Any]], None]
 _PIPE_BYTES = 1 << 20
 _FRAME = re.compile(r'  File "(.+)", line (\d+) in (\S+)')
 """A line of what Python's faulthandler writes where a process crashes, the innermost first."""
+_ABORT = re.compile(r"(.+) \(\S*src/\w+\.[ch]pp:\d+\)$")
+"""What libzmq writes before it ends the process, such as "Too many open files (src/ipc_listener.cpp:297)"."""
 _LIBRARIES = tuple(os.path.realpath(path) + os.sep for path in {get_path("stdlib"), get_path("platlib")})
 
 
@@ -52,6 +55,8 @@ class ChildProcess:
         self.crashed_at = ""
         """The line of Python at which it crashed: the innermost outside of libraries, where there is one."""
         self._is_in_crash = False
+        self.aborted = ""
+        """What libzmq said before it gave up, with what to do."""
 
     @property
     def pid(self) -> int:
@@ -61,7 +66,7 @@ class ChildProcess:
     async def start(self) -> None:
         """Start it in a session and a process group of its own, with the modules that this process finds."""
         self.exited.clear()
-        self.failure = self.crashed_at = ""
+        self.failure = self.crashed_at = self.aborted = ""
         self._is_in_crash = False
         orders_read, self._orders_fd = os.pipe()
         (events_read, events_write), (output_read, output_write) = os.pipe(), os.pipe()
@@ -147,6 +152,8 @@ class ChildProcess:
     def _note_crash(self, line: str) -> None:
         if line.startswith("Current thread "):
             self._is_in_crash, self.crashed_at = True, ""
+        elif found := _ABORT.match(line):
+            self.aborted = with_remedy(found[1])
         elif not (found := _FRAME.match(line)):
             self._is_in_crash = False
         elif self._is_in_crash:

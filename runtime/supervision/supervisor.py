@@ -154,7 +154,8 @@ class Supervisor:
         self._registration: Registration | None = None
         self._claims: Claims | None = None
         self._watchdog: WatchdogProcess | None = None
-        self.restarted: dict[str, int] = {}
+        self.restarted: dict[str, list[str]] = {}
+        """By process why it ended, each time that it was started again."""
         self.unclean: dict[str, str] = {}
         """Processes that did not end as they should when the run was over, and why."""
 
@@ -270,7 +271,7 @@ class Supervisor:
         """Tell the view and the registry how a process fares."""
         self._view.process(child.name, child.pid, state)
         if self._registration is not None:
-            self._registration.note(child.name, child.pid, state, self.restarted.get(child.name, 0))
+            self._registration.note(child.name, child.pid, state, len(self.restarted.get(child.name, ())))
 
     async def _start_all(self, sockets: Path) -> None:
         assert self._ending is not None
@@ -422,7 +423,7 @@ class Supervisor:
     def _on_exit(self, child: ChildProcess, code: int) -> None:
         was_ready = child.name in self._ready  # who is ended while it loads has done nothing yet
         self._ready.discard(child.name)
-        why = _why(code, child.failure, child.crashed_at)
+        why = _why(code, child.failure, child.crashed_at, child.aborted)
         if self._ending is None or self._ending.done():
             if code != 0 and was_ready and not self._is_hurried:
                 self.unclean[child.name] = why
@@ -441,11 +442,11 @@ class Supervisor:
         if backoff_s is None:
             self._end((False, f"{child.name} {why}, for the {RESTARTS + 1}th time within {WINDOW_S:g} s"))
             return
-        task = asyncio.create_task(self._restart(child, backoff_s), name=f"restart-{child.name}")
+        task = asyncio.create_task(self._restart(child, backoff_s, why), name=f"restart-{child.name}")
         self._restarts.add(task)
         task.add_done_callback(self._restarts.discard)
 
-    async def _restart(self, child: ChildProcess, backoff_s: float) -> None:
+    async def _restart(self, child: ChildProcess, backoff_s: float, why: str) -> None:
         self._end_families({child.pid})
         assert self._ending is not None
         await asyncio.wait({self._ending}, timeout=backoff_s)
@@ -453,7 +454,7 @@ class Supervisor:
             return
         await child.start()
         self._families.add(child.pid)
-        self.restarted[child.name] = self.restarted.get(child.name, 0) + 1
+        self.restarted.setdefault(child.name, []).append(why)
         self._show(child, "restarted")
 
     async def _stop_all(self) -> None:
@@ -479,12 +480,13 @@ class Supervisor:
             end_families(pids, self._registration.folder.name)
 
 
-def _why(code: int, failure: str, crashed_at: str) -> str:
+def _why(code: int, failure: str, crashed_at: str, aborted: str) -> str:
     if failure:
         return failure
     if code >= 0:
         return f"exited with code {code}"
     at = f" at {crashed_at}" if crashed_at else ""
+    at += f": {aborted}" if aborted else ""
     try:
         return f"was killed by {signal.Signals(-code).name}{at}"
     except ValueError:  # one of the real-time signals

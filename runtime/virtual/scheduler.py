@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, NoReturn, TypeVar
 
-from runtime.clock import ANSWER_TIMEOUT_S, NS_PER_S, answer_of, as_awaitable, to_s
+from runtime.clock import NS_PER_S, TimeSource, answer_of, close_runner
 from runtime.context import current_call
 from runtime.errors import EscapeError, NoAnswerError
 from runtime.virtual.sandbox import DeterminismGuard
@@ -141,7 +141,7 @@ class OutsideCall:
     future: asyncio.Future[Any]
 
 
-class VirtualClock:
+class VirtualClock(TimeSource):
     """Reads a scheduler's time."""
 
     def __init__(self, scheduler: Scheduler) -> None:
@@ -160,27 +160,12 @@ class VirtualClock:
         """The virtual time, ns."""
         return self._scheduler.now_ns
 
-    def now_s(self) -> float:
-        """The virtual time, s."""
-        return to_s(self.now_ns())
-
-    def since_s(self, stamp_ns: int) -> float:
-        """Seconds of virtual time since a stamp in ns."""
-        return to_s(self.now_ns() - stamp_ns)
-
     async def sleep(self, seconds: float) -> None:
         """Wait for this many seconds of virtual time."""
         await asyncio.sleep(seconds)
 
-    async def external(
-        self,
-        call: Awaitable[T] | Callable[[], Awaitable[T]],
-        latency_s: float = 0.0,
-        *,
-        timeout_s: float = ANSWER_TIMEOUT_S,
-    ) -> T:
+    async def answered(self, call: Awaitable[T], latency_s: float, timeout_s: float) -> T:
         """Await a call to the outside while virtual time stands still; its answer arrives `latency_s` later."""
-        call = as_awaitable(call, latency_s, timeout_s)
         answer: T | None = None
         failure: Exception | None = None
         try:
@@ -215,7 +200,7 @@ class VirtualClock:
     def close(self) -> None:
         """Close what `external` used."""
         if self._outside is not None:
-            self._outside.close()
+            close_runner(self._outside)
             self._outside = None
 
 

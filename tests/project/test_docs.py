@@ -12,7 +12,8 @@ from types import ModuleType
 import pytest
 
 from runtime import Simulation
-from runtime.cli import GROUP, OWN, main
+from runtime.cli import OWN, main
+from runtime.commands import GROUP
 from runtime.launch.file import find
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -259,11 +259,9 @@ BEYOND_PUBLIC = {
         "runtime.run_facts": "and what is known of the run",
     },
     "bridges/mqtt/bridge.py": {
-        "runtime.errors": "says in a sentence what is known",
         SIGNED: "signs what comes over a network for the guard",
     },
     "bridges/ros2/bridge.py": {
-        "runtime.errors": "says in a sentence what is known",
         "runtime.launch.nodes_table": "loads what its parameters name",
     },
     "bridges/web/console/view_command.py": dict.fromkeys(
@@ -311,15 +309,7 @@ BEYOND_PUBLIC = {
     },
     "nodes/seats/ladder.py": {"runtime.launch.seats_table": "climbs the ladders of the launch file"},
     "nodes/seats/replayed.py": {"runtime.node": "plays by whichever ports its subclass declares"},
-    "nodes/camera/realsense.py": {"runtime.node": "asks what a rate may be"},
-    "nodes/camera/webcam.py": {"runtime.node": "asks what a rate may be"},
-    "nodes/evaluation/arms.py": {"runtime.errors": "says in a sentence what is known"},
-    "nodes/policy/onnx/policy.py": {"runtime.errors": "says in a sentence what is known"},
-    "nodes/policy/remote/gr00t.py": {"runtime.errors": "says in a sentence what is known"},
-    "nodes/policy/remote/openpi.py": {
-        "runtime.errors": "says in a sentence what is known",
-        "runtime.hosts.proxies": "asks nobody on this machine through a proxy",
-    },
+    "nodes/policy/remote/openpi.py": {"runtime.hosts.proxies": "asks nobody on this machine through a proxy"},
 }
 
 

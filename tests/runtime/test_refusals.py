@@ -29,6 +29,7 @@ REFUSED = {
     "P011": TALKER + "[nodes.talker.params]\nstrat = 4\n",
     "P012": TALKER + '[nodes.talker.params]\nstart = "four"\n',
     "P013": f'[nodes.one]\nuse = "{__name__}:Moody"\n',
+    "P015": HELLO + '[run]\nreport = "nodes.hello:Nope"\n',
     "P020": f'[nodes.one]\nuse = "{__name__}:Deaf"\n',
     "P021": f'[nodes.one]\nuse = "{__name__}:TwoOwners"\n',
     "P023": HELLO + "[nodes.talker.hz]\ntock = 4\n",

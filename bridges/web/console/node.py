@@ -36,7 +36,7 @@ from bridges.web.speech.push_to_talk import STOP_WORDS, PushToTalk, load_stop_wo
 from nodes.robot.protocol import Hand
 from nodes.robot.robot_from_launch import joint_names, load_limits
 from runtime import Lease, Message, ParameterError, Stamped, on, to_s, wall_time_ns
-from runtime.launch.nodes_table import load_name
+from runtime.launch.nodes_table import load_as
 from runtime.msgs import (
     JOINTS,
     Action,
@@ -109,7 +109,7 @@ class Console(ConsolePorts):
         self.pages = PageHost(address, port, certificate, key, reached_as)
         self._limits = limits = load_limits(robot)
         self._is_stretch = joint_names(limits) == JOINTS
-        self._hand = cast(Hand, load_name(hand))
+        self._hand = cast(Hand, load_as(hand, Hand))
         self._speaker = speaker
         self._recordings = recordings
         self._recordings_page: RecordingsHandler | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 import re
 import sqlite3
@@ -52,7 +51,7 @@ from nodes.episodes.scenarios.loader import HARD, is_published, read_published
 from nodes.episodes.scenarios.profiles import Task
 from nodes.episodes.scenarios.sampling import allowed_casts, namesake, sample_constrained, sample_uniform, why_few
 from nodes.models.servers import Servers
-from runtime.clock import wall_time_text
+from runtime.clock import run_to_end, wall_time_text
 from runtime.command_line.arguments import unique_path
 from runtime.errors import UserError
 from runtime.serialization.toml_errors import guess
@@ -322,7 +321,7 @@ def _play(plans: Collection[EpisodePlan], store: Store, settings: Settings, aske
 
     try:
         with progress:
-            all_done = asyncio.run(work())
+            all_done = run_to_end(work())
     except KeyboardInterrupt:
         print(f"stopped; go on with: polyrhythm episodes resume {store.path}", file=sys.stderr)
         return 130

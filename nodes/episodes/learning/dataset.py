@@ -25,6 +25,7 @@ from nodes.episodes.evaluation.encoders import token_counter
 from nodes.episodes.learning.filters import FilterDecision, best_of_runs, decide
 from nodes.episodes.results.store import Store
 from nodes.models.budget import estimated_tokens
+from runtime.command_line.arguments import check_new
 from runtime.errors import UserError
 from runtime.msgs.episode import Asks, Observation, Turn
 
@@ -70,8 +71,7 @@ def write_dataset(
     """
     tokens = token_counter(tokenizer) if tokenizer else lambda text: estimated_tokens(len(text))
     named = " and ".join(str(path) for path in runs)
-    if folder.exists():
-        raise UserError(f"{folder}: exists already; name another folder with --out")
+    check_new(folder)
     if len({path.resolve() for path in runs}) < len(runs):
         raise UserError(f"{', '.join(map(str, runs))}: a run is named twice")
     with contextlib.ExitStack() as stack:

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from nodes.models import smollm2
-from runtime.command_line.arguments import answered
+from runtime.command_line.arguments import answered, check_new
 from runtime.errors import UserError
 from runtime.serialization.toml_errors import read_text
 
@@ -118,6 +118,7 @@ def main(argv: list[str]) -> int:
 
 
 def _train(asked: argparse.Namespace) -> int:
+    check_new(asked.out)  # before it loads and trains, which takes hours
     from trl import SFTConfig, SFTTrainer  # first: its extra brings all else, too
 
     words, model = load(asked.base, asked.chat_template)

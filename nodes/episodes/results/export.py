@@ -28,6 +28,8 @@ ENVIRONMENT = "Environment"
 
 def export(asked: argparse.Namespace) -> int:
     """Write one line per episode that is done."""
+    if asked.out is not None:
+        check_new(asked.out)
     with Store.read(asked.run) as store:
         if asked.format == "csv":
             return _tables(store, asked.out)
@@ -36,7 +38,6 @@ def export(asked: argparse.Namespace) -> int:
         if asked.out is None:
             _write(lines, sys.stdout)
         else:
-            check_new(asked.out)
             try:
                 with open(asked.out, "w", encoding="utf-8") as file:
                     _write(lines, file)

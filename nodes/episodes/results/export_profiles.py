@@ -40,11 +40,14 @@ def write_profiles(spec: Mapping[str, Any], folder: Path) -> int:
     played = msgspec.convert(spec["profiles"], PlayedProfiles)
     files = {f"AgentProfile/{one.id}.json": _agent_profile(one) for one in played.characters.values()}
     files |= {f"EnvironmentProfile/{one.id}.json": _environment_profile(one) for one in played.scenarios.values()}
+    written = {folder / name: msgspec.json.format(msgspec.json.encode(one), indent=1) for name, one in files.items()}
     try:
-        for name, profile in files.items():
-            path = folder / name
+        for path, text in written.items():
+            if path.exists() and path.read_bytes() != text:  # a store may hold those of other runs
+                raise UserError(f"--profiles {path}: another one is there already; name another folder")
+        for path, text in written.items():
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(msgspec.json.format(msgspec.json.encode(profile), indent=1))
+            path.write_bytes(text)
     except OSError as problem:
         raise UserError(f"--profiles {folder}: cannot be written: {problem.strerror}") from problem
     return len(files)

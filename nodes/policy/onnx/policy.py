@@ -44,7 +44,6 @@ from runtime import (
     to_ns,
     to_s,
 )
-from runtime.errors import choices
 from runtime.msgs import (
     JOINTS,
     Action,
@@ -450,7 +449,7 @@ class OnnxPolicy(ForRobot, SeatNode, HearsPeople):
             if wants.trigger != trigger:
                 return
             if under_way is not None and wants.skills and under_way.action.skill not in wants.skills:
-                known, skill, is_hopeless = choices(wants.skills), under_way.action.skill, True
+                known, skill, is_hopeless = ", ".join(sorted(wants.skills)), under_way.action.skill, True
                 raise PolyrhythmError(f"{self.model} has not learned to {skill}; it knows {known}")
             self.felt_ns = state.read_ns
             wrist = self.wrist.latest() if "wrist" in wants.names and trigger == "image" else None

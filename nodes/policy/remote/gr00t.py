@@ -32,7 +32,6 @@ from nodes.policy.remote.policy_server import (
     unpacked,
 )
 from runtime import PolyrhythmError
-from runtime.errors import choices
 from runtime.msgs import JOINTS
 
 BASE = ("base_v", "base_w")
@@ -69,9 +68,9 @@ class Gr00tPolicy(ServerPolicy):
         twice = {joint for joint in told if told.count(joint) > 1}
         problems = super().problems()
         if unknown:
-            problems.append(f"parts has {choices(unknown)}; known: {choices(COLUMN_OF)}")
+            problems.append(f"parts has {', '.join(sorted(unknown))}; known: {', '.join(sorted(COLUMN_OF))}")
         if twice:
-            problems.append(f"parts has {choices(twice)} twice")
+            problems.append(f"parts has {', '.join(sorted(twice))} twice")
         if not all(self.parts.values()) or not set(told) & set(JOINTS):
             problems.append("parts has one without joints; each has at least one")
         return problems
@@ -124,7 +123,7 @@ class Gr00tSession:
         trained = self._trained_on()
         wanted = {camera: name for camera, name in self._cameras.items() if name in trained["video"].modality_keys}
         if missing := lacking(wanted, images):
-            raise PolyrhythmError(f"{self._server} was given no {choices(missing)}")
+            raise PolyrhythmError(f"{self._server} was given no {', '.join(sorted(missing))}")
         (words,) = trained["language"].modality_keys
         observation = {
             "video": {name: padded(images[camera], self._size_px)[None, None] for camera, name in wanted.items()},
@@ -174,7 +173,7 @@ class Gr00tSession:
     def _check(self, told: Mapping[str, Modality]) -> None:
         """Whether what it was trained on is what a robot of ours has. Raises PolyrhythmError."""
         if absent := {"video", "state", "action", "language"} - told.keys():
-            raise PolyrhythmError(f"{self._server} does not say what it was trained on: no {choices(absent)}")
+            raise PolyrhythmError(f"{self._server} does not say what it was trained on: no {', '.join(sorted(absent))}")
         still = [part for part in self._parts if not set(self._parts[part]) & set(BASE)]
         for kind, known in (
             ("video", [name for name in self._cameras.values() if name]),
@@ -184,15 +183,16 @@ class Gr00tSession:
             if unknown := [name for name in told[kind].modality_keys if name not in known]:
                 remedy = "say image_name and wrist_name" if kind == "video" else "say parts"
                 raise PolyrhythmError(
-                    f"{self._server} was trained with {kind} {choices(unknown)}; known: {choices(known)}; {remedy}"
+                    f"{self._server} was trained with {kind} {', '.join(sorted(unknown))}; "
+                    f"known: {', '.join(sorted(known))}; {remedy}"
                 )
         for kind in ("video", "state"):
             if told[kind].delta_indices != (0,):
-                frames = choices(told[kind].delta_indices)
+                frames = ", ".join(map(str, sorted(told[kind].delta_indices)))
                 raise PolyrhythmError(f"{self._server} wants {kind} of the frames {frames}; expected 0 alone, now")
         steps = told["action"].delta_indices
         if steps != tuple(range(len(steps))):
-            frames = choices(steps)
+            frames = ", ".join(map(str, sorted(steps)))
             raise PolyrhythmError(f"{self._server} gives actions for the frames {frames}; expected each one from 0 on")
         if len(told["language"].modality_keys) != 1:
             raise PolyrhythmError(f"{self._server} wants {len(told['language'].modality_keys)} texts; expected one")

@@ -27,7 +27,6 @@ from nodes.policy.remote.policy_server import (
     unpacked,
 )
 from runtime import PolyrhythmError
-from runtime.errors import choices
 from runtime.hosts.proxies import is_here
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ class OpenPiSession:
     def run(self, images: Mapping[str, NDArray[np.uint8]], felt: Felt) -> PolicyAnswer:
         """The server's chunk. Raises PolyrhythmError where none came in time or it is none."""
         if missing := lacking(self._names, images):
-            raise PolyrhythmError(f"{self._server} was given no {choices(missing)}")
+            raise PolyrhythmError(f"{self._server} was given no {', '.join(sorted(missing))}")
         cameras = [camera for camera in CAMERAS if camera in self._names]
         seen: dict[str, object] = {self._names[camera]: padded(images[camera], self._size_px) for camera in cameras}
         if "joints" in self._names:
@@ -152,6 +151,6 @@ def unpack(data: bytes) -> object:
 
 def _actions(server: str, answer: object) -> object:
     if not isinstance(answer, dict) or "actions" not in answer:
-        had = choices(map(str, answer)) if isinstance(answer, dict) else type(answer).__name__
+        had = ", ".join(sorted(map(str, answer))) if isinstance(answer, dict) else type(answer).__name__
         raise PolyrhythmError(f"{server} gave {had}; expected actions")
     return answer["actions"]

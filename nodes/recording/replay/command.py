@@ -11,7 +11,7 @@ import os
 import shlex
 import sys
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from pathlib import Path
 
 from nodes.recording.bag.progress import told_at_terminal
@@ -197,10 +197,10 @@ def _check_asked(asked: argparse.Namespace) -> None:
 def _replay_into(recording: Recording, asked: argparse.Namespace) -> int:
     """Run the graph with some nodes played; 0, or 1 where a node said that the run had failed."""
     from nodes.recording.replay.into import mix, run_real, run_virtual
-    from runtime.launch.nodes_table import load_name
+    from runtime.commands.companions import make_view
     from runtime.node import ports_of
     from runtime.ports import Publisher
-    from runtime.supervision.view import PlainView, SilentView, View
+    from runtime.supervision.view import SilentView
 
     if asked.node:
         raise UserError("--node compares nodes one by one; --in-place-of and --live run the graph; give one of them")
@@ -227,9 +227,12 @@ def _replay_into(recording: Recording, asked: argparse.Namespace) -> int:
             longest_gap_s=asked.longest_gap, tell=_tell, source=source, says=asked.say,
         )  # fmt: skip
     how = "virtual time" if asked.virtual else f"real time, {speed:g}x"
-    make_view: Callable[..., View] = load_name(mixture.launch.view) if mixture.launch.view else PlainView
     is_live = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb" and not asked.virtual
-    view = SilentView() if asked.json else make_view(f"{asked.recording.name} into its graph, in {how}", live=is_live)
+    view = (
+        SilentView()
+        if asked.json
+        else make_view(mixture.launch.view, f"{asked.recording.name} into its graph, in {how}", live=is_live)
+    )
     outcome = None
     try:
         if asked.virtual:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Iterator
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from heapq import heapify, heappop
@@ -23,7 +23,7 @@ from runtime.bag import answers
 from runtime.bag.answers import CANCELLED, SLEPT, WOKEN
 from runtime.bag.journal import CallRecord, Calls
 from runtime.bag.schema import Document
-from runtime.clock import ANSWER_TIMEOUT_S, to_s
+from runtime.clock import TimeSource, close_call, to_s
 from runtime.context import AgeRules, HandlerContext, current_call
 from runtime.coordination.fence import Fence, PreemptionEpochs
 from runtime.errors import RecordingError
@@ -104,7 +104,7 @@ class KeptMessages(NodeOutput):
             playing.sent.append((envelope, message))
 
 
-class CallClock:
+class CallClock(TimeSource):
     """Stands at the beginning of the call: what the runtime looks at, which no journal notes."""
 
     def __init__(self, *, is_virtual: bool) -> None:
@@ -114,23 +114,12 @@ class CallClock:
     def now_ns(self) -> int:
         return self.call_ns
 
-    def now_s(self) -> float:
-        return to_s(self.now_ns())
-
-    def since_s(self, stamp_ns: int) -> float:
-        return to_s(self.now_ns() - stamp_ns)
-
     async def sleep(self, seconds: float) -> None:
         """Returns at once."""
 
-    async def external(
-        self,
-        call: Awaitable[T] | Callable[[], Awaitable[T]],
-        latency_s: float = 0.0,
-        *,
-        timeout_s: float = ANSWER_TIMEOUT_S,
-    ) -> T:
+    async def answered(self, call: Awaitable[T], latency_s: float, timeout_s: float) -> T:
         """Raises NotReplayableError: the runtime asks nothing of the world."""
+        close_call(call)
         raise NotReplayableError("it asks the world outside, whose answers are not recorded")
 
 
@@ -151,16 +140,9 @@ class ReplayClock(CallClock):
         """Returns when it was over then, in the order of all that happened."""
         await self._wait(SLEPT)
 
-    async def external(
-        self,
-        call: Awaitable[T] | Callable[[], Awaitable[T]],
-        latency_s: float = 0.0,
-        *,
-        timeout_s: float = ANSWER_TIMEOUT_S,
-    ) -> T:
+    async def answered(self, call: Awaitable[T], latency_s: float, timeout_s: float) -> T:
         """The recorded answer. Raises what the call raised, and NotReplayableError where no answer was kept."""
-        if inspect.iscoroutine(call):
-            call.close()
+        close_call(call)
         text = await self._wait(None)
         try:
             answer: T = answers.read(text)

@@ -75,9 +75,13 @@ def work(launch: Path) -> TrialWork:
 
 
 def told(launch: Path, out: Path, capsys: pytest.CaptureFixture[str], *more: str) -> list[dict[str, Any]]:
-    asked = ["--seeds", "2", "--variant", "sure", "--variant", "poor", "--set", "lot.luck=0.0", "--json"]
+    own = "tests.nodes.evaluation.evaluated_nodes"
+    measures = ["--measure", f"beats={own}:beats", "--measure", f"grams={own}:broken"]
+    asked = [*measures, "--seeds", "2", "--variant", "sure", "--variant", "poor", "--set", "lot.luck=0.0", "--json"]
     assert main([str(launch), *asked, "--out", str(out), *more]) == 0
-    results = json.loads(capsys.readouterr().out)["results"]
+    said = capsys.readouterr()
+    results = json.loads(said.out)["results"]
+    assert said.err.count("no scale") == len(results), "a measure that fails is told, wherever it is made"
     for one in results:
         one["recording"] = Path(one["recording"]).name
         del one["took_s"]
@@ -86,13 +90,14 @@ def told(launch: Path, out: Path, capsys: pytest.CaptureFixture[str], *more: str
 
 
 @pytest.mark.processes
-def test_a_cluster_gives_the_same_results_also_where_a_worker_dies(
+def test_a_cluster_gives_the_same_results_and_measures_also_where_a_worker_dies(
     launch: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     here = told(launch, tmp_path / "here", capsys)
     Here.mortal = 1
     there = told(launch, tmp_path / "there", capsys, "--engine", "ray")
     assert there == here
+    assert {one["measures"]["beats"] > 0 for one in there} == {True}
     assert Here.submitted == len(here) + 1, "what died was done again, and nothing else"
     recordings = {path.relative_to(tmp_path / "there") for path in (tmp_path / "there").glob("*/run.mcap")}
     assert recordings == {path.relative_to(tmp_path / "here") for path in (tmp_path / "here").glob("*/run.mcap")}

@@ -14,7 +14,8 @@ from typing import IO
 import pytest
 
 import runtime
-from runtime.cli import GROUP, OWN, main
+from runtime.cli import OWN, main
+from runtime.commands import GROUP
 from runtime.commands.run import what_takes_time
 from tests.support.sentences import sentence
 

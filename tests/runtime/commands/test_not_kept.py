@@ -15,6 +15,7 @@ from runtime.commands.not_kept import PROMISES, Kind, lines, not_kept
 from runtime.coordination.health import Health, PathHealth, PortHealth
 from runtime.message import Envelope, Message, Stamped
 from runtime.supervision.view import SilentView
+from tests.support.sentences import sentence
 
 ROOT = Path(__file__).parents[3]
 
@@ -47,7 +48,7 @@ def life(
 
 
 def kinds(
-    *heard: Stamped[Message], restarted: dict[str, int] | None = None, unclean: dict[str, str] | None = None
+    *heard: Stamped[Message], restarted: dict[str, list[str]] | None = None, unclean: dict[str, str] | None = None
 ) -> list[Kind]:
     counts = MessageCounts(SilentView())
     for one in heard:
@@ -86,12 +87,13 @@ def test_a_topic_of_which_nothing_could_be_taken_in_is_told(received: int, garbl
 
 def test_restarts_losses_failures_and_processes_that_did_not_end_are_each_told() -> None:
     heard = life(errors=2, losses=("the robot was lost",))
-    found = kinds(heard, restarted={"policy": 3}, unclean={"vlm": "was killed by SIGKILL"})
+    found = kinds(heard, restarted={"policy": ["was killed"] * 3}, unclean={"vlm": "was killed by SIGKILL"})
     assert found == ["handlers", "restarts", "lost", "processes"]
 
 
 def test_what_an_option_allows_is_told_all_the_same() -> None:
-    broken = not_kept(MessageCounts(SilentView()), {"policy": 1}, {})
+    broken = not_kept(MessageCounts(SilentView()), {"policy": ["exited with code 5", "was killed by SIGSEGV"]}, {})
+    assert broken[0].text == sentence("runtime.was_restarted_twice", node="policy", why="was killed by SIGSEGV")
     assert lines(broken, ())[0].startswith("failed: policy ")
     assert lines(broken, ("--allow-restarts",))[0].startswith("allowed: policy ")
 

@@ -64,9 +64,6 @@ MISTAKES = {
     f"graph.toml: [run] seed is 'x'; {sentence('runtime.whole_number')}": TALKER + '[run]\nseed = "x"',
     f"graph.toml: [run] for_s is 0; {sentence('runtime.positive_seconds')}": TALKER + "[run]\nfor_s = 0",
     f"graph.toml: [run] view is 3; {sentence('runtime.module_name_expected')}": TALKER + "[run]\nview = 3",
-    f"graph.toml: [run] report is 'nodes.reprot:main'; {sentence('runtime.module_name_expected')}": (
-        TALKER + '[run]\nreport = "nodes.reprot:main"'
-    ),
     f"graph.toml: [nodes.Talker] {sentence('runtime.no_node_name')}": (TALKER.replace("talker", "Talker")),
     f"graph.toml: [nodes.talker] is 3; expected a table [nodes.talker] with {NODE_KEYS}": "[nodes]\ntalker = 3",
     f"graph.toml: [nodes.talker] has the unknown key 'parms'; did you mean 'params'? known: {NODE_KEYS}": TALKER

@@ -48,6 +48,49 @@ def test_too_few_open_files_are_a_sentence_and_the_run_ends(most: int) -> None:
     assert told.rstrip().endswith(sentence("runtime.too_few_files")), told
 
 
+def test_few_open_files_to_begin_with_are_no_limit_where_the_system_allows_more() -> None:
+    code, told = ran("sh", "-c", 'ulimit -S -n 25; exec "$@"', "sh", *RUN)
+    assert code == 0, told
+
+
+ENDS = """
+import os
+from runtime import Node
+
+class Ends(Node):
+    def on_start(self) -> None:
+        os.write(2, b"Too many open files (src/ipc_listener.cpp:297)\\n")
+        os.abort()
+"""
+
+
+def test_what_libzmq_says_before_it_ends_a_process_stands_in_the_last_lines_also_after_a_report(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "ends.py").write_text(ENDS)
+    (tmp_path / "ends.toml").write_text(
+        '[nodes.ends]\nuse = "ends:Ends"\nrestart = "never"\n[run]\nreport = "nodes.report.command:report_run"\n'
+    )
+    done = subprocess.run(
+        (sys.executable, "-m", "runtime", "run", "ends.toml", "--record", "no_robot.mcap"),
+        cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    why = f"Too many open files; {sentence('runtime.too_few_files')}"
+    failed = [line for line in done.stderr.splitlines() if line.startswith("failed: ")]
+    assert failed == [f"failed: ends was killed by SIGABRT at on_start (ends.py:8): {why}"]
+
+
+@needs_root
+@pytest.mark.long
+def test_three_cameras_fit_into_the_shared_memory_that_a_container_has(tmp_path: Path) -> None:
+    small = 'mount -t tmpfs -o size=64m tmpfs /dev/shm || exit 77; exec "$@"'
+    run = (*RUN[:4], "laptop", "--for", "5", "--out", str(tmp_path / "run"))
+    code, told = ran("unshare", "--mount", "sh", "-c", small, "sh", *run)
+    assert code == 0, told
+    assert "No space" not in told
+
+
 @needs_root
 def test_without_a_home_and_with_a_user_whom_nobody_knows_all_is_well() -> None:
     code, told = ran("unshare", "--user", "--map-user=12345", "--map-group=12345", *NO_HOME, *RUN)

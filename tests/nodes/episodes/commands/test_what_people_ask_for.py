@@ -48,6 +48,16 @@ def test_turns_scores_and_ratings_are_tables_of_one_observation_a_row(
     (rated,) = rows_of(tables / "ratings.csv")
     assert (rated["rater"], rated["score"], rated["reasoning"]) == ("ada", "7.0", 'so, "yes"')
     capsys.readouterr()
+    assert main(["export", str(path), "--to", "csv", "--out", str(tables)]) == 2
+    assert sentence("episodes.is_there_already", path=str(tables)) in capsys.readouterr().err
+    profiles, log = tmp_path / "profiles", str(tmp_path / "log.jsonl")
+    for count in range(2):  # the same ones again are none the worse
+        assert main(["export", str(path), "--profiles", str(profiles), "--out", f"{log}{count}"]) == 0
+    one = min(profiles.glob("AgentProfile/*.json"))
+    one.write_text("{}")
+    assert main(["export", str(path), "--profiles", str(profiles), "--out", f"{log}2"]) == 2
+    assert sentence("episodes.profile_is_there", path=str(one)) in capsys.readouterr().err
+    assert one.read_text() == "{}"
     assert main(["export", str(path), "--to", "csv"]) == 2
     assert main(["export", str(path)]) == 0
     assert sentence("episodes.rewards_are") in capsys.readouterr().out

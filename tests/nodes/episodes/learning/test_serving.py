@@ -67,6 +67,15 @@ def test_a_machine_without_the_libraries_is_told_the_one_extra_that_has_them_all
     assert f"it needs trl: {sentence('episodes.install', extra='finetune')}" in capsys.readouterr().err
 
 
+def test_a_training_writes_over_no_earlier_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "training.json").write_text("{}")
+    assert finetune.main(["--data", str(tmp_path), "--base", "smollm2", "--out", str(model)]) == 2
+    assert sentence("episodes.is_there_already", path=str(model)) in capsys.readouterr().err
+    assert [file.name for file in model.iterdir()] == ["training.json"]
+
+
 def test_a_base_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("torch", "transformers"):
         module = ModuleType(name)

@@ -173,11 +173,14 @@ def test_our_recording_whose_metadata_another_tool_dropped_is_still_ours(
     assert info(path, capsys)["topics"][0]["hz"] == pytest.approx(1.0)
 
 
-def test_a_tail_of_zeros_is_damage_at_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("written", [0, 3_000_000], ids=["of a hole alone", "of zeros that were written, too"])
+def test_a_tail_of_zeros_is_damage_at_once(tmp_path: Path, written: int) -> None:
     path = of_json(tmp_path / "a.mcap", use_chunking=False, finish=False)
     size = path.stat().st_size
     with path.open("r+b") as file:
-        file.truncate(size + 200_000_000)  # a minute and more, byte by byte
+        file.seek(size)
+        file.write(bytes(written))
+        file.truncate(size + 5_000_000_000)  # half an hour and more, byte by byte
     out = tmp_path / "b.mcap"
     assert main(["recover", str(path), "--out", str(out)]) == 1
     assert len(list(BagReader(out, takes_any=True))) == NUMBER

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,12 @@ class World:
         except asyncio.CancelledError:
             self.closed += 1
         return "too late"
+
+    async def deaf(self) -> str:
+        """Goes on whatever is asked of it, as long as anybody lets it."""
+        while True:
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(60.0)
 
 
 class Asker(Node):
@@ -153,3 +160,31 @@ def test_what_was_given_up_replays_and_plays_against_a_recording(
     capsys.readouterr()
     assert replay_main([str(recordings[0]), "--node", "asker", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["nodes"][0]["compared"] == 3
+
+
+class Pesterer(Asker):
+    """Its call swallows every cancel."""
+
+    @every(hz=10)
+    async def ask(self) -> None:
+        with suppress(NoAnswerError):
+            await self.clock.external(self.world.deaf, timeout_s=TIMEOUT_S)
+
+
+def in_virtual_time(node: Node) -> None:
+    simulation = Simulation(node)
+    simulation.run(0.1)
+    simulation.close()
+
+
+def in_real_time(node: Node) -> None:
+    run(node, seconds=0.1)
+
+
+@pytest.mark.parametrize("runs", [in_virtual_time, in_real_time])
+def test_a_call_that_swallows_every_cancel_is_told_at_the_end_and_left(
+    runs: Callable[[Node], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    runs(Pesterer())
+    told = [record.getMessage() for record in caplog.records if record.name == "clock"]
+    assert told == [sentence("runtime.goes_on_although", call="World.deaf")]

@@ -266,6 +266,17 @@ def test_sixteen_bits_of_a_depth_camera_are_depth(tmp_path: Path) -> None:
         assert np.allclose(depth_of(one.document)[0], millimetres / 1000.0)
 
 
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_metres_of_a_depth_camera_are_depth_and_what_is_unknown_is_0(order: str, tmp_path: Path) -> None:
+    metres = np.array([[0.25, np.nan], [np.inf, 1.5]], f"{order}f4")
+    rows = np.zeros((2, 12), np.uint8)  # each row is longer than its numbers, as some drivers have it
+    rows[:, :8] = metres.view(np.uint8).reshape(2, 8)
+    raw = ros.sensor_msgs__msg__Image(header("cam"), 2, 2, "32FC1", int(order == ">"), 12, rows.reshape(-1))
+    found = taken_in(a_foreign_bag(tmp_path / "bag", ("/a/depth/image_raw", raw)), tmp_path)
+    ((message,),) = found.values()
+    assert depth_of(message.document)[0].tolist() == [[0.25, 0.0], [0.0, 1.5]]
+
+
 def test_what_a_bag_says_it_has_and_has_not_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = a_foreign_bag(tmp_path / "bag", ("/heard", ros.std_msgs__msg__String("hello")))
     about = folder / "metadata.yaml"
