@@ -557,7 +557,7 @@ MATRIX: tuple[Fault, ...] = (
     Fault(
         "beside a watchdog: 2 CPU hogs and 5,000 commands a second",
         watched.left_alone,
-        (Bound(watched.TRIPS, 0), LOADED_OUCH),
+        (Bound(watched.TRIPS, 0), LOADED_OUCH, REST),
         changes=watched.WATCHDOG,
         around=_two_hogs,
         is_alone=True,

@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from runtime.errors import RecordingError
+from runtime.errors import RecordingError, UserError
 
 
 @contextmanager
 def drafted(out: Path, *, replaces: bool = False) -> Iterator[Path]:
     """Where to write what becomes `out` once the block has ended; whatever ends it earlier leaves nothing.
 
-    With `replaces` it takes the place of what is called so; else that is not there, or an empty folder.
+    With `replaces` it takes the place of what is called so; else that is not there, or an empty folder. Raises
+    UserError where nothing can be written there.
     """
     inside = out.is_dir() and not replaces  # it may be a mount point, whose place nothing takes
     holder = out / ".part" if inside else out.with_name(f".{out.name}.part")
@@ -23,6 +24,9 @@ def drafted(out: Path, *, replaces: bool = False) -> Iterator[Path]:
     _remove(holder)
     try:
         holder.mkdir(parents=True)
+    except OSError as problem:
+        raise UserError(f"{out}: cannot be written ({problem.strerror}); choose another --out") from problem
+    try:
         yield draft
         if inside:
             for one in draft.iterdir():
@@ -33,8 +37,8 @@ def drafted(out: Path, *, replaces: bool = False) -> Iterator[Path]:
             draft.rename(out)
         else:
             draft.rename(out)
-    except RecordingError as problem:
-        raise RecordingError(str(problem).replace(str(draft), str(out))) from problem
+    except (RecordingError, UserError) as problem:
+        raise type(problem)(str(problem).replace(str(draft), str(out))) from problem
     finally:
         if before.exists() and not out.exists():
             before.rename(out)

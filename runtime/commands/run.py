@@ -139,9 +139,7 @@ def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
         told_of = {"outcome": outcome, "as_json": arguments.json, "not_kept": counted, **more}
         try:
             is_good = reported(launch.report, recording, folder, **told_of) is not False
-        except (
-            PolyrhythmError
-        ) as problem:  # such as a recording without a message; how the run ended is told all the same
+        except PolyrhythmError as problem:  # such as a recording without a message: how the run ended is told, too
             print(f"polyrhythm: {problem}", file=sys.stderr)
             _tell(outcome, run_info.get("trace"), recording, view, counted, as_json=arguments.json)
             is_good = False

@@ -220,7 +220,6 @@ class Presser:
                 self._since_s, self.tries = -AGAIN_S, 0
         elif now_s - self._since_s >= AGAIN_S and self.tries < MOST_TRIES:
             self._since_s, self.tries = now_s, self.tries + 1
-            say(f"{why}: PRESS THE ROBOT'S OWN BUTTON; the watchdog presses what it can")
             if self.tries > 1 or not self._command:
                 self._end("")
             if self._command:
@@ -228,6 +227,7 @@ class Presser:
                     self._process = subprocess.Popen(self._command, stdin=subprocess.DEVNULL, stdout=sys.stderr)
                 except OSError as problem:
                     self._end(f"{self._command[0]} cannot be started ({problem.strerror})")
+            say(f"{why}: PRESS THE ROBOT'S OWN BUTTON; the watchdog presses what it can")
 
     def _end(self, why: str) -> None:
         """A robot that nobody commands stops by itself; of a Stretch, the process that has its boards holds them."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from nodes.robot.robot_from_launch import load_limits
+from runtime.commands.companions import check_companions
 from runtime.errors import LaunchFileError, ParameterError, UserError
 from runtime.launch.file import load
 from runtime.launch.nodes_table import load_name
@@ -46,8 +47,8 @@ def test_a_launch_file_of_the_version_before_says_what_to_write(tmp_path: Path) 
     with pytest.raises(LaunchFileError, match=r"\[nodes.reflex\] 'nodes.reflex:Reflex' is now 'nodes.interrupts"):
         load(file)
     file.write_text('[run]\nview = "nodes.terminal:TerminalView"\n[nodes.t]\nuse = "nodes.hello:Talker"\n')
-    with pytest.raises(LaunchFileError, match=r"\[run\] view 'nodes.terminal:TerminalView' is now 'nodes.terminal"):
-        load(file)
+    with pytest.raises(LaunchFileError, match=r"\[run\] view: 'nodes.terminal:TerminalView' is now 'nodes.terminal"):
+        check_companions(load(file))
     with pytest.raises(ParameterError, match=r"'nodes.stretch:STRETCH_3' is now 'nodes.stretch.limits:STRETCH_3'"):
         load_limits("nodes.stretch:STRETCH_3")
 

@@ -16,6 +16,8 @@ from nodes.report.run import read_run
 from runtime.errors import UserError
 from tests.support.sentences import sentence
 
+pytestmark = pytest.mark.long  # of a measurement, which no user's run depends on
+
 ACT = sentence("bench.act_after_retraction")
 
 

@@ -17,6 +17,8 @@ from runtime.msgs import Interrupt, Reference, RobotState, Subtask, Utterance
 from tests.support.standing import standing
 from tests.support.synthetic_run import HELD_MS, REST_S, STOP_S, write_run
 
+pytestmark = pytest.mark.long  # of a measurement, which no user's run depends on
+
 More = tuple[float, str, Message]
 
 

@@ -115,6 +115,7 @@ def test_what_stands_high_hides_thing_and_floor_behind_it_and_what_is_low_does_n
     assert seen_from("white pan 4 6", "red mug 6 6")[0] == {"white pan", "red mug"}
 
 
+@pytest.mark.long
 def test_a_thing_that_was_not_seen_is_not_tried() -> None:
     _, _, steps = explored("random", 3, steps=12, questions=3, most_steps=1)
     seen: set[str] = set()

@@ -34,7 +34,8 @@ def test_it_asks_which_mug_and_brings_the_one_that_was_meant(tmp_path: Path) -> 
     assert summary["outcome"] == {"ok": True, "reason": "blue mug on tray"}
 
 
-@pytest.mark.parametrize("vlm", [pytest.param("SimulatorEyesVLM", marks=pytest.mark.long), "KitchenVLM"])
+@pytest.mark.long
+@pytest.mark.parametrize("vlm", ["SimulatorEyesVLM", "KitchenVLM"])
 def test_a_nod_is_the_yes_to_taking_what_is_held_out_without_a_word(tmp_path: Path, vlm: str) -> None:
     """The second one sees it in the camera's images alone."""
     pytest.importorskip("onnxruntime")

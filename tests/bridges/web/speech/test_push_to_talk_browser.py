@@ -245,6 +245,7 @@ NEVER_STARTS = "AudioContext.prototype.resume = () => new Promise(() => {});"
     ("script", "words"),
     [(INSECURE, "needs https"), ("delete globalThis.AudioWorkletNode;", "cannot record sound")],
 )
+@pytest.mark.long
 def test_where_a_page_cannot_have_a_microphone_it_says_why_and_has_no_button(
     run: ConsoleRun, chromium: Any, script: str, words: str
 ) -> None:
@@ -258,10 +259,10 @@ def test_where_a_page_cannot_have_a_microphone_it_says_why_and_has_no_button(
     ("script", "words"),
     [
         (NO_MICROPHONE.format("NotAllowedError"), "does not let this page use the microphone"),
-        (NO_MICROPHONE.format("NotFoundError"), "There is no microphone"),
-        (NO_MICROPHONE.format("SomethingElse"), "cannot be used (no)"),
         (SILENT, "nothing but silence"),
-        (NEVER_STARTS, "starts no sound"),
+        pytest.param(NO_MICROPHONE.format("NotFoundError"), "There is no microphone", marks=pytest.mark.long),
+        pytest.param(NO_MICROPHONE.format("SomethingElse"), "cannot be used (no)", marks=pytest.mark.long),
+        pytest.param(NEVER_STARTS, "starts no sound", marks=pytest.mark.long),
     ],
 )
 def test_a_microphone_that_gives_nothing_is_told_and_nothing_is_passed_on(
@@ -293,6 +294,7 @@ def test_a_recogniser_that_is_deaf_is_told_to_the_operator_with_the_reason(run: 
         assert findings(person.page) == findings(wizard.page) == []
 
 
+@pytest.mark.long
 def test_a_finger_holds_the_button_too(run: ConsoleRun, chromium: Any) -> None:
     with talker(chromium, run.page("participant"), viewport=PHONE, has_touch=True, is_mobile=True) as person:
         person.page.wait_for_selector(".mic .talk")
@@ -313,6 +315,7 @@ def test_a_finger_holds_the_button_too(run: ConsoleRun, chromium: Any) -> None:
         person.shows("Thrown away")
 
 
+@pytest.mark.long
 def test_where_no_recogniser_runs_operators_read_how_to_get_one_and_participants_only_type(
     chromium: Any, tmp_path: Path
 ) -> None:

@@ -169,6 +169,7 @@ def test_who_once_pressed_stop_taking_part_and_thought_better_of_it_is_asked_ane
         shows(person, "#participant", "Sie haben aufgehört")
 
 
+@pytest.mark.long
 def test_back_forward_and_reload_lose_neither_the_step_nor_what_was_typed(chromium: Any, tmp_path: Path) -> None:
     with Study(chromium, tmp_path) as study:
         person = study.person
@@ -203,6 +204,7 @@ def test_back_forward_and_reload_lose_neither_the_step_nor_what_was_typed(chromi
     assert study.problems == []
 
 
+@pytest.mark.long
 def test_names_from_right_to_left_and_answers_of_10_kb_are_shown_and_kept(chromium: Any, tmp_path: Path) -> None:
     long = (WORDS * 200)[:10_000]
     with Study(chromium, tmp_path) as study:
@@ -281,6 +283,7 @@ def test_a_disk_that_is_full_in_a_trial_is_told_in_words_and_nothing_is_lost(chr
     assert [one.value for one in events if one.what == "answer"] == ["Das war alles."]
 
 
+@pytest.mark.long
 def test_keys_of_the_experimenter_s_page_are_chosen_kept_and_switched_off(chromium: Any, tmp_path: Path) -> None:
     with Study(chromium, tmp_path) as study:
         guide = study.guide

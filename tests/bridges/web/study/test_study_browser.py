@@ -354,6 +354,7 @@ def next_address(guide: Any, last: str) -> str:
     return text(guide, "#address")
 
 
+@pytest.mark.long
 def test_answers_branch_conditions_are_drawn_and_pictures_and_films_are_shown(chromium: Any, tmp_path: Path) -> None:
     folder, launch, path = tmp_path / "study", tmp_path / "light.toml", tmp_path / "protocol.toml"
     path.write_text(BRANCHED)

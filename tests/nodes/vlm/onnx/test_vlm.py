@@ -162,7 +162,7 @@ def test_a_blind_robot_holds_and_says_so_and_sees_again_later(folder: str, view:
 
 
 def test_what_the_model_says_is_checked_like_any_other_s(folder: str, view: View, watched: Watched) -> None:
-    watched.instead = lambda: '{"objects":[{"label":"cup","colour":"red","u":1,"v":1,"run":"rm"}],"target":0}'
+    watched.instead = lambda: '{"objects":[{"label":"cup","colour":"red","u":"rm","v":1}],"target":0}'
     with Room(folder, view) as room:
         room.sim.publish("subtask", TASK)
         room.sim.run(seconds=20.0)

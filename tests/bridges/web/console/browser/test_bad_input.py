@@ -47,6 +47,7 @@ def drives(page: Any, key: str = "w") -> None:
     wait(page, lambda: "0.00 m/s" in text(page, "#odometry"), "it stands")
 
 
+@pytest.mark.long
 def test_by_a_machine_whose_clock_is_an_hour_wrong_somebody_drives_as_ever(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as page:
         page.add_init_script(f"({HOUR_BACK})()")
@@ -61,6 +62,7 @@ def test_by_a_machine_whose_clock_is_an_hour_wrong_somebody_drives_as_ever(run: 
         give_back(page)
 
 
+@pytest.mark.long
 def test_a_page_that_is_left_open_over_night_comes_back_by_itself_and_drives_by_nothing_held_in_the_evening(
     run: ConsoleRun, chromium: Any
 ) -> None:
@@ -169,6 +171,7 @@ def test_a_double_click_or_a_key_that_is_held_does_not_re_arm_and_resume_at_once
         json.dumps({"library": {"poses": [{"name": "x"}], "motions": [{"name": "y", "samples": [1]}]}}),
     ],
 )
+@pytest.mark.long
 def test_a_file_that_the_page_has_not_written_breaks_nothing(
     run: ConsoleRun, chromium: Any, written: str, tmp_path: Path
 ) -> None:

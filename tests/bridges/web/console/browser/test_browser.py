@@ -96,6 +96,7 @@ SMALL = """() => [...document.querySelectorAll('button, select, input:not([type=
   .map(([what, box]) => `${what} ${box.width}x${box.height}`)"""
 
 
+@pytest.mark.long
 def test_drive_to_a_mark_give_back_and_stop(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as page:
         wait(page, lambda: "x " in text(page, "#odometry"), "the robot is seen")
@@ -163,6 +164,7 @@ def test_a_layout_is_kept_by_name_and_a_part_that_is_away_stays_away(run: Consol
         assert page.locator("#named button").first.text_content() == "Calm"
 
 
+@pytest.mark.long
 def test_a_single_key_is_chosen_kept_with_the_layout_and_told_on_the_buttons(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as page:
         page.click("#layout")
@@ -190,6 +192,7 @@ def test_a_single_key_is_chosen_kept_with_the_layout_and_told_on_the_buttons(run
         go_on(page)
 
 
+@pytest.mark.long
 def test_a_reload_keeps_the_seat_and_the_story(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as page:
         take_driving(page)
@@ -436,6 +439,7 @@ def test_an_arrow_on_a_slider_moves_its_joint_by_a_hundredth_of_its_range(run: C
         give_back(page)
 
 
+@pytest.mark.long
 def test_keys_with_which_a_browser_begins_a_search_leave_the_focus_on_the_page(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run, "viewer") as page:
         page.evaluate("() => addEventListener('keydown', (event) => { window.kept = event.defaultPrevented; })")
@@ -444,6 +448,7 @@ def test_keys_with_which_a_browser_begins_a_search_leave_the_focus_on_the_page(r
             assert page.evaluate("() => window.kept") is is_kept
 
 
+@pytest.mark.long
 def test_a_draft_of_the_planner_waits_for_a_yes_and_may_be_edited(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as page:
         go_on(page)
@@ -568,6 +573,7 @@ def test_three_letters_and_enter_say_a_sentence_and_the_wizard_is_measured(run: 
     ("width", "height"),
     [pytest.param(1440, 900, marks=pytest.mark.long), pytest.param(1024, 768, marks=pytest.mark.long), (390, 844)],
 )
+@pytest.mark.long
 def test_the_guard_s_word_is_whole_and_what_is_pressed_is_large_enough(
     run: ConsoleRun, chromium: Any, width: int, height: int
 ) -> None:
@@ -601,6 +607,7 @@ def test_on_a_phone_one_drives_in_sight_of_the_picture_wherever_the_page_is_scro
         give_back(page)
 
 
+@pytest.mark.long
 def test_a_control_at_the_end_of_its_range_says_so_itself(run: ConsoleRun, chromium: Any) -> None:
     def is_at_its_end(control: str) -> bool:
         return "limit" in str(page.get_attribute(f"#joints [data-hold='{control}']", "class"))
@@ -619,6 +626,7 @@ def test_a_control_at_the_end_of_its_range_says_so_itself(run: ConsoleRun, chrom
         give_back(page)
 
 
+@pytest.mark.long
 def test_what_the_guard_does_stands_apart_from_what_people_and_the_robot_say(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as page:
         page.fill("#words", "Hello.")
