@@ -27,6 +27,7 @@ AnswerForm = Callable[[str, Mapping[str, str], Mapping[str, str] | None], str]
 
 LONGEST_FORM = 200_000
 """Bytes: seven reasons for each of eight people have room in it."""
+MOST_READ_AWAY = 16 * LONGEST_FORM
 
 HEADERS = {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'",
@@ -101,6 +102,7 @@ class FormServer:
             if not self._takes_forms:
                 return self._reply(405, "<p>This page takes nothing.</p>")
             if not length.isdecimal() or int(length) > LONGEST_FORM:
+                await _read_away(request)
                 return self._reply(413, f"<p>Expected at most {LONGEST_FORM} bytes.</p>")
             sent = dict(parse_qsl((await request.body()).decode("utf-8", errors="replace"), keep_blank_values=True))
         try:
@@ -112,3 +114,12 @@ class FormServer:
         from starlette.responses import HTMLResponse
 
         return HTMLResponse(f"{self._head}{body}</main></html>", status, HEADERS)
+
+
+async def _read_away(request: Request) -> None:
+    """Take in what is sent, up to a bound: who still sends when the answer comes sees a broken link in its place."""
+    taken = 0
+    async for part in request.stream():
+        taken += len(part)
+        if taken > MOST_READ_AWAY:
+            return
