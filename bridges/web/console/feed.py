@@ -107,7 +107,7 @@ class RunFeed:
                 self.tell("draft", message.by, f"{text}, as {sent!r}" if is_changed else text, at_ns)
             case GuardState():
                 now = (message.mode, message.reason)
-                is_other_stop = message.mode == "stopped" and now != self._guard  # an emergency stop, or re-armed
+                is_other_stop = message.is_stopped and now != self._guard  # an emergency stop, or re-armed
                 is_ordinary = {now[0], self._guard[0]} <= ORDINARY  # to and fro at each key: the header shows it
                 if (now[0] != self._guard[0] and not is_ordinary) or is_other_stop:
                     self.tell("guard", "guard", message.sentence, at_ns)
@@ -209,7 +209,7 @@ def is_stopped(stamped: Stamped[GuardState] | None, now_ns: int) -> bool | None:
     """Whether the guard says that it has stopped the robot; None where no guard says anything."""
     if stamped is None or stamped.age_s(now_ns) > GUARD_SILENT_S:
         return None
-    return stamped.message.mode in ("stopped", "estopped")
+    return stamped.message.is_stopped
 
 
 def status_document(status: RobotStatus | None) -> dict[str, Any] | None:

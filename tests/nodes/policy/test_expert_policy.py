@@ -217,8 +217,8 @@ def test_what_touched_the_table_too_early_is_set_down_higher_after_the_way_back(
         kitchen.sim.run(seconds=0.5)
         kitchen.interrupt("resume")
         kitchen.sim.run(seconds=0.5)
-        assert kitchen.guards[-1].is_retreating
-        kitchen.sim.run(seconds=10.0, until=lambda: not kitchen.guards[-1].is_retreating)
+        assert kitchen.guards[-1].mode == "retreating"
+        kitchen.sim.run(seconds=10.0, until=lambda: kitchen.guards[-1].mode != "retreating")
         assert kitchen.states[-1].is_grasping, "nothing is let go on the way back"
         kitchen.sim.run(seconds=15.0, until=lambda: is_stopped() or is_over())
     answer = kitchen.feedback[-1]
