@@ -158,6 +158,13 @@ def settings_from(
     return replace(settings, fallback=second)
 
 
+def language_problem(language: str) -> str:
+    """What is wrong with the language that a server is to listen for, in a sentence; "" where nothing is."""
+    if not language or re.fullmatch(r"[a-z]{2,3}(-[A-Za-z]{2,4})?", language):
+        return ""
+    return f'language is {language!r}; expected a code of ISO 639 such as "en" or "de", or "" for any'
+
+
 def has_openai_key(base_url: str, environment: Mapping[str, str] = os.environ) -> bool:
     """Whether OPENAI_API_KEY is for that address: OpenAI's own host, or the user's OPENAI_BASE_URL."""
     parts, own = urlsplit(base_url), urlsplit(OPENAI_URL)
