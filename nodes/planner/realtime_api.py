@@ -20,12 +20,12 @@ from nodes.planner.model_prompt import (
     answer_schema,
     news,
     parse,
-    report_text,
     subtask_of,
     system_prompt,
     words,
 )
 from nodes.planner.realtime_talk import Ended, Fault, HeardWords, Meaning, Piece, RealtimeTalk, ToolCall, Words
+from nodes.planner.scene_text import report_text
 from runtime import RELIABLE, Fence, ParameterError, Publisher, QoS, Spending, Stamped, Subscription, every, on, to_ns
 from runtime.msgs import (
     Feedback,
