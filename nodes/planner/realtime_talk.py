@@ -12,7 +12,7 @@ import base64
 import binascii
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +29,6 @@ RACES = ("response_cancel_not_active", "item_truncate_invalid_item_id")
 """Refusals of what has become needless meanwhile."""
 IS_BUSY = "conversation_already_has_active_response"
 REFUSES_A_COMMIT = "input_audio_buffer_commit_empty"
-
-Stage = Literal["", "begin", "words", "more"]
-"""What the server is waited for: nothing, that an answer begins or ends, its first words, or more of its sound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +149,8 @@ class RealtimeTalk:
         return self._awaited > self._void_to or any(answer.turn > self._void_to for answer in self._answers.values())
 
     @property
-    def awaits(self) -> Stage:
-        """What the server is waited for, answers that were called off and go on there included; "" while it is free."""
+    def awaits(self) -> str:
+        """What the server is waited for: "begin" (or end, of what was called off), "words", "more" sound, "" nothing."""
         wanted = [answer for answer in self._answers.values() if answer.turn > self._void_to]
         if not wanted:
             return "begin" if self._awaited or self._answers else ""

@@ -49,6 +49,10 @@ def asked() -> RealtimeTalk:
     return talk
 
 
+def answers(talk: RealtimeTalk) -> bool:
+    return talk.is_answering
+
+
 def kinds(talk: RealtimeTalk) -> list[str]:
     return [event["type"] for event in talk.outgoing]
 
@@ -126,7 +130,7 @@ def test_a_cut_calls_off_the_answer_whose_sound_it_is_and_no_newer_one() -> None
     talk.take(created("r2", 2))
     assert [type(one) for one in talk.take(piece(0.1, {**WHERE, "response_id": "r2", "item_id": "i2"}))] == [Piece]
     assert talk.cut("i2", 0.05)
-    assert not talk.is_answering
+    assert not answers(talk)
     assert talk.outgoing[-2] == {"type": "response.cancel", "response_id": "r2"}
 
 
