@@ -150,7 +150,7 @@ class RealtimeTalk:
 
     @property
     def awaits(self) -> str:
-        """What the server is waited for: "begin" (or end, of what was called off), "words", "more" sound, "" nothing."""
+        """What the server is waited for: "begin" (or end, of what was called off), "words", "more" sound, or ""."""
         wanted = [answer for answer in self._answers.values() if answer.turn > self._void_to]
         if not wanted:
             return "begin" if self._awaited or self._answers else ""
