@@ -31,6 +31,7 @@ from runtime.launch.file import Launch
 from runtime.node import Node, ports_of
 from runtime.operating_system import estop_signal
 from runtime.operating_system.machine import can
+from runtime.operating_system.processes import OUTER_PATH, PATH, forget_path
 from runtime.ports import Publisher, Subscription
 from runtime.serialization.codec import decoder_of, fingerprint
 
@@ -205,7 +206,7 @@ def ready(server: ForkServer | None, launch: Launch) -> ForkServer | None:
 def environment() -> dict[str, str]:
     """The environment of a process of a run: it finds the modules that this one finds; libraries have one thread."""
     path = os.pathsep.join(part or os.getcwd() for part in sys.path)
-    return {**SINGLE_THREADED, **os.environ, "PYTHONPATH": path}
+    return {**SINGLE_THREADED, **os.environ, PATH: path, OUTER_PATH: os.environ.get(PATH, "")}
 
 
 def modules_of(nodes: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
@@ -243,7 +244,7 @@ def _begin(connection: socket.socket, other: socket.socket, nodes: Iterable[type
     for number in (signal.SIGHUP, signal.SIGTERM):
         if signal.getsignal(number) is signal.default_int_handler:  # that of a command
             signal.signal(number, signal.SIG_DFL)
-    os.environ.update(environment())
+    os.environ.update({**SINGLE_THREADED, **os.environ})
     for name in _NEEDED:
         importlib.import_module(name)
     _share(nodes)
@@ -368,6 +369,7 @@ def main() -> None:
             os.execv(sys.executable, [sys.executable, "-P", "-u", "-m", _MODULE, *sys.argv[1:], f"{_APART}{module}"])
         nodes += [found] if found is not None else []
     _share(nodes)
+    forget_path()
     _exit_with(lambda: _serve(connection, apart))
 
 
