@@ -1,8 +1,8 @@
 """The process from which those of a run are forked: it has imported what their nodes need, and has one thread.
 
 `ForkServer` is the supervisor's end of it. `forked` forks it from this process, which has imported the nodes; it loads
-what they share while this process checks the graph. `started` starts it afresh, where this process has threads. A module that starts a thread when it is imported is
-then left out, and is `apart`.
+what they share while this process checks the graph. `started` starts it afresh, where this process has threads. A
+module that starts a thread when it is imported is then left out, and is `apart`.
 
 A process of a run is a child of the supervisor all the same: the server forks twice, and the supervisor adopts the
 orphan (PR_SET_CHILD_SUBREAPER). So the kernel reports its end, and a server that dies ends nobody.

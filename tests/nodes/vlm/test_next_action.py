@@ -287,7 +287,7 @@ LOOKED = replace(BUSY, objects=(BIN,), looks=len(GAZES), is_looking_over=True)
     ("now", "progress", "text"),
     [
         (replace(LOOKED, moved=(RED, BLUE)), "finished", "moved 2 of 2: the red cup, the blue cup"),
-        (LOOKED, "finished", "moved nothing; nothing else that is seen fits"),
+        (LOOKED, "finished", sentence("vlm.moved_nothing")),
         (
             replace(LOOKED, moved=(RED,), gone=(BLUE,)),
             "failed",
