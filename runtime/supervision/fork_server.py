@@ -89,6 +89,7 @@ class ForkServer:
         self._pid = pid
         self._connection = connection
         self._turn = asyncio.Lock()
+        self._is_ended = False
 
     @classmethod
     def forked(cls, nodes: Iterable[type[Node]]) -> ForkServer:
@@ -162,8 +163,9 @@ class ForkServer:
 
     def close(self) -> None:
         """End the server; a second time does nothing."""
-        if self._connection.fileno() < 0:
+        if self._is_ended:
             return
+        self._is_ended = True  # a connection that was given up says nothing of it: the server may hang
         try:
             os.kill(self._pid, signal.SIGKILL)  # before the connection: what is done at an exit is not for it to do
             os.waitpid(self._pid, 0)
