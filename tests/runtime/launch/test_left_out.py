@@ -1,0 +1,89 @@
+"""Nodes that are left out of a launch file go with all that the file says of them; what keeps a robot safe stays."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from runtime.cli import main
+from runtime.errors import LaunchFileError
+from runtime.launch.file import check, find, load
+from tests.support.sentences import pattern
+
+GRAPH = """
+[nodes.talker]
+use = "nodes.hello:Talker"
+process = "one"
+[nodes.spare]
+use = "nodes.hello:Talker"
+remap = { beat = "other" }
+process = "two"
+[nodes.listener]
+use = "nodes.hello:Listener"
+[links.both]
+from = ["talker", "spare"]
+delay = 0.1
+[links.spare]
+from = "spare"
+delay = 0.1
+[links.other]
+topics = "other"
+delay = 0.1
+[processes.two]
+cpus = [0]
+[instead.louder]
+node = "spare"
+use = "nodes.hello:Talker"
+"""
+
+
+def test_what_the_file_says_of_a_node_goes_with_it(tmp_path: Path) -> None:
+    file = tmp_path / "graph.toml"
+    file.write_text(GRAPH)
+    launch = load(file, ["spare.start=4"], without=["spare"])
+    check(launch)
+    assert set(launch.graph.nodes) == {"talker", "listener"}
+    assert [(link.name, link.senders) for link in launch.links] == [("both", ("talker",))]
+    assert launch.realtime == {}
+
+
+def test_the_next_candidate_moves_up_where_the_holder_of_a_seat_is_left_out() -> None:
+    shadowed = ['seats.policy.shadows=["teacher"]']
+    teacher = ["teacher=nodes.policy.expert:ExpertPolicy"]
+    launch = load(find("laptop"), shadowed, added=teacher, without=["policy"])
+    assert launch.seats["policy"].candidates == ("teacher",)
+    assert "policy" not in load(find("laptop"), without=["policy"]).seats
+    assert load(find("laptop"), without=["planner"]).budgets.models == {}
+    assert load(find("laptop"), without=["policy"]).budgets.paths == {}
+
+
+def test_a_node_that_cannot_be_had_here_may_be_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "graph.toml"
+    file.write_text(GRAPH.replace('"nodes.hello:Talker"\nremap', '"nowhere.at_all:Node"\nremap'))
+    check(load(file, without=["spare"]))
+
+
+@pytest.mark.parametrize(
+    ("launch", "name", "key"),
+    [
+        ("laptop", "guard", "runtime.keeps_guard"),
+        ("laptop", "driver", "runtime.keeps_driver"),
+        ("stretch", "reflex", "runtime.keeps_ears"),
+        ("laptop", "nobody", "runtime.nobody_of_that_name"),
+    ],
+)
+def test_what_keeps_a_robot_safe_is_not_left_out(launch: str, name: str, key: str) -> None:
+    with pytest.raises(LaunchFileError, match=pattern(key, name=name)):
+        load(find(launch), without=[name])
+
+
+def test_a_simulated_robot_may_be_deaf() -> None:
+    assert "reflex" not in load(find("laptop"), without=["reflex"]).graph.nodes
+
+
+def test_the_command_line_takes_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "laptop", "--without", "collaborator", "--json"]) == 0
+    checked = json.loads(capsys.readouterr().out)
+    assert "collaborator" not in {node for nodes in checked["processes"].values() for node in nodes}
