@@ -49,7 +49,10 @@ EXTRA_OF = {
     "zenoh": "ros2",
 }
 
-PAGE_OF = {"stretch_body": "docs/stretch.md, 'The environment'"}
+PAGE_OF = {
+    "stretch_body": "docs/stretch.md, 'The environment'",
+    "lerobot": "docs/lerobot-arms.md, with polyrhythm lerobot install",
+}
 """Where it is described how to install a library that no extra brings."""
 
 

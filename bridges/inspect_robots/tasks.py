@@ -10,8 +10,10 @@ CLEAR_S, REACH_S = 150.0, 15.0
 
 
 def clear(scenes: int = 4) -> Task:
-    """Put all the cups in the bin: so many tables, each laid by its seed."""
-    return _task("polyrhythm_clear", "Put all the cups in the bin.", Target(IN_BIN, {"label": "cup"}), scenes, CLEAR_S)
+    """Clear the cups into the bin: so many tables, each laid by its seed."""
+    return _task(
+        "polyrhythm_clear", "Clear the cups away into the bin.", Target(IN_BIN, {"label": "cup"}), scenes, CLEAR_S
+    )
 
 
 def reach(scenes: int = 4) -> Task:

@@ -1,4 +1,4 @@
-"""`FollowingRobot`: what the drivers of all Stretches share: which commands are followed, and what is told of them.
+"""`FollowingRobot`: what drivers share whose robot another process speaks to: what is followed, and what is told.
 
 A command is followed while the robot is ready. After one that was not, none is before a pause, or before one that fits
 where the robot stands. Where the robot's side has braked, because it heard nothing of this process while it moved, the
@@ -47,7 +47,7 @@ class FollowingRobot(ABC):
     """The `Robot` protocol for a robot that is spoken to by another process. Subclasses say how."""
 
     is_hardware = True  # never driven in virtual time
-    joint_names: ClassVar[tuple[str, ...]]
+    joint_names: tuple[str, ...]
     profiles: ClassVar[tuple[str, ...]]
     gripper_near_m: ClassVar[float]
     """As `NEAR`."""
@@ -128,7 +128,8 @@ class FollowingRobot(ABC):
         self._now_ns = max(now_ns, self._now_ns)
         told = self.reading
         (x, y, heading), (v_mps, vy_mps, w_radps) = told.pose, told.twist
-        is_still = bool(told.velocity) and abs(told.velocity[self.joint_names.index("gripper")]) < 0.005
+        gripper = [speed for name, speed in zip(self.joint_names, told.velocity, strict=False) if name == "gripper"]
+        is_still = bool(gripper) and abs(gripper[0]) < 0.005
         return RobotState(
             read_ns=self._measured_ns,
             position=told.position,

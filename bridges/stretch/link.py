@@ -6,13 +6,10 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import shutil
-import signal
 import subprocess
 import sys
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from threading import RLock
@@ -20,8 +17,10 @@ from typing import Protocol
 
 import zmq
 
+from bridges.side_process import SideProcess
 from bridges.stretch.onboard.words import Goals, Hello, MotionOrder, Reading, Seal
 from nodes.robot.protocol import RobotError
+from runtime.operating_system.processes import foreign_environment
 
 ONBOARD = Path(__file__).with_name("onboard")
 NEEDS = ("stretch_body", "zmq", "msgspec")
@@ -59,27 +58,20 @@ class OnboardProcess:
         self._python = python
         self._settings = {"profile": profile, "avoid_collisions": avoid_collisions}
         self._lock = RLock()  # the driver homes in a thread of its own
-        self._process: subprocess.Popen[bytes] | None = None
-        self._folder = Path()
+        self._side: SideProcess | None = None
         self._reading = Reading()
         self._counter = 0
 
     @property
     def pid(self) -> int:
         """Of the process; 0 before it is started."""
-        return self._process.pid if self._process is not None else 0
+        return self._side.child.pid if self._side is not None else 0
 
     def open(self) -> Hello:
         """Start the process and hear whether it has the robot. Raises RobotError in words."""
         python = self._python or found_python()
-        self._folder = Path(tempfile.mkdtemp(prefix="polyrhythm-stretch-"))
-        key, endpoint = secrets.token_bytes(32), f"ipc://{self._folder}/body"
-        with (self._folder / "log").open("wb") as log:
-            # A group of its own: Ctrl-C is the run's, and it ends the run in order.
-            process = self._process = subprocess.Popen(
-                [python, "-E", str(ONBOARD)], stdin=subprocess.PIPE, stdout=log, stderr=log,
-                start_new_session=True,
-            )  # fmt: skip
+        side = self._side = SideProcess([python, "-E", str(ONBOARD)], "the process that speaks to stretch_body")
+        process, key, endpoint = side.child, secrets.token_bytes(32), f"ipc://{side.folder}/body"
         assert process.stdin is not None
         settings = {**self._settings, "key": key.hex(), "endpoint": endpoint}
         with suppress(BrokenPipeError):
@@ -106,7 +98,7 @@ class OnboardProcess:
     def exchange(self, goals: Goals | None, lease: int, verb: str = "", verb_number: int = 0) -> Reading:
         """Say what is wanted; the newest that the robot said."""
         with self._lock:
-            if self._process is None:
+            if self._side is None:
                 return self._reading
             self._counter += 1
             with suppress(zmq.Again):  # a process that hangs; its silence is seen by the age of its readings
@@ -120,34 +112,15 @@ class OnboardProcess:
 
     def ended(self) -> str:
         """Why the process is gone; nothing while it runs."""
-        process = self._process
-        if process is None or (code := process.poll()) is None:
-            return ""
-        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"
-        with suppress(OSError):
-            lines = (self._folder / "log").read_text(errors="replace").strip().splitlines()
-            if lines:
-                return f"the process that speaks to stretch_body ended by {how}: {lines[-1]}"
-        return f"the process that speaks to stretch_body ended by {how}"
+        return self._side.ended() if self._side is not None else ""
 
     def close(self) -> None:
         """Let it hold everything and go; what is left of its group after a while is killed."""
         with self._lock:
-            process, self._process = self._process, None
-            if process is None:
-                return
-            assert process.stdin is not None
-            with suppress(OSError):
-                process.stdin.close()  # it holds, lets go of the robot and ends
-            try:
-                process.wait(END_S)
-            except subprocess.TimeoutExpired:
-                pass
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            self._socket.close()
-            shutil.rmtree(self._folder, ignore_errors=True)
+            side, self._side = self._side, None
+            if side is not None:
+                side.close(END_S)
+                self._socket.close()
 
     def _heard(self, wait_ms: int) -> bytes | None:
         self._socket.setsockopt(zmq.RCVTIMEO, wait_ms)
@@ -173,7 +146,9 @@ def lacking(python: str) -> list[str]:
     """Which of the modules that the process needs this Python does not find; imports none of them."""
     code = f"import importlib.util as u; print(*[n for n in {NEEDS!r} if u.find_spec(n) is None])"
     try:
-        told = subprocess.run([python, "-E", "-c", code], capture_output=True, text=True, timeout=20)
+        told = subprocess.run(
+            [python, "-E", "-c", code], capture_output=True, text=True, timeout=20, env=foreign_environment()
+        )
     except (OSError, subprocess.TimeoutExpired):
         return list(NEEDS)
     return told.stdout.split() if told.returncode == 0 else list(NEEDS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import cv2
 import numpy as np
@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 from runtime.clock import NS_PER_S, Clock, to_ns
 from runtime.errors import UserError
+
+if TYPE_CHECKING:
+    from nodes.camera.webcam import CaptureSettings
 
 Pixels = NDArray[np.uint8]
 
@@ -21,11 +24,20 @@ FAILED_READS = 10
 """So many in a row, and the device is taken for gone."""
 
 
+CONVERSIONS: dict[Literal["bgr", "rgb"], dict[int, int]] = {
+    "bgr": {1: cv2.COLOR_GRAY2RGB, 2: cv2.COLOR_YUV2RGB_YUYV, 3: cv2.COLOR_BGR2RGB, 4: cv2.COLOR_BGRA2RGB},
+    "rgb": {1: cv2.COLOR_GRAY2RGB, 2: cv2.COLOR_YUV2RGB_YUYV, 3: -1, 4: cv2.COLOR_RGBA2RGB},
+}
+"""How a picture with so many channels becomes RGB; -1: it is."""
+
+
 class FrameSource(Protocol):
     """Frames, one after the other."""
 
     lost: str
     """Why there will be no more; empty while there may."""
+    refused: list[str]
+    """What the device was asked for and does not do."""
 
     def grab(self) -> int | None:
         """Wait for the next frame: when it was captured, or None where there is none now."""
@@ -48,6 +60,7 @@ class LiveSource:
         self._clock = clock
         self._failed = 0
         self.lost = ""
+        self.refused: list[str] = []
 
     def grab(self) -> int | None:
         if not self._capture.grab():
@@ -81,6 +94,7 @@ class FileSource:
         self._frames = 0
         self._in_a_row = 0
         self.lost = ""
+        self.refused: list[str] = []
 
     def grab(self) -> int | None:
         due = (self._clock.now_ns() - self._start_ns) // self._period_ns
@@ -105,8 +119,13 @@ class FileSource:
         self._capture.release()
 
 
-def open_source(source: str, is_file: bool, loop: bool, clock: Clock) -> FrameSource | None:
-    """The source of that name, or None where it cannot be opened now. Raises UserError: a live one in virtual time."""
+def open_source(
+    source: str, is_file: bool, loop: bool, clock: Clock, wants: CaptureSettings | None = None
+) -> FrameSource | None:
+    """The source of that name, or None where it cannot be opened now; a device is asked for what is wanted of it.
+
+    Raises UserError: a live one in virtual time.
+    """
     cv2.utils.logging.setLogLevel(
         cv2.utils.logging.LOG_LEVEL_SILENT
     )  # what it says at each attempt, the camera node says once, in words
@@ -130,7 +149,35 @@ def open_source(source: str, is_file: bool, loop: bool, clock: Clock) -> FrameSo
     if not capture.isOpened():
         capture.release()
         return None
-    return LiveSource(capture, clock)
+    live = LiveSource(capture, clock)
+    live.refused = asked_of(capture, wants) if wants is not None and "://" not in source else []
+    return live
+
+
+def asked_of(capture: cv2.VideoCapture, wants: CaptureSettings) -> list[str]:
+    """Ask the device for them; what it does not do, in sentences. The pixel format comes first: sizes depend on it."""
+    code = float(cv2.VideoWriter.fourcc(*wants.fourcc)) if wants.fourcc else 0.0
+    asked = [
+        ("fourcc", cv2.CAP_PROP_FOURCC, code),
+        ("capture_width", cv2.CAP_PROP_FRAME_WIDTH, float(wants.width)),
+        ("capture_height", cv2.CAP_PROP_FRAME_HEIGHT, float(wants.height)),
+        ("capture_fps", cv2.CAP_PROP_FPS, wants.fps),
+        ("automatic exposure off", cv2.CAP_PROP_AUTO_EXPOSURE, 1.0 if wants.exposure else 0.0),
+        ("exposure", cv2.CAP_PROP_EXPOSURE, wants.exposure),
+        ("white_balance_k", cv2.CAP_PROP_WB_TEMPERATURE, float(wants.white_balance_k)),
+    ]
+    if wants.white_balance_k:
+        capture.set(cv2.CAP_PROP_AUTO_WB, 0.0)
+    refused = []
+    for name, what, value in asked:
+        if value and not (capture.set(what, value) and abs(capture.get(what) - value) <= 0.01 * abs(value)):
+            has, wanted = capture.get(what), f"{value:g}"
+            if name == "fourcc":
+                has_code = int(has).to_bytes(4, "little", signed=False) if 0 <= has < 2**32 else b"?"
+                refused.append(f"fourcc {wants.fourcc} (it gives {has_code.decode('ascii', 'replace')})")
+            else:
+                refused.append(f"{name} {wanted} (it has {has:g})")
+    return refused
 
 
 def why_not_open(source: str, is_file: bool, devices: Path = Path("/dev")) -> str:
@@ -149,7 +196,23 @@ def why_not_open(source: str, is_file: bool, devices: Path = Path("/dev")) -> st
 
 
 def _rgb(capture: cv2.VideoCapture) -> Pixels | None:
-    is_read, bgr = capture.retrieve()
-    if not is_read or bgr is None or bgr.ndim != 3:
+    is_read, picture = capture.retrieve()
+    return as_rgb(picture) if is_read and picture is not None else None
+
+
+def as_rgb(picture: NDArray[Any], order: Literal["bgr", "rgb"] = "bgr") -> Pixels | None:
+    """(height, width, 3) RGB of 8 bits from grey, YUYV, colour or colour with alpha, of 8 or 16 bits; None for others.
+
+    A picture of 16 bits keeps its upper eight.
+    """
+    if picture.dtype == np.uint16:
+        picture = (picture >> 8).astype(np.uint8)
+    channels = picture.shape[2] if picture.ndim == 3 else 1
+    how = CONVERSIONS[order].get(channels)
+    if picture.dtype != np.uint8 or picture.ndim not in (2, 3) or 0 in picture.shape or how is None:
         return None
-    return np.ascontiguousarray(bgr[:, :, ::-1]).astype(np.uint8, copy=False)
+    if channels == 2 and picture.shape[1] % 2:
+        return None  # YUYV has its colours two by two
+    if how < 0:
+        return np.ascontiguousarray(picture)
+    return np.ascontiguousarray(cv2.cvtColor(picture, how), np.uint8)

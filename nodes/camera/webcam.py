@@ -8,8 +8,9 @@ fault that is told once and on `head/camera`; no old frame is ever published aga
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from nodes.camera.repeats import REPEATS_S, Repeats
 from runtime import Message, Node, ParameterError, Publisher, every, to_ns, to_s
@@ -27,6 +28,50 @@ JITTER_NS = to_ns(0.005)
 ROTATIONS = (0, 90, 180, 270)
 
 
+WHITE_BALANCE_K = (1000, 20000)
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureSettings:
+    """What a device is asked for as it is opened; 0, and "" as fourcc: as it is set."""
+
+    fourcc: str = ""
+    width: int = 0
+    height: int = 0
+    fps: float = 0.0
+    exposure: float = 0.0  # in the driver's own unit, on Linux mostly 0.1 ms; automatic exposure ends
+    white_balance_k: int = 0  # colour temperature; automatic white balance ends
+
+    def problems(self) -> list[str]:
+        """What no camera can be asked for, in sentences."""
+        found = []
+        if self.fourcc and (len(self.fourcc) != 4 or not self.fourcc.isascii()):
+            found.append(f"fourcc is {self.fourcc!r}; expected four letters, like 'MJPG' or 'YUYV'")
+        if (self.width == 0) != (self.height == 0) or min(self.width, self.height) < 0:
+            size = f"capture_width {self.width} and capture_height {self.height}"
+            found.append(f"{size}; expected both positive, or both 0: as the camera has it")
+        if not 0.0 <= self.fps <= 1000.0:
+            found.append(f"capture_fps is {self.fps}; expected up to 1000, or 0: as the camera has it")
+        if not 0.0 <= self.exposure <= 1e6:
+            found.append(f"exposure is {self.exposure}; expected a number above 0, or 0: automatic")
+        least, most = WHITE_BALANCE_K
+        if self.white_balance_k and not least <= self.white_balance_k <= most:
+            found.append(f"white_balance_k is {self.white_balance_k}; expected {least} to {most}, or 0: automatic")
+        return found
+
+
+class CameraSettings(TypedDict, total=False):
+    """What every camera takes besides its source; `Camera` has the defaults."""
+
+    camera: str
+    fps: float
+    width: int
+    height: int
+    rotate_deg: int
+    calibration: str
+    stall_s: float
+
+
 class CameraState(Message, kind="state"):
     """Whether a camera sees, and if not, why."""
 
@@ -40,7 +85,9 @@ class Camera(Node):
 
     `source` is a device ("0" or "/dev/video0"), an "rtsp://" or "http://" address, or a video file, which is shown at
     its own pace and, with `loop`, again and again. `width` and `height` are what published images are scaled to
-    (0: as they come), `rotate_deg` turns them clockwise, `calibration` is a TOML file (docs/new-robot.md).
+    (0: as they come), `rotate_deg` turns them clockwise, `calibration` is a TOML file (docs/new-robot.md). A device is
+    asked for `fourcc` ("MJPG": what two cameras need to share one USB), `capture_width`, `capture_height` and
+    `capture_fps`, for `exposure` in the driver's unit and `white_balance_k`; what it does not do is told.
     """
 
     image = Publisher(Image, "head/image")
@@ -57,9 +104,18 @@ class Camera(Node):
         calibration: str = "",
         loop: bool = True,
         stall_s: float = 1.0,
+        fourcc: str = "",
+        capture_width: int = 0,
+        capture_height: int = 0,
+        capture_fps: float = 0.0,
+        exposure: float = 0.0,
+        white_balance_k: int = 0,
     ) -> None:
         if rotate_deg not in ROTATIONS:
             raise ParameterError(f"camera: rotate_deg is {rotate_deg}; known: {', '.join(map(str, ROTATIONS))}")
+        wants = CaptureSettings(fourcc, capture_width, capture_height, capture_fps, exposure, white_balance_k)
+        if problems := wants.problems():
+            raise ParameterError(f"camera: {'; '.join(problems)}")
         if (width == 0) != (height == 0) or width < 0 or height < 0:
             raise ParameterError(f"camera: {width} x {height} pixels; expected both positive, or both 0: as they come")
         if not 0.001 <= fps <= 1000.0:
@@ -73,6 +129,7 @@ class Camera(Node):
         self.rotate_deg = rotate_deg
         self.calibration = calibration
         self.loop = loop
+        self.wants = wants
         self.stall_s = stall_s
         self.opened: FrameSource | None = None
         self._lens: Lens | None = None
@@ -80,6 +137,7 @@ class Camera(Node):
         self._frame_ns = -1  # capture time of the newest frame
         self.alive_ns = 0  # when it was handed over
         self._next_ns = 0
+        self._is_blind = False  # the frame that was to be decoded last could not be
         self.fault: str | None = None  # that `capture` found: "" while all is well, None before it is known
         self._told: str | None = None  # by `watch`
         self._is_closing = False
@@ -135,12 +193,15 @@ class Camera(Node):
             return
         if captured_ns <= self._frame_ns:
             return  # a device that hands out a frame twice
-        self._frame_ns, self.alive_ns = captured_ns, self.clock.now_ns()
+        self._frame_ns = captured_ns
         if captured_ns < self._next_ns - JITTER_NS:
+            self.alive_ns = self.alive_ns if self._is_blind else self.clock.now_ns()
             return
         rgb = source.decode()
+        self._is_blind = rgb is None
         if rgb is None:
             return
+        self.alive_ns = self.clock.now_ns()
         if self._is_device and self._repeats.lasted_s(rgb, captured_ns) > REPEATS_S:
             self.fault = f"{self.where} shows one picture again and again"
             return
@@ -153,7 +214,8 @@ class Camera(Node):
     def watch(self) -> None:
         """Tell what `capture` found; notice a camera that delivers nothing, while `capture` may be waiting for it."""
         if self.opened is not None and self.clock.since_s(self.alive_ns) > self.stall_s:
-            self._tell(f"{self.where} has delivered no frame for {self.stall_s:g} s")
+            what = "no frame that can be decoded" if self._is_blind else "no frame"
+            self._tell(f"{self.where} has delivered {what} for {self.stall_s:g} s")
         elif self.fault is not None:
             self._tell(self.fault)
 
@@ -161,19 +223,32 @@ class Camera(Node):
     def where(self) -> str:
         return f"camera {self.camera} ({_without_password(self.source)})"
 
-    def try_open(self) -> FrameSource | None:
-        from nodes.camera.video_source import open_source, why_not_open
+    def open_source(self) -> FrameSource | None:
+        """Open it, or return None where that cannot be done now; `why_not_open` says why."""
+        from nodes.camera.video_source import open_source
 
+        return open_source(self.source, _is_file(self.source), self.loop, self.clock, self.wants)
+
+    def why_not_open(self) -> str:
+        """What a person might do about a source that cannot be opened."""
+        from nodes.camera.video_source import why_not_open
+
+        return why_not_open(self.source, _is_file(self.source))
+
+    def try_open(self) -> FrameSource | None:
         now_ns = self.clock.now_ns()
         if self._is_closing or to_s(now_ns - self._tried_ns) < REOPEN_S:
             return None
         self._tried_ns = now_ns
-        self.opened = open_source(self.source, _is_file(self.source), self.loop, self.clock)
+        self.opened = self.open_source()
         if self.opened is None:
-            why = why_not_open(self.source, _is_file(self.source))
-            self.fault = f"{self.where} cannot be opened: {why}; it is tried again every {REOPEN_S:g} s"
+            self.fault = f"{self.where} cannot be opened: {self.why_not_open()}; it is tried again every {REOPEN_S:g} s"
         else:
             self.alive_ns = self.clock.now_ns()
+            if self.opened.refused:
+                self.log.warning(
+                    "%s does not do all that it is asked for: %s", self.where, ", ".join(self.opened.refused)
+                )
         return self.opened
 
     def _lose(self, source: FrameSource) -> None:

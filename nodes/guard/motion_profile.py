@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from math import copysign, sqrt
 
 from nodes.robot.protocol import BaseLimit, JointLimit, RobotLimits
-from nodes.robot.robot_from_launch import is_file, load_limits
+from nodes.robot.robot_from_launch import load_limits
 from nodes.stretch.limits import STRETCH_3
 from runtime.errors import ParameterError, choices
 
@@ -23,7 +23,7 @@ def limits_of(robot: str, speed_scale: float = 1.0) -> RobotLimits:
 
     Raises ParameterError for an unknown robot, for limits that no robot can have, and for a scale outside (0, 1].
     """
-    ceiling = load_limits(robot) if ":" in robot or is_file(robot) else CEILINGS.get(robot)
+    ceiling = load_limits(robot) if ":" in robot or robot.endswith(".toml") else CEILINGS.get(robot)
     if ceiling is None:
         known = f'{choices(CEILINGS)}, or limits of your own, as "module:NAME"'
         raise ParameterError(f"guard: robot {robot!r} is unknown; known: {known}")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nodes.kitchen.memory import keep, remembered
 from nodes.kitchen.mind.mind import Mind
+from nodes.planner.memory import keep, remembered
 from nodes.planner.rules import Surroundings
 from nodes.planner.scripted import ScriptedPlanner
 from runtime import every, on

@@ -62,6 +62,10 @@ KITCHEN_SPECS = {
             before=("hand empty", "thing seen"), usual_s=11.0, risk="contact", undo="open",
         ),
         SkillSpec(
+            name="wait_here", sentence="Stay before a machine until it has filled what stands there.",
+            arguments=(THING, PLACE), usual_s=10.0, risk="still",
+        ),
+        SkillSpec(
             name="drive", sentence="Drive to the place and turn the arm to it.", arguments=(PLACE,), usual_s=12.0,
             risk="free",
         ),
@@ -134,6 +138,10 @@ class KitchenPolicy(ExpertPolicy):
             if one.gesture == "nod":
                 self.confirmations.agree(self.clock.now_ns())
 
+    def knows(self, label: str) -> bool:
+        """Whether the map of its room has that kind."""
+        return label in self.kitchen.kinds or label in self.kitchen.places
+
     def _seen_people(self) -> tuple[SeenPerson, ...]:
         """None: where somebody's hand is, it waits until it is gone."""
         return ()
@@ -166,6 +174,8 @@ class KitchenPolicy(ExpertPolicy):
         match action.skill:
             case "drive":
                 return self._drive(action, state)
+            case "wait_here":
+                return ""
             case "retreat":
                 return plan(RETREAT, _before(state))
             case "take":

@@ -6,7 +6,7 @@ own for the key.
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 COMPLETIONS = "/chat/completions"
 
@@ -45,6 +45,15 @@ def url_of(base_url: str) -> str:
     """Where chat completions are asked for; a query stays at the end."""
     parts = urlsplit(base_url)
     return urlunsplit(parts._replace(path=parts.path.rstrip("/") + COMPLETIONS))
+
+
+def realtime_of(base_url: str, model: str) -> tuple[str, dict[str, str]]:
+    """Where a WebSocket of the Realtime protocol is opened, and its query; Azure's older form has a path of its own."""
+    parts = urlsplit(base_url)
+    before, found, deployment = parts.path.rstrip("/").partition("/openai/deployments/")
+    query = dict(parse_qsl(parts.query)) | ({"deployment": deployment.split("/")[0]} if found else {"model": model})
+    path = f"{before}/openai/realtime" if found else f"{before}/realtime"
+    return urlunsplit(parts._replace(path=path, query="")), query
 
 
 def headers_of(base_url: str, key: str) -> dict[str, str]:

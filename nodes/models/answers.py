@@ -6,11 +6,13 @@ as `json_reading.py` reads.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from pathlib import Path
 from typing import TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
@@ -19,8 +21,9 @@ from msgspec import inspect
 
 from nodes.models.address import key_problem, url_problem, where_of
 from nodes.models.json_reading import UnreadableError, read_number, read_object
-from runtime.errors import MissingVariable, PolyrhythmError
+from runtime.errors import MissingVariable, PolyrhythmError, UserError
 from runtime.serialization.msgspec_cache import from_json
+from runtime.serialization.toml_errors import read_toml
 
 A = TypeVar("A")
 
@@ -97,8 +100,8 @@ class ChatSettings:
                     f"{self.prefix}_API_KEY is not set; set it, or {self.prefix}_BASE_URL to a server that needs no key"
                 )
             )
-        if not 0.0 < self.deadline_s <= 60.0:
-            found.append(f"deadline_s is {self.deadline_s}; expected more than 0 and at most 60")
+        if not 0.0 < self.deadline_s < math.inf:
+            found.append(f"deadline_s is {self.deadline_s}; expected a number of seconds above 0")
         if self.max_calls < 1:
             found.append(f"max_calls is {self.max_calls}; expected at least 1")
         if self.max_tokens < 1:
@@ -156,6 +159,13 @@ def settings_from(
         own = f"{prefix}_FALLBACK"
         second = replace(second, base_url=other_url, prefix=own, api_key=environment.get(f"{own}_API_KEY", ""))
     return replace(settings, fallback=second)
+
+
+def language_problem(language: str) -> str:
+    """What is wrong with the language that a server is to listen for, in a sentence; "" where nothing is."""
+    if not language or re.fullmatch(r"[a-z]{2,3}(-[A-Za-z]{2,4})?", language):
+        return ""
+    return f'language is {language!r}; expected a code of ISO 639 such as "en" or "de", or "" for any'
 
 
 def has_openai_key(base_url: str, environment: Mapping[str, str] = os.environ) -> bool:
@@ -227,6 +237,15 @@ def _meant_fields(value: object, shape: inspect.StructType) -> object:
 
 def _bare(key: str) -> str:
     return re.sub(r"[\s_\-]", "", key).casefold()
+
+
+def texts_of(ours: Mapping[str, object], prompt: str, kind: type[A]) -> A:
+    """Our texts as that type, with the keys of a TOML file `prompt` in place of ours ("": none). Raises UserError."""
+    own = read_toml(Path(prompt)) if prompt else {}
+    try:
+        return msgspec.convert({**ours, **own}, kind)
+    except msgspec.ValidationError as problem:
+        raise UserError(f"prompt {prompt}: {problem}") from problem
 
 
 def quoted(text: str) -> str:

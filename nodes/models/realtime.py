@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from nodes.models.address import headers_of, realtime_of
 from nodes.models.answers import ChatSettings, ModelError
 from nodes.models.http_client import HttpClient
 
@@ -64,15 +65,15 @@ class RealtimeConnection:
             self._task.cancel()
 
     async def _serve(self) -> None:
-        url = f"{self.settings.base_url.rstrip('/')}/realtime"
-        headers = {"Authorization": f"Bearer {self.settings.api_key}"} if self.settings.api_key else {}
-        where, model = self.settings.where, {"model": self.settings.model}
+        url, query = realtime_of(self.settings.base_url, self.settings.model)
+        headers = headers_of(self.settings.base_url, self.settings.api_key)
+        where = self.settings.where
         try:
             async with self._http.websocket(
                 url,
                 where,
                 headers,
-                query=model,
+                query=query,
                 open_within_s=OPEN_WITHIN_S,
                 silence_s=SILENCE_S,
                 largest=LARGEST_EVENT,

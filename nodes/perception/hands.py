@@ -22,6 +22,8 @@ MOST_STRAY = 0.2
 
 NEAR_M = 0.10
 """Skin so near to the middle of a thing is a hand on it, or a hand that is taken for it."""
+RISES_M = 0.05
+"""Anything so near to a place, above what it stands on, is a thing there."""
 MOST_SPREAD_PX = 0.5
 """Of a picture: where more of it has the hue of skin, the light or a wall has it, and nothing is told by it."""
 
@@ -45,7 +47,30 @@ def skin_near(
     if not LEAST_PX <= len(skin) <= MOST_SPREAD_PX * depth_m.size:
         return False
     points = back_project(depth_m, focal_px, camera_rotation, camera_position).reshape(-1, 3).take(skin, axis=0)
-    is_near = np.hypot(points[:, 0] - place_m[0], points[:, 1] - place_m[1]) < NEAR_M
+    return _is_something(points, place_m, NEAR_M, heights_m, own, camera_position)
+
+
+def rises_near(
+    depth_m: NDArray[np.float32],
+    focal_px: float,
+    camera_rotation: Floats,
+    camera_position: Floats,
+    place_m: tuple[float, float],
+    heights_m: tuple[float, float],
+    *,
+    own: Sequence[Capsule] = (),
+) -> bool:
+    """Whether at least `LEAST_PX` pixels of anything but the robot lie within `RISES_M` of a place, between heights."""
+    points = back_project(depth_m, focal_px, camera_rotation, camera_position).reshape(-1, 3)
+    known = points[depth_m.reshape(-1) > 0.0]
+    return _is_something(known, place_m, RISES_M, heights_m, own, camera_position)
+
+
+def _is_something(
+    points: NDArray[np.float32], place_m: tuple[float, float], within_m: float, heights_m: tuple[float, float],
+    own: Sequence[Capsule], camera_position: Floats,
+) -> bool:  # fmt: skip
+    is_near = np.hypot(points[:, 0] - place_m[0], points[:, 1] - place_m[1]) < within_m
     near = points[is_near & (points[:, 2] > heights_m[0]) & (points[:, 2] < heights_m[1])]
     if len(near) < LEAST_PX:
         return False

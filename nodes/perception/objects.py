@@ -26,6 +26,7 @@ from nodes.perception.point_cloud import (
     back_project,
     grouped,
 )
+from nodes.perception.shapes import BoxShape, ShapeNames, shape_names
 from nodes.perception.table_plane import Hull, find_levels
 from nodes.robot.products import product
 from nodes.robot.protocol import Capsule
@@ -48,8 +49,6 @@ CUT_FACTOR = 0.4
 """How much less sure a thing is of which only a part is seen."""
 CUT_BEHIND_M, CUT_SHARE = 0.03, 0.12
 """A part is hidden where this share of the pixels around it is this much nearer."""
-BOX_SIDES_M = (0.15, 0.60)
-BOX_LEAST_HEIGHT_M = 0.15
 BOX_ABOVE_TABLE_M = 0.12
 """What reaches higher is a wall, a person or the robot."""
 OWN_BODY_RADIUS_M = 0.34
@@ -65,11 +64,14 @@ def find_objects(
     *,
     own: tuple[Capsule, ...] = (),
     table_z_m: float | None = None,
+    names: ShapeNames | None = None,
 ) -> tuple[SeenObject, ...]:
     """Things standing on the table, then boxes beside it, each nearest first.
 
-    `own` is left out of the picture; `table_z_m` helps where too little of the table is seen. Empty without depth.
+    `own` is left out of the picture; `table_z_m` helps where too little of the table is seen; `names` are what shapes
+    are called. Empty without depth.
     """
+    names = names or shape_names()
     points = back_project(depth_m, focal_px, camera_rotation, camera_position).transpose(2, 0, 1).reshape(3, -1)
     is_known = depth_m > 0.0
     levels = find_levels(points, is_known, depth_m, focal_px)
@@ -81,7 +83,7 @@ def find_objects(
     above = _above_table(view, is_known, table_z, levels.hull)
     beside = _beside_table(view, is_known, levels.floor_z, table_z, levels.hull)
     on_table, on_floor = view.pixels_of_others(above, beside)
-    return _things(on_table, view, table_z) + _boxes(on_floor, view, levels.floor_z, table_z)
+    return _things(on_table, view, table_z, names) + _boxes(on_floor, view, levels.floor_z, table_z, names.box)
 
 
 def place_is_empty(
@@ -128,13 +130,13 @@ def _beside_table(view: DepthView, is_known: Bools, floor_z: float, table_z: flo
     return spots.only(is_beside)
 
 
-def _things(pixels: Pixels, view: DepthView, table_z: float) -> tuple[SeenObject, ...]:
+def _things(pixels: Pixels, view: DepthView, table_z: float, names: ShapeNames) -> tuple[SeenObject, ...]:
     groups = _by_colour(*grouped(pixels, THING_CELL_M))
     if not groups:
         return ()
     together = Clusters(groups)
     of_each = zip(groups, _outlines(together), _balls(together), strict=True)
-    found = (_thing(group, outline, ball, view, table_z) for group, outline, ball in of_each)
+    found = (_thing(group, outline, ball, view, table_z, names) for group, outline, ball in of_each)
     return _nearest_first([seen for seen in found if seen is not None], view)
 
 
@@ -242,7 +244,9 @@ def _balls(together: Clusters) -> list[_Ball]:
     return [_Ball(*ball) for ball in zip(*(centre + origin).tolist(), radius.tolist(), error.tolist(), strict=True)]
 
 
-def _thing(pixels: Pixels, outline: _Outline, ball: _Ball, view: DepthView, table_z: float) -> SeenObject | None:
+def _thing(
+    pixels: Pixels, outline: _Outline, ball: _Ball, view: DepthView, table_z: float, names: ShapeNames
+) -> SeenObject | None:
     """One group of pixels as a thing, or None where it is too wide or not standing on the table."""
     if outline.lowest_z > table_z + FLOATING_M:
         return None
@@ -264,7 +268,7 @@ def _thing(pixels: Pixels, outline: _Outline, ball: _Ball, view: DepthView, tabl
         width, length = min(sides) + 0.5 * pixel, max(sides) + 0.5 * pixel
     if not 0.015 < width < THING_WIDEST_M or length > THING_WIDEST_M:
         return None
-    label, confidence = _label(is_round, width, length, height)
+    label, confidence = names.name(width, length, height, is_round=is_round)
     return SeenObject(
         label=label,
         colour=name_colour(pixels.codes, pixels.value),
@@ -297,45 +301,30 @@ def _is_cut(pixels: Pixels, outline: _Outline, view: DepthView) -> bool:
     return bool(np.count_nonzero(is_before & (ring > 0)) > CUT_SHARE * np.count_nonzero(ring))
 
 
-def _label(is_round: bool, width: float, length: float, height: float) -> tuple[str, float]:
-    """The kind by proportions, and how sure that is."""
-    across = (width + length) / 2
-    if is_round:
-        return "ball", 0.9
-    if height > 0.13 or height > 2.0 * across:
-        return "bottle", 0.9
-    if length > 1.45 * width and length > 0.09:
-        return "cup", 0.5  # lying on its side
-    if height > 1.18 * across:
-        return "cup", 0.9
-    if height > 0.5 * across:
-        return "block", 0.8
-    return "bowl", 0.6
-
-
-def _boxes(pixels: Pixels, view: DepthView, floor_z: float, table_z: float) -> tuple[SeenObject, ...]:
+def _boxes(pixels: Pixels, view: DepthView, floor_z: float, table_z: float, shape: BoxShape) -> tuple[SeenObject, ...]:
     """Large boxes that stand beside the table."""
     pixels, ends = grouped(pixels, BOX_CELL_M)
-    found = (_box(group, view, floor_z, table_z) for group in pixels.cut_at(ends) if len(group) >= BOX_LEAST_PX)
+    groups = (group for group in pixels.cut_at(ends) if len(group) >= BOX_LEAST_PX)
+    found = (_box(group, view, floor_z, table_z, shape) for group in groups)
     return _nearest_first([seen for seen in found if seen is not None], view)
 
 
-def _box(pixels: Pixels, view: DepthView, floor_z: float, table_z: float) -> SeenObject | None:
+def _box(pixels: Pixels, view: DepthView, floor_z: float, table_z: float, shape: BoxShape) -> SeenObject | None:
     z, rows, columns = pixels.points[2], pixels.rows, pixels.columns
     place = int(0.97 * (len(z) - 1))
     top = float(np.partition(z, place)[place])
-    if not floor_z + BOX_LEAST_HEIGHT_M < top < table_z + BOX_ABOVE_TABLE_M - 0.02:
+    if not floor_z + shape.least_height_m < top < table_z + BOX_ABOVE_TABLE_M - 0.02:
         return None
     rim = np.flatnonzero(z > top - 0.025)
     if len(rim) < 8:
         return None
     (x, y), sides, _ = cv2.minAreaRect(np.ascontiguousarray(pixels.points[:2].take(rim, axis=1).T))
-    if not (BOX_SIDES_M[0] < min(sides) and max(sides) < BOX_SIDES_M[1]):
+    if not (shape.sides_m[0] < min(sides) and max(sides) < shape.sides_m[1]):
         return None
     height, width = view.depth_m.shape
     cut = int((columns <= 1).sum() + (columns >= width - 2).sum() + (rows >= height - 2).sum() + (rows <= 1).sum())
     return SeenObject(
-        label="bin",
+        label=shape.label,
         is_place=True,
         colour=name_colour(pixels.codes, pixels.value),
         x_m=float(x),

@@ -48,6 +48,7 @@ class LexiconFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     words: dict[str, tuple[str, ...]]
     parts: dict[str, str]
     frames: dict[str, tuple[str, ...]]
+    household: dict[str, tuple[str, ...]]
 
 
 @cache

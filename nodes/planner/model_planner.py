@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from nodes.models.answers import ChatSettings
+from nodes.perception.marked_image import is_steady
 from nodes.planner.model_prompt import History
 from nodes.planner.rules import Surroundings
 from nodes.seats.seat_node import SeatNode
@@ -54,6 +55,8 @@ class ModelPlanner(SeatNode):
         self.history = History()
         self.current: Subtask | None = None
         self.count = 0
+        self.before: Scene | None = None  # the scene before the newest
+        self.is_still = False  # the head, between those two
 
     def problems(self) -> list[str]:
         """What its parameters and this environment lack, in sentences."""
@@ -76,6 +79,11 @@ class ModelPlanner(SeatNode):
     def interrupted(self, interrupt: Interrupt) -> None:
         """What happened is history; that a request in flight is cancelled is the runtime's affair, by the fence."""
         self.history.interrupted(interrupt)
+
+    @on(scene)
+    def compare(self, scene: Scene) -> None:
+        """Whether the newest image still shows what the scene says where."""
+        self.is_still, self.before = is_steady(self.before, scene), scene
 
     def _around(self) -> Surroundings:
         scene, skills = self.scene.latest(), self.skills.latest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import tomllib
 from collections import deque
 from collections.abc import Collection, Sequence
@@ -12,7 +11,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from nodes.models.answers import ModelError, quoted, read_answer
+from nodes.models.answers import ModelError, quoted, read_answer, texts_of
 from nodes.planner.rules import Surroundings
 from runtime.msgs import (
     Condition,
@@ -21,14 +20,15 @@ from runtime.msgs import (
     Saying,
     Scene,
     SceneDescription,
-    SeenObject,
-    SeenPerson,
     SkillSpec,
     Subtask,
     Utterance,
 )
 
 LONGEST_HISTORY = 40
+"""Lines that are told word for word; of earlier ones a summary is."""
+MOST_SUMMED, LONGEST_SUMMED = 20, 100
+"""What was said or planned in earlier lines is told so often, and with so many letters of each."""
 
 Word = Annotated[str, msgspec.Meta(max_length=40)]
 
@@ -49,6 +49,13 @@ class MeantThing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
+class Lesson(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a person taught that a kind of thing belongs."""
+
+    label: Word
+    place: Word
+
+
 MostThings = Annotated[tuple[MeantThing, ...], msgspec.Meta(max_length=20)]
 
 
@@ -63,6 +70,7 @@ class PlannerAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     relation: Literal["", "in", "on", "beside"] = ""
     text: Annotated[str, msgspec.Meta(max_length=300)] = ""
     say: Annotated[str, msgspec.Meta(max_length=300)] = ""
+    learned: Annotated[tuple[Lesson, ...], msgspec.Meta(max_length=10)] = ()
 
 
 class _Say(msgspec.Struct, frozen=True):
@@ -72,6 +80,7 @@ class _Say(msgspec.Struct, frozen=True):
     unusable: str
     unanswered: str
     blind: str
+    unearned: str
 
 
 class PlannerTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -85,10 +94,13 @@ class PlannerTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @cache
-def words() -> PlannerTexts:
-    """The data file beside this module."""
-    with Path(__file__).with_name("model_prompt.toml").open("rb") as file:
-        return msgspec.convert(tomllib.load(file), PlannerTexts)
+def words(prompt: str = "") -> PlannerTexts:
+    """The data file beside this module; another `prompt` is a file that has its `system` or other keys otherwise.
+
+    Raises UserError where that cannot be read.
+    """
+    ours = tomllib.loads(Path(__file__).with_name("model_prompt.toml").read_text("utf-8"))
+    return texts_of(ours, prompt, PlannerTexts)
 
 
 def skills_text(skills: Sequence[SkillSpec]) -> str:
@@ -100,15 +112,18 @@ def skills_text(skills: Sequence[SkillSpec]) -> str:
     return "\n".join(lines) or "(none are known yet)"
 
 
-def system_prompt(around: Surroundings, persona: str = "", *, speaks: bool = False) -> str:
+def system_prompt(
+    around: Surroundings, persona: str = "", *, speaks: bool = False, texts: PlannerTexts | None = None
+) -> str:
     """The instructions, with the declared skills and the known places filled in, and the part to play.
 
-    With `speaks` they are those of a model that talks and calls a tool.
+    With `speaks` they are those of a model that talks and calls a tool; `texts` are others than ours.
     """
-    text = (words().spoken if speaks else words().system).strip().replace("{skills}", skills_text(around.skills))
+    told = texts or words()
+    text = (told.spoken if speaks else told.system).strip().replace("{skills}", skills_text(around.skills))
     places = ", ".join(quoted(place) for place in sorted(around.world.places))
     text = text.replace("{places}", places or "none are known yet")
-    return f"{text}\n\n{words().part.strip()}\n{persona.strip()}" if persona.strip() else text
+    return f"{text}\n\n{told.part.strip()}\n{persona.strip()}" if persona.strip() else text
 
 
 def answer_schema(around: Surroundings, *, speaks: bool = False) -> dict[str, object]:
@@ -127,7 +142,7 @@ def answer_schema(around: Surroundings, *, speaks: bool = False) -> dict[str, ob
         place={"type": "string", "enum": ["", *sorted(around.world.places)]} if around.world.places else text,
         relation={"type": "string", "enum": ["", "in", "on", "beside"]},
         text=text,
-        **({} if speaks else {"say": text}),
+        **({} if speaks else {"say": text, "learned": {"type": "array", "items": _object(label=text, place=text)}}),
     )
 
 
@@ -199,12 +214,17 @@ def subtask_of(answer: PlannerAnswer, ident: str) -> Subtask:
     )
 
 
+_PLANNED = "[you set the subtask"
+
+
 class History:
     """What was said and what happened, newest last, bounded; every word from outside is quoted."""
 
     def __init__(self) -> None:
-        self._lines: deque[list[str]] = deque(maxlen=LONGEST_HISTORY)  # id of an utterance of the robot's or "", line
+        self._lines: deque[list[str]] = deque()  # id of an utterance of the robot's or "", line
+        self._earlier: deque[str] = deque(maxlen=MOST_SUMMED)  # what was said and planned, cut short
         self.events = 0
+        self.summed = 0  # lines that only the summary tells of
 
     def heard(self, utterance: Utterance) -> None:
         self._add(f"{quoted(utterance.speaker)} said {quoted(utterance.text)}")
@@ -242,10 +262,14 @@ class History:
                 line[1] = _cut_off(saying)
 
     def planned(self, subtask: Subtask) -> None:
-        self._note(f"[you set the subtask: {subtask.state}, {quoted(subtask.text)}]")
+        self._note(f"{_PLANNED}: {subtask.state}, {quoted(subtask.text)}]")
 
     def text(self) -> str:
-        return "\n".join(line for _, line in self._lines)
+        lines = [line for _, line in self._lines]
+        if self.summed:
+            told = "; ".join(self._earlier)
+            lines.insert(0, f"[{self.summed} earlier lines, cut short to what was said and planned: {told}]")
+        return "\n".join(lines)
 
     def _add(self, line: str) -> None:
         self.events += 1
@@ -253,6 +277,11 @@ class History:
 
     def _note(self, line: str, ident: str = "") -> None:
         self._lines.append([ident, line])
+        while len(self._lines) > LONGEST_HISTORY:
+            old = self._lines.popleft()[1]
+            self.summed += 1
+            if not old.startswith("[") or old.startswith(_PLANNED):
+                self._earlier.append(old if len(old) <= LONGEST_SUMMED else f"{old[:LONGEST_SUMMED]}...")
 
 
 def _cut_off(saying: Saying) -> str:
@@ -262,86 +291,9 @@ def _cut_off(saying: Saying) -> str:
     return f"You said {quoted(saying.spoken)} [cut off there, because of {why}; the whole was {quoted(saying.text)}]"
 
 
-def _scene_line(thing: SeenObject, scene: Scene) -> str:
-    """A thing or a place: what it is, where, how large, and where in the image, so that its id can be found there."""
-    where = [f"{one.relation} {quoted(one.object)}" for one in scene.relations if one.subject == thing.id][:4]
-    size = f"{100 * thing.width_m:.0f} cm wide and {100 * thing.height_m:.0f} cm high"
-    more = [
-        *where,
-        *(quoted(state) for state in thing.state[:4]),
-        *([f"of {quoted(thing.owner)}"] if thing.owner else []),
-        *([size] if thing.width_m and thing.height_m else []),
-        *([f"at ({thing.u_px:.0f}, {thing.v_px:.0f}) in the image"] if thing.u_px or thing.v_px else []),
-    ]
-    kind = "place" if thing.is_place else "thing"
-    what = quoted(f"{thing.colour} {thing.label}".strip())
-    return f"- {kind} {quoted(thing.id)}: {', '.join([what, *more])}"
-
-
-_GESTURES = {"nod": "nods", "shake": "shakes the head", "open": "holds out an open hand", "point": "points", "": ""}
-
-
-def _person_line(person: SeenPerson, scene: Scene) -> str:
-    """A person: what they do, and which things are nearest to them."""
-    x, y = person.hand_m[:2] if person.hand_m is not None else (person.x_m, person.y_m)
-    things = sorted((math.hypot(one.x_m - x, one.y_m - y), one.id) for one in scene.things if not one.is_place)
-    does = [
-        *(
-            _GESTURES[word]
-            for word in (person.gesture, person.hand)
-            if word and not (word == "point" and person.points_at)
-        ),
-        *([f"points at {quoted(person.points_at)}"] if person.points_at else []),
-        *([f"looks at {quoted(person.looks_at)}"] if person.looks_at else []),
-        *([f"holds {quoted(person.holds)}"] if person.holds else []),
-        *(
-            [f"nearest to them: {', '.join(f'{quoted(ident)} ({far:.1f} m)' for far, ident in things[:3])}"]
-            if things
-            else []
-        ),
-    ]
-    return f"- person {quoted(person.id)}: {', '.join(does) or 'does nothing that is noticed'}"
-
-
-def question_text(
-    history: History, subtask: Subtask | None, description: SceneDescription | None, scene: Scene | None = None
-) -> str:
-    """What the model is told this time."""
-    return "\n".join(
-        (
-            "What was said and what happened:",
-            history.text() or "(nothing yet)",
-            "",
-            report_text(subtask, description, scene),
-        )
-    )
-
-
-def report_text(subtask: Subtask | None, description: SceneDescription | None, scene: Scene | None = None) -> str:
-    """What the robot does and sees now."""
-    lines = []
-    if subtask is None and description is not None and description.subtask_id:
-        lines.append("You were restarted; the robot works on a subtask that you set before, see the report.")
-    elif subtask is None:
-        lines.append("There is no subtask yet.")
-    else:
-        lines.append(f"The subtask now: {subtask.state}, {quoted(subtask.text)}.")
-    if description is None:
-        lines.append("The vision model has reported nothing yet.")
-    else:
-        lines.append(f"The vision model reports ({description.progress}): {quoted(description.text)}")
-    if scene is not None and (scene.things or scene.people):
-        lines.append(
-            "What is believed to be there; what is not listed was not seen, which does not say that it is absent:"
-        )
-        lines += [_scene_line(thing, scene) for thing in scene.things[:30]]
-        lines += [_person_line(person, scene) for person in scene.people[:8]]
-    elif description is not None:
-        seen = ", ".join(f"{quoted(o.colour)} {quoted(o.label)}" for o in description.objects[:30])
-        lines.append(
-            f"It sees: {seen}." if seen else "It has seen nothing yet, which does not say that nothing is there."
-        )
-    return "\n".join(lines)
+def question_text(history: History, report: str) -> str:
+    """What the model is told this time; `report` is of what the robot does and sees now."""
+    return f"What was said and what happened:\n{history.text() or '(nothing yet)'}\n\n{report}"
 
 
 def news(history: History, description: SceneDescription | None, scene: Scene | None = None) -> tuple[object, ...]:
@@ -352,7 +304,28 @@ def news(history: History, description: SceneDescription | None, scene: Scene | 
         for one in people
         if one.points_at or one.gesture or one.hand == "open"
     )
+    is_blind = scene is not None and not scene.is_looked
     if description is None:
-        return (history.events, shown)
+        return (history.events, shown, is_blind)
     seen = sorted((o.colour, o.label) for o in description.objects)
-    return (history.events, shown, description.subtask_id, description.progress, *seen)
+    gone = tuple(sorted((one.label, one.colour) for one in description.gone))
+    return (history.events, shown, is_blind, description.subtask_id, description.progress, gone, *seen)
+
+
+def unearned(answer: PlannerAnswer, subtask: Subtask | None, told: SceneDescription | None) -> str:
+    """Why "done" is not what was measured, and what to answer instead; "" where it is, or where it is not said."""
+    if answer.do != "done" or (subtask is not None and subtask.state == "done"):
+        return ""
+    was_restarted = subtask is None and told is not None and told.subtask_id != ""
+    if not was_restarted and (subtask is None or subtask.state != "work"):
+        return 'nothing was under way that could be done; answer "wait", and do not say that something is done'
+    if told is None or (subtask is not None and told.subtask_id != subtask.id):
+        return 'the vision model has not reported on this subtask yet; answer "keep", and say nothing is done yet'
+    if told.progress != "finished":
+        return (
+            f"the vision model does not report it finished but {told.progress}: {told.why or told.text}; "
+            'answer "keep", or "wait" to give it up, and say what was measured'
+        )
+    if told.did == () and answer.say.strip():
+        return f'the robot did nothing for it: {told.text}; say that in "say", and not that it is done'
+    return ""

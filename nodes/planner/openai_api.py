@@ -7,11 +7,14 @@ that may cost in a run is [budgets.models.NODE]; once it is spent no request lea
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 from nodes.models.answers import ExtraBody, ModelError, settings_from
 from nodes.models.budget import budget_of
 from nodes.models.chat_request import ChatRequest
+from nodes.perception.marked_image import marked
+from nodes.planner.memory import keep, remembered
 from nodes.planner.model_planner import ASKED_AGAIN, ModelPlanner
 from nodes.planner.model_prompt import (
     PlannerAnswer,
@@ -21,11 +24,13 @@ from nodes.planner.model_prompt import (
     question_text,
     subtask_of,
     system_prompt,
+    unearned,
     words,
 )
 from nodes.planner.rules import ANSWER_WITHIN_S
+from nodes.planner.scene_text import report_text
 from runtime import Fence, ParameterError, Spending, every, on
-from runtime.msgs import OutOfBudget, Saying, Subtask, Utterance
+from runtime.msgs import OutOfBudget, Saying, SceneDescription, Subtask, Utterance
 
 DEFAULT_MODEL = "gpt-4.1-mini"
 PATIENCE_S = 90.0
@@ -38,6 +43,8 @@ class OpenAIPlanner(ModelPlanner):
     After `give_up_after` failures of the server in a row it ends the run as failed. An answer that cannot be used is no
     failure: the model is asked again with the reason, then a person is. `context` is how many tokens the model reads,
     `extra_body` further fields of each request, `fallback` who is asked where the server does not answer: MODEL@URL.
+    `memory` is a file that keeps where people taught things to belong ("": until the run ends); `prompt` a TOML file
+    whose texts stand in place of those of `nodes/planner/model_prompt.toml`.
     """
 
     provenance = "model:openai-api"
@@ -58,6 +65,8 @@ class OpenAIPlanner(ModelPlanner):
         context: int = 0,
         extra_body: ExtraBody | None = None,
         fallback: str = "",
+        memory: str = "",
+        prompt: str = "",
     ) -> None:
         if give_up_after < 1:
             raise ParameterError(f"planner: give_up_after is {give_up_after}; expected at least 1")
@@ -77,6 +86,9 @@ class OpenAIPlanner(ModelPlanner):
             fallback=fallback,
         )
         super().__init__(settings, speaker, sees, persona)
+        self.texts = words(prompt)
+        self.memory = Path(memory) if memory else None
+        self.taught = remembered(self.memory) if self.memory is not None else {}
         self.give_up_after = give_up_after
         self.request = ChatRequest(self.settings, latency_s=latency_s)
         self.question_ns = 0  # what it asked waits for an answer since; 0: nothing does
@@ -98,7 +110,8 @@ class OpenAIPlanner(ModelPlanner):
         self.has_ladder = bool(self.run_info.seats.get("planner", {}).get("ladder"))
 
     def on_stop(self) -> None:
-        self.log.info("%s", self.request.close())
+        summed = f"; {self.history.summed} earlier lines were told as a summary" if self.history.summed else ""
+        self.log.info("%s%s", self.request.close(), summed)
 
     def spending(self) -> Spending:
         return self.request.spending()
@@ -136,7 +149,7 @@ class OpenAIPlanner(ModelPlanner):
     async def tick(self) -> None:
         if self.question_ns and self.clock.since_s(self.question_ns) > ANSWER_WITHIN_S:
             self.history.unanswered(ANSWER_WITHIN_S)
-            self._say(words().say.unanswered.replace("{seconds}", f"{ANSWER_WITHIN_S:.0f}"))
+            self._say(self.texts.say.unanswered.replace("{seconds}", f"{ANSWER_WITHIN_S:.0f}"))
         if self.request.is_spent and self.has_ladder:
             self._tell_spent()
         elif self.has_wound_up:
@@ -172,16 +185,20 @@ class OpenAIPlanner(ModelPlanner):
         description = self.description.latest()
         asked = news(self.history, description, self.scene.latest())
         around = self._around()
-        question = question_text(self.history, self.current, description, around.scene)
-        why = ""
+        scene = self.scene.latest()
+        image = self.image.latest() if self.sees else None
+        if scene is not None:
+            image, scene = marked(image, scene, is_still=self.is_still)
+        question = question_text(self.history, report_text(self.current, description, scene, self.taught))
+        why, refused = "", ""
         for _ in range(1 + ASKED_AGAIN):
-            again = f"\n\n{words().again.replace('{why}', why)}" if why else ""
+            again = f"\n\n{self.texts.again.replace('{why}', why)}" if why else ""
             try:
                 text = await self.request.ask(
-                    system=system_prompt(around, self.persona),
+                    system=system_prompt(around, self.persona, texts=self.texts),
                     text=question + again,
                     schema=answer_schema(around),
-                    image=self.image.latest() if self.sees else None,
+                    image=image if self.sees else None,
                 )
             except ModelError as problem:
                 if self.sees and problem.is_about_images and self.image.latest() is not None:
@@ -205,21 +222,35 @@ class OpenAIPlanner(ModelPlanner):
                 why = str(problem)
                 self.log.warning("the answer cannot be used: %s", problem)
                 continue
+            if why := unearned(answer, self.current, description):
+                self.log.warning("the answer says more than was measured: %s", why)
+                if not refused:
+                    refused = text
+                    continue
+                answer = self._measured(description)
             self.request.succeeded()
             self.answered = asked
             self._act(answer)
             return True
         self.answered = asked  # the same would come back: it is asked again when something has changed
         self.log.error("no usable answer after %d questions: %s", 1 + ASKED_AGAIN, why)
-        self._say(words().say.unusable)
+        self._say(self.texts.say.unusable)
         self._stand()
         return True
+
+    def _measured(self, told: SceneDescription | None) -> PlannerAnswer:
+        """What is said and done in place of a "done" that nobody has measured, and that the model insists on."""
+        is_over = told is not None and self.current is not None and told.subtask_id == self.current.id
+        if not is_over or told is None or told.progress not in ("finished", "failed"):
+            return PlannerAnswer(do="keep")
+        why = told.why or told.text.rstrip(".")
+        return PlannerAnswer(do="wait", text="Wait", say=self.texts.say.unearned.replace("{why}", why))
 
     def _go_blind(self, problem: ModelError) -> None:
         """A server that takes no images is asked without them from now on, which is said once."""
         self.sees = False
         self.log.warning("images are left out from now on: %s", problem)
-        self._say(words().say.blind)
+        self._say(self.texts.say.blind)
 
     def _repeat(self) -> None:
         """Publish the subtask that stands, for a VLM that was restarted or waits for a plan after an interrupt.
@@ -230,11 +261,21 @@ class OpenAIPlanner(ModelPlanner):
             self._stand()
 
     def _act(self, answer: PlannerAnswer) -> None:
+        if answer.learned:
+            self._learn(answer)
         if answer.do == "keep":
             self._stand()
         else:
             self._set(subtask_of(answer, ""))
         self._say(answer.say)
+
+    def _learn(self, answer: PlannerAnswer) -> None:
+        """Keep where people taught things to belong, of places that there are."""
+        places = self._around().world.places
+        new = {one.label.strip().lower(): one.place for one in answer.learned if one.place in places}
+        self.taught = {**self.taught, **new}
+        if self.memory is not None and new:
+            keep(self.memory, self.taught)
 
     def _say(self, text: str) -> None:
         if text:
@@ -250,7 +291,7 @@ class OpenAIPlanner(ModelPlanner):
         if self.request.is_spent or self.request.failures >= self.give_up_after:
             self.giving_up, self.gave_up_ns = str(problem), self.clock.now_ns()
         if self.request.failures == 1:
-            self._say(words().say.failing)
+            self._say(self.texts.say.failing)
 
     def _tell_spent(self) -> None:
         """Leave the seat to its ladder: the subtask that stands is finished, and nothing new is planned here."""
@@ -258,7 +299,7 @@ class OpenAIPlanner(ModelPlanner):
         if not self.has_told_spent:
             self.has_told_spent = True
             self.log.error("nothing more is planned: %s", self.request.budget.spent)
-            self._say(words().say.spent)
+            self._say(self.texts.say.spent)
 
     def _wind_up(self) -> None:
         """Let the robot finish its subtask, then hold and say so; the next tick ends the run."""
@@ -273,4 +314,4 @@ class OpenAIPlanner(ModelPlanner):
             return
         self.has_wound_up = True
         self._set(Subtask(id="", state="wait", text="Hold still"))
-        self._say(words().say.giving_up)
+        self._say(self.texts.say.giving_up)

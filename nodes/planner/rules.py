@@ -12,7 +12,7 @@ from functools import cache
 
 from nodes.interrupts.intent import understand
 from nodes.planner.languages import in_another_language
-from nodes.planner.lexicon import plural_of
+from nodes.planner.lexicon import lexicon_file, plural_of
 from nodes.planner.parser import Parser
 from nodes.planner.referents import as_references, fits, is_still_meant, named_under_way, referents, stands
 from nodes.planner.replies import (
@@ -583,7 +583,7 @@ def _undo(plan: OrdersUnderWay, around: Surroundings, now_ns: int) -> tuple[Orde
     places = [place for place in around.world.places if place != done.order.place]
     if not places or around.spec(spec.undo) is None:
         return plan, "I cannot take that back: I know no other place."
-    home = "table" if "table" in places else sorted(places)[0]
+    home = next((place for place in lexicon_file().household["home"] if place in places), sorted(places)[0])
     back = Order("place", done.moved, (), home, "in" if home in around.world.inside else "on")
     plan = replace(
         plan, number=plan.number + 1, revision=0, orders=(back,), is_over=False, is_paused=False,

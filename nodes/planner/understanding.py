@@ -24,11 +24,15 @@ ALL = 0
 MOST_ORDERS = 8
 LEAVE = "leave"
 """The skill, as it were, of a question which thing is to be left alone."""
-TOOLS = frozenset({"sponge", "sink"})
+TOOLS = frozenset(lexicon_file().household["tools"])
 """What things and places are cleaned with and at: an order to clean is not about them."""
 AWAY_FROM = frozenset({"under", "underneath", "below", "beneath", "behind", "above", "between", "outside", "front"})
 """Words before a place that mean another one: who looks under a tray does not look at it."""
-DISPOSABLE = frozenset({"can", "box", "apple", "banana", "orange", "fruit", "block", "ball"})
+INSIDE = frozenset(lexicon_file().household["inside"])
+"""Places that things are put in, and not on."""
+WASTE = frozenset(lexicon_file().household["waste"])
+"""Where what is thrown away goes, if no place that is seen says that nothing comes back from it."""
+DISPOSABLE = frozenset(lexicon_file().household["disposable"])
 """Kinds that may go into a waste bin in numbers without a question."""
 
 
@@ -44,7 +48,7 @@ class OrderVocabulary:
     places: frozenset[str]
     skills: frozenset[str]
     waste: frozenset[str] = frozenset()  # places from which nothing comes back
-    inside: frozenset[str] = frozenset({"bin", "sink"})  # places that things are put in, and not on
+    inside: frozenset[str] = INSIDE
     aimless: frozenset[str] = frozenset()  # skills that are about no thing
     skill_words: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
@@ -1552,8 +1556,8 @@ class _Reader:
                 return True
             draft.source = draft.place.place if draft.place is not None else ""
         is_away = clause.word not in ("throw",) or set(clause.particles) & {"away", "out"}
-        if is_away and self.world.waste | ({"bin"} & self.world.places):
-            draft.place, draft.relation = Noun(place=sorted(self.world.waste or {"bin"})[0]), "in"
+        if is_away and (bins := self.world.waste or WASTE & self.world.places):
+            draft.place, draft.relation = Noun(place=sorted(bins)[0]), "in"
         elif targets or clause.to_me or not is_away:
             draft.refused, draft.what = "skill", "throw"
         return True

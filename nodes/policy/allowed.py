@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -177,24 +177,36 @@ def _why_not_there(spec: SkillSpec, target: SeenObject, state: RobotState, *, is
 class Confirmations:
     """Which risky actions a person has said yes to."""
 
-    def __init__(self) -> None:
+    def __init__(self, knows: Callable[[str], bool] = lambda label: True) -> None:
+        """`knows` says of a kind whether the policy's own eyes have a word for it; others are asked about once."""
+        self._knows = knows
+        self._agreed: set[str] = set()  # kinds
         self._asked: tuple[str, str, str] | None = None
         self._yes_until_ns = 0
 
     def question(self, action: Action, skills: Mapping[str, SkillSpec], now_ns: int) -> str:
         """Return what to ask a person before this action; "" where it needs no yes or has one."""
         spec, target = skills.get(action.skill), action.target
-        if spec is None or not _needs_yes(rules().of(spec), spec, action):
+        new = self._new_kinds(spec, action)
+        if spec is None or not (new or _needs_yes(rules().of(spec), spec, action)):
             return ""
         wish = (action.skill, target.label if target is not None else "", target.colour if target is not None else "")
         if wish == self._asked and now_ns < self._yes_until_ns:
             self._asked, self._yes_until_ns = None, 0  # one yes, one action
+            self._agreed |= new
             return ""
         self._asked, self._yes_until_ns = wish, 0
         name = " ".join(part for part in wish[:0:-1] if part)
         to_person = any(argument.type == "person" for argument in spec.arguments)
         what = " what I hold" if to_person else f" the {name}" if name else ""
         return f"Shall I {action.skill.replace('_', ' ')}{what}? {PLEASE}"
+
+    def _new_kinds(self, spec: SkillSpec | None, action: Action) -> set[str]:
+        """What it would touch that has no name here, and that nobody has said yes to."""
+        if not touches(spec):
+            return set()
+        kinds = {one.thing.label for one in action.arguments if one.thing is not None and not one.thing.is_place}
+        return {kind for kind in kinds if kind and not self._knows(kind)} - self._agreed
 
     def agree(self, now_ns: int) -> None:
         """A person agrees to what was asked last."""

@@ -122,6 +122,10 @@ class ArmMotion:
         x, y, z = (place + rotation[:, 2]).tolist()
         return Spot("other", x, y, z, 0.0)
 
+    def around(self, state: RobotState) -> tuple[Spot, ...]:
+        """It has no head to turn."""
+        return (self.ahead(state),)
+
     def ahead(self, state: RobotState) -> Spot:
         return self.gaze(state)
 

@@ -18,10 +18,11 @@ from typing import Literal, cast
 from nodes.interrupts.people import HearsPeople
 from nodes.policy.action_request import ActionRequest
 from nodes.policy.allowed import SEEN_FOR_S, Confirmations, spares_hands, why_not
-from nodes.policy.sight import blend, is_hand_at, judge, spot_of, state_at
+from nodes.policy.sight import blend, is_hand_at, judge, knows, spot_of, state_at
 from nodes.policy.skill_catalogue import SPECS, Plan, catalogue_of, load_skills
 from nodes.policy.skill_phases import (
     LOOK,
+    LOOK_ROUND,
     NOD,
     PICK,
     PLACE,
@@ -163,7 +164,7 @@ class ExpertPolicy(ForRobot, SeatNode, HearsPeople):
         self.touched: Counter[str] = Counter()  # how often what was set down touched something too early, by place
         self.is_led_back = False  # by the guard
         self.kept: JointVector = ()  # the last goals
-        self.confirmations = Confirmations()
+        self.confirmations = Confirmations(self.knows)
         self.is_over = True
         self.stop_state: StopState = "free"
         self.told = ""
@@ -350,6 +351,10 @@ class ExpertPolicy(ForRobot, SeatNode, HearsPeople):
             has_hand = self._spares_hands() and is_hand_at(spot, image, state, body=self.motion.body)
         self.view = HeadView(stamped, spot, found, confirmed, gone, has_hand)
 
+    def knows(self, label: str) -> bool:
+        """Whether its own eyes have a word for a kind of thing."""
+        return knows(label)
+
     def _spares_hands(self) -> bool:
         return self.current is not None and spares_hands(self.specs.get(self.current.skill))
 
@@ -382,6 +387,10 @@ class ExpertPolicy(ForRobot, SeatNode, HearsPeople):
             return plan(SET_BACK, held)
         if action.skill == "look":
             return plan(LOOK, spot_of(action.target) if action.target else self.motion.ahead(state))
+        if action.skill == "look_round":
+            spots = self.motion.around(state)
+            last = replace(LOOK_ROUND, succeeds=True)
+            return tuple((LOOK_ROUND if spot is not spots[-1] else last, spot) for spot in spots)
         if action.skill in ("nod", "shake"):
             return plan(NOD if action.skill == "nod" else SHAKE, self.motion.gaze(state))
         if action.target is None:

@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
+from nodes.perception.shapes import shape_names
 from nodes.policy.skill_phases import Spot
 from nodes.robot.protocol import Body
 from runtime.msgs import Image, RobotState, SeenObject
 
 MATCH_M = 0.13
 """A thing of the right name this near the place in mind is the one meant."""
+SAME_PLACE_M = 0.06
+"""What stands this near to where it was pointed at is the one meant, whatever these eyes call it."""
 SURE = 0.5
 """A thing that the image's edge or the robot's own arm cuts is less sure than this: it is there, but not to the cm."""
 
@@ -52,15 +55,30 @@ def state_at(states: Sequence[RobotState], captured_ns: int) -> RobotState | Non
 
 def spot_of(thing: SeenObject) -> Spot:
     """A seen thing as something to go to."""
-    return Spot(thing.name, thing.x_m, thing.y_m, thing.z_m, thing.height_m)
+    return Spot(thing.name, thing.x_m, thing.y_m, thing.z_m, thing.height_m, label=thing.label)
+
+
+def knows(label: str) -> bool:
+    """Whether these eyes have a word for a kind: what has none they can only see to be there."""
+    return label.lower() in (*shape_names().kinds, *shape_names().places)
 
 
 def match(spot: Spot, things: Sequence[SeenObject]) -> SeenObject | None:
-    """The nearest thing of that name, if it is near enough to be the same."""
-    same = [thing for thing in things if spot_of(thing).name == spot.name]
-    near = [(math.dist((thing.x_m, thing.y_m), (spot.x_m, spot.y_m)), thing) for thing in same]
+    """The nearest thing of that name, if it is near enough to be the same.
+
+    Where these eyes have no word for it, the nearest of any name that stands where it was pointed at.
+    """
+    same = [thing for thing in things if spot.name in (thing.name, thing.label)]
+    found = _nearest(spot, same, MATCH_M)
+    if found is None and spot.label and not knows(spot.label):
+        found = _nearest(spot, [thing for thing in things if not thing.is_place], SAME_PLACE_M)
+    return found
+
+
+def _nearest(spot: Spot, things: Sequence[SeenObject], within_m: float) -> SeenObject | None:
+    near = [(math.dist((thing.x_m, thing.y_m), (spot.x_m, spot.y_m)), thing) for thing in things]
     distance, nearest = min(near, key=lambda pair: pair[0], default=(math.inf, None))
-    return nearest if distance < MATCH_M else None
+    return nearest if distance < within_m else None
 
 
 def blend(spot: Spot, seen: Spot, share: float) -> Spot:
@@ -76,6 +94,7 @@ def blend(spot: Spot, seen: Spot, share: float) -> Spot:
 
 def judge(spot: Spot, image: Image, state: RobotState, *, body: Body, finds: bool) -> tuple[Sighting, Spot | None]:
     """What one image, taken when the robot was so, says of a spot; with `finds` also where the thing is in it."""
+    from nodes.perception.hands import rises_near
     from nodes.perception.objects import find_objects, place_is_empty  # OpenCV, only in a process that looks
 
     if image.depth_m is None:
@@ -84,6 +103,11 @@ def judge(spot: Spot, image: Image, state: RobotState, *, body: Body, finds: boo
     depth = (image.depth_m, image.focal_px, rotation, place)
     middle = (spot.x_m, spot.y_m, spot.top_m - BELOW_TOP_M)
     found = match(spot, find_objects(image.rgb, *depth, own=body.own_parts(state))) if finds else None
+    if found is None and finds and spot.label and not knows(spot.label):
+        rises = rises_near(image.depth_m, image.focal_px, rotation, place, (spot.x_m, spot.y_m), _heights(spot),
+                           own=body.own_parts(state))  # fmt: skip
+        if rises:
+            return "seen", None
     if found is not None:
         return ("seen", spot_of(found)) if found.confidence >= SURE else ("glimpsed", None)
     return ("gone" if place_is_empty(*depth, middle, margin_m=BEHIND_M) else "hidden"), None
@@ -98,8 +122,12 @@ def is_hand_at(spot: Spot, image: Image, state: RobotState, *, body: Body) -> bo
     from nodes.perception.hands import skin_near  # OpenCV, only in a process that looks
 
     rotation, place = body.head_camera(state)
-    bottom_m = spot.z_m - spot.height_m / 2
     return skin_near(
-        image.rgb, image.depth_m, image.focal_px, rotation, place,
-        (spot.x_m, spot.y_m), (bottom_m + ABOVE_M, spot.top_m + ABOVE_TOP_M), own=body.own_parts(state),
+        image.rgb, image.depth_m, image.focal_px, rotation, place, (spot.x_m, spot.y_m), _heights(spot),
+        own=body.own_parts(state),
     )  # fmt: skip
+
+
+def _heights(spot: Spot) -> tuple[float, float]:
+    """From above what the thing stands on to above its top."""
+    return spot.z_m - spot.height_m / 2 + ABOVE_M, spot.top_m + ABOVE_TOP_M

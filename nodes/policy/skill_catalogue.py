@@ -46,6 +46,9 @@ SPECS: Mapping[str, SkillSpec] = {
             arguments=(SkillArgument(name="thing", type="thing", is_needed=False),), usual_s=1.0, risk="still",
         ),
         SkillSpec(
+            name="look_round", sentence="Turn the head slowly, to see what there is.", usual_s=8.0, risk="still",
+        ),
+        SkillSpec(
             name="point", sentence="Point the closed gripper at a thing or a place.", arguments=(THING,),
             before=("hand empty",), usual_s=4.0, risk="free",
         ),

@@ -53,6 +53,7 @@ class Spot:
     z_m: float
     height_m: float
     heading_rad: float | None = None  # of the base, where it is a place to drive to
+    label: str = ""  # its kind alone, in whatever word it was asked for
 
     @property
     def grasp_z_m(self) -> float:
@@ -95,6 +96,7 @@ class Phase:
     drives: bool = False  # the base drives to the spot, and turns as that says
     rolls_rad: float | None = None  # the wrist rolls there
     lasts_s: float = 0.0  # for how long, where it waits for "time"
+    gaze_radps: float = 0.0  # the head turns so slowly; 0: as fast as the guard lets it
 
 
 LEAVE = Phase(
@@ -103,6 +105,10 @@ LEAVE = Phase(
 LOOK = (
     Phase("look", "looking at the {it}", "keep", ("head",), 4.0, "the head does not get to the {it}", succeeds=True),
 )
+LOOK_ROUND = Phase(
+    "look round", "looking round", "keep", ("head",), 15.0, "the head does not get round", gaze_radps=0.6
+)
+"""One stretch of the way round: slow enough for eyes to see what passes."""
 _NOD_RAD, _SHAKE_RAD = 0.22, 0.30
 NOD = (
     Phase("down", "nodding", "keep", ("head",), 2.0, "the head does not nod", head_off_rad=(0.0, -_NOD_RAD)),
@@ -274,6 +280,10 @@ class SkillMotion(Protocol):
         """Where to look for things when nobody says where."""
         ...
 
+    def around(self, state: RobotState) -> tuple[Spot, ...]:
+        """What to look at one after the other to see all round, the likeliest place first and last."""
+        ...
+
 
 def begin(
     phases: tuple[tuple[Phase, Spot], ...], state: RobotState, held: Spot | None = None, *, motion: SkillMotion
@@ -302,7 +312,7 @@ def step(
     aim = motion.aim(phase, _let_go_at(phase, spot, progress.beyond_m, state), progress, state, tallest_m)
     if isinstance(aim, str):
         return _stop(progress, aim)
-    goal, v, w = aim.goal, aim.base_v_mps, aim.base_w_radps
+    goal, v, w = _slowed(phase, aim.goal, progress, motion, period_s), aim.base_v_mps, aim.base_w_radps
     elapsed_s = progress.elapsed_s + period_s
     is_there = aim.is_there and ("time" not in phase.until or elapsed_s >= phase.lasts_s)
     is_missing = (phase.carries and not state.is_grasping) or (phase.needs_sight and is_there and not is_seen)
@@ -319,6 +329,19 @@ def step(
     if now.elapsed_s > phase.timeout_s:
         return _stop(now, phase.fails.format(it=spot.name))
     return SkillStep(goal, v, w, now)
+
+
+def _slowed(
+    phase: Phase, goal: JointVector, progress: SkillProgress, motion: SkillMotion, period_s: float
+) -> JointVector:
+    """The goal with the head no further from its last one than the phase turns it in one tick."""
+    if not phase.gaze_radps:
+        return goal
+    most = phase.gaze_radps * period_s
+    return tuple(
+        min(max(at, before - most), before + most) if number in motion.still_joints else at
+        for number, (at, before) in enumerate(zip(goal, progress.goal, strict=True))
+    )
 
 
 def _let_go_at(phase: Phase, spot: Spot, beyond_m: float, state: RobotState) -> Spot:

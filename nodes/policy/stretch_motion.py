@@ -80,12 +80,13 @@ CORNER_M, CORNER_RAD = 0.12, 0.7
 TURN_RADPS, TURN_RADPS2 = 1.0, 0.8
 
 _ASIDE = np.array([0.0, -0.6, 0.5])
+_AROUND = tuple(np.array(at) for at in ((0.65, -0.55, 0.4), (0.9, 0.1, 0.3), (0.65, -0.55, 0.4), (-0.55, -0.60, 0.4)))
 
 
 class StretchMotion:
     """The `SkillMotion` of a Stretch 3."""
 
-    skills = frozenset({"pick", "place", "put_back", "look", "point", "nod", "shake", "hold"})
+    skills = frozenset({"pick", "place", "put_back", "look", "look_round", "point", "nod", "shake", "hold"})
     still_joints: tuple[int, ...] = (HEAD_PAN, HEAD_TILT)
 
     def __init__(self, body: Body = BODY) -> None:
@@ -127,6 +128,10 @@ class StretchMotion:
     def ahead(self, state: RobotState) -> Spot:
         """Where a table on the robot's right would be."""
         return _spot("table", state, _ASIDE)
+
+    def around(self, state: RobotState) -> tuple[Spot, ...]:
+        """A table on the robot's right, then ahead of and behind the arm."""
+        return (self.ahead(state), *(_spot("room", state, at) for at in _AROUND), self.ahead(state))
 
 
 def _spot(name: str, state: RobotState, point: np.ndarray) -> Spot:

@@ -18,9 +18,6 @@ from nodes.report.run import Run
 from runtime.clock import to_s
 from runtime.msgs import MISTAKE, TAKEN_BACK, InterruptRecord
 
-TASK_LABEL = "cup"
-"""The kind of thing whose way into the bin is counted."""
-
 EFFECTS = ("fenced", "held", "at_rest", "planner", "vlm", "policy", "resumed")
 
 NOT_JUDGED = "by hand or by its time; no node said how it went"
@@ -267,9 +264,11 @@ def _actions(run: Run) -> dict[str, dict[str, int]]:
 def _task(run: Run) -> TaskSummary | None:
     if run.truth is None:
         return None
-    things = [thing for thing in run.truth.objects if thing.label == TASK_LABEL]
+    labels = Counter(thing.label for thing in run.truth.objects).most_common(1)
+    label = labels[0][0] if labels else ""  # what there is most of is what is put away
+    things = [thing for thing in run.truth.objects if thing.label == label]
     return TaskSummary(
-        label=TASK_LABEL,
+        label=label,
         in_bin=tuple(sorted(thing.name for thing in things if thing.is_in_bin)),
         left=tuple(sorted(thing.name for thing in things if not thing.is_in_bin)),
     )

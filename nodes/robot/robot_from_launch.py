@@ -24,6 +24,9 @@ STRETCH = "stretch_3"
 DEFAULT = "nodes.stretch.limits:STRETCH_3"
 """Where the limits of that robot are defined."""
 
+LEROBOT = ".lerobot.toml"
+"""How the name of a file of facts ends."""
+
 CLAIM = "robot "
 
 LEAST, MOST = 1e-6, 1e6
@@ -74,16 +77,25 @@ def latched_name(robot: str) -> str:
     """The name under which the robot's latch is saved; for a robot file the file's own name, wherever it lies."""
     if is_file(robot):
         return PurePath(robot).stem
+    if has_facts(robot):
+        return PurePath(robot).name.removesuffix(LEROBOT)
     return STRETCH if robot in ("", DEFAULT) else robot
 
 
 def is_file(robot: str) -> bool:
-    """Whether a robot file describes the robot, rather than a Python module."""
-    return robot.endswith(".toml")
+    """Whether a robot file describes the robot and names its model, rather than a Python module."""
+    return robot.endswith(".toml") and not has_facts(robot)
+
+
+def has_facts(robot: str) -> bool:
+    """Whether a file of facts describes the robot: an arm that LeRobot drives, with limits and no model."""
+    return robot.endswith(LEROBOT)
 
 
 def load_body(robot: str) -> Body:
     """The `Body` of a robot ("": a Stretch). Raises UserError where its limits name none."""
+    if has_facts(robot):
+        raise UserError(f"{robot} has no model of the body, so that nobody knows where its hand is; name a robot file")
     if is_file(robot):
         found: Body = load_name("nodes.robot_file.body:body_of_file")(robot)
         return found
@@ -113,9 +125,10 @@ def load_motion(body: Body) -> object:
 
 def load_limits(name: str) -> RobotLimits:
     """The limits that "module:NAME" or a robot file names. Raises ParameterError where they are not a robot's."""
-    if is_file(name):
+    if is_file(name) or has_facts(name):
+        facts, model = "bridges.lerobot.facts:limits_of_facts", "nodes.robot_file.model:limits_of_file"
         try:
-            limits: RobotLimits = load_name("nodes.robot_file.model:limits_of_file")(name)
+            limits: RobotLimits = load_name(facts if has_facts(name) else model)(name)
         except UserError as problem:
             raise ParameterError(str(problem)) from problem
         if nonsense := limits_problem(limits):

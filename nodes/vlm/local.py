@@ -7,21 +7,35 @@ than blocking: looking takes about 10 ms, so an utterance never waits longer tha
 from __future__ import annotations
 
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
 from nodes.interrupts.intent import says_yes, understand
 from nodes.interrupts.people import HearsPeople
+from nodes.perception.shapes import shape_names
 from nodes.planner.referents import as_references, named_under_way, referents
 from nodes.planner.rules import Surroundings, parser_of
 from nodes.planner.understanding import Conversation, Order, is_vague, spared_by, understand_in
 from nodes.robot.robot_from_launch import ForRobot, load_body
 from nodes.seats.seat_node import SeatNode
-from nodes.vlm.memory import SIGHTINGS_TO_BELIEVE, Known, believed, update, with_ids, without
-from nodes.vlm.next_action import HAND, MOST_TRIES, Decision, Outcome, Situation, decide, is_in, is_meant_by
+from nodes.vlm.memory import SIGHTINGS_TO_BELIEVE, Known, believed, number_of, update, with_ids, without
+from nodes.vlm.next_action import (
+    HAND,
+    LOOK_ROUND,
+    MOST_TRIES,
+    Decision,
+    Outcome,
+    Situation,
+    arm_side,
+    decide,
+    how_many,
+    is_in,
+    is_meant_by,
+    lost,
+)
 from nodes.vlm.poses import pose_at
 from runtime import (
     RELIABLE,
@@ -77,15 +91,11 @@ REACTION_S = 1.0
 """Who objects to "that one" means what the robot did so long before they began to speak."""
 WORDS_PER_S = 2.8
 """How fast people speak, where nobody heard when they began."""
-
-
-KINDS = ("cup", "bowl", "block", "ball", "bottle")
-PLACES = ("bin", "table")
-"""What `perception` can tell apart by shape, and what it takes for a place."""
 BESIDE_M = 0.2
 
 
 PointM = tuple[float, float, float]
+LooksRound = Literal["armed", "asked", "never"]
 StopState = Literal["free", "told", "held"]
 """Free to act; told to stop by an interrupt; held by the guard."""
 StopEvent = Literal["stop", "resume", "guard stops", "guard moves"]
@@ -120,7 +130,10 @@ YES_LASTS_S: Mapping[YesState, float] = {"asked": YES_WITHIN_S, "given": YES_TO_
 class LocalVLM(ForRobot, SeatNode, HearsPeople):
     """5 Hz, and at once when something is heard, felt or decided.
 
-    After a new order it waits `plan_wait_s` for the planner, in s, and then goes on with the old subtask.
+    After a new order it waits `plan_wait_s` for the planner, in s, and then goes on with the old subtask. `shapes` is a
+    file that says what shapes are called, as `nodes/perception/shapes.toml` does ("": that one). The head looks round
+    once before anything is known, never before the robot is armed: `looks_round` "asked", when a person has spoken to
+    it since; "armed", at once; "never".
     """
 
     provenance = "model:local-geometry-1"
@@ -129,8 +142,8 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
     effect_name = "vlm voided"
     needs_body = True
     robot_parameter = "limits"
-    kinds: tuple[str, ...] = KINDS
-    places: tuple[str, ...] = PLACES
+    kinds: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
 
     subtask = Subscription(Subtask, "subtask")
     image = Subscription(Image, "head/image", qos=QoS(lifespan_s=1.0))
@@ -146,11 +159,26 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
     scene = Publisher(Scene, "scene")
     said = Publisher(Utterance, "said", qos=RELIABLE)
 
-    def __init__(self, speaker: str = "robot", limits: str = "", plan_wait_s: float = PLAN_WAIT_S) -> None:
+    def __init__(
+        self,
+        speaker: str = "robot",
+        limits: str = "",
+        plan_wait_s: float = PLAN_WAIT_S,
+        shapes: str = "",
+        looks_round: LooksRound = "asked",
+    ) -> None:
         if not plan_wait_s > 0.0:
             raise ParameterError(f"vlm: plan_wait_s is {plan_wait_s:g}; expected a number above 0")
         self.speaker = speaker
+        if looks_round not in get_args(LooksRound):
+            raise ParameterError(f"vlm: looks_round is {looks_round!r}; known: {', '.join(get_args(LooksRound))}")
         self.plan_wait_s = plan_wait_s
+        self.looks_round: LooksRound = looks_round
+        self.is_armed = self.is_spoken_to = False
+        self.has_looked = False  # round, or as far as its head turns
+        self.rounds = 0  # that it began to look
+        self.shapes = shape_names(shapes)
+        self.kinds, self.places = self.kinds or self.shapes.kinds, self.places or self.shapes.places
         self.body = load_body(limits)
         self.states: deque[RobotState] = deque(maxlen=STATES_KEPT)
         self.known: tuple[Known, ...] = ()
@@ -160,6 +188,9 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         self.talk = Conversation()  # what was spoken of, and whose it is
         self.stored: tuple[SeenObject, ...] = ()  # brought into a box, where the camera does not see them
         self.moved: tuple[SeenObject, ...] = ()  # for this subtask
+        self.did: tuple[str, ...] = ()  # actions that succeeded for it
+        self.lost: tuple[SeenObject, ...] = ()  # left its place without the robot, since it began
+        self.began_at = 1  # the next thing's number then
         self.numbered = 1  # the next thing's number
         self.done_for = ""  # the subtask that the action under way was chosen for
         self.why = ""  # the last action failed
@@ -171,6 +202,7 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         self.outcome: Outcome = "running"
         self.outcome_ns = 0  # when the last action ended
         self.failures: dict[str, int] = {}
+        self.reasons: dict[str, str] = {}  # of the last one
         self.looks = 0
         self.images_since_gaze = IMAGES_PER_GAZE
         self.stop_state: StopState = "free"
@@ -187,6 +219,7 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         self.actions = 0
         self.table_z_m: float | None = None
         self.looked_ns = -1
+        self.in_view: set[str] = set()  # what the image behind what is remembered shows
         self.seen: Stamped[Image] | None = None  # the image behind what is remembered
         self.unposed: Stamped[Image] | None = None  # the image of the last tick
         self.said_ns: dict[str, int] = {}
@@ -224,7 +257,7 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         if before is None or not is_same or (before.state == "done" and subtask.state != "done"):
             self.failures.clear()
             self.looks = 0
-            self.moved = ()
+            self.moved, self.did, self.lost, self.began_at = (), (), (), self.numbered
             self.vetoed, self.preferred = (), ""
         self._act()
 
@@ -232,6 +265,8 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
     def listen(self, utterance: Utterance) -> None:
         """A correction changes the action under way at once; the planner hears it too and remembers it."""
         meaning = understand(utterance.text)
+        if self.is_armed and not self.is_spoken_to:
+            self.is_spoken_to = self.judge(utterance).counts
         if self.yes_state != "not asked" and says_yes(utterance.text):
             if self.judge(utterance).counts:
                 self.hear_of_yes("person says yes")
@@ -339,6 +374,7 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
     @on(guard)
     def follow(self, guard: GuardState) -> None:
         """Whether the robot may move is the guard's word."""
+        self.is_armed = guard.is_armed
         self._stop_or_go("guard stops" if guard.mode == "stopped" else "guard moves")
 
     @on(feedback)
@@ -352,10 +388,13 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
             return
         self.outcome, self.why, self.code = feedback.status, feedback.why, feedback.code
         self.outcome_ns = self.clock.now_ns()
-        if action.skill == "look":
-            self.looks += 1
+        if action.skill in ("look", LOOK_ROUND):
+            self.looks += action.skill == "look"
             self.images_since_gaze = 0
+            self.has_looked = self.has_looked or feedback.status == "success"
         elif feedback.status == "success":
+            if action.skill != "hold" and self.task is not None and self.done_for == self.task.id:
+                self.did += (action.text or action.skill,)
             self._succeeded(action)
         elif feedback.code == "consent":
             self.hear_of_yes("policy asks")
@@ -408,14 +447,9 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         depth = image.depth_m
         if depth is None:
             return
+        own = self.body.own_parts(state)
         seen = find_objects(
-            image.rgb,
-            depth,
-            image.focal_px,
-            rotation,
-            position,
-            own=self.body.own_parts(state),
-            table_z_m=self.table_z_m,
+            image.rgb, depth, image.focal_px, rotation, position, own=own, table_z_m=self.table_z_m, names=self.shapes
         )
         things = [thing for thing in seen if not thing.is_place]
         if things:
@@ -475,8 +509,16 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
             place = (thing.x_m, thing.y_m, thing.z_m)
             return not thing.is_place and place_is_empty(depth, image.focal_px, rotation, position, place)
 
+        before = {one.thing.id: one.thing for one in self.known if one.is_certain and not one.thing.is_place}
+        sightings = {one.thing.id: one.sightings for one in self.known}
         self.known, self.numbered = with_ids(update(self.known, seen, is_empty), self.numbered)
+        left = before.keys() - {one.thing.id for one in self.known}
+        self.lost += tuple(thing for ident, thing in before.items() if ident in left)
+        self.in_view = {one.thing.id for one in self.known if one.sightings > sightings.get(one.thing.id, 0)}
         self.images_since_gaze += 1
+        catalogue = self.skills.latest()
+        if catalogue is not None and all(spec.name != LOOK_ROUND for spec in catalogue.skills):
+            self.has_looked = True  # its head does not turn
 
     def _things(self) -> tuple[SeenObject, ...]:
         """Everything believed to be there: what the camera saw, what was put into boxes, and the table."""
@@ -490,12 +532,15 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         if self.table_z_m is None:
             return ()
         on_it = [one for one in believed(self.known) if not one.is_place]
-        x = sum(one.x_m for one in on_it) / len(on_it) if on_it else 0.0
-        y = sum(one.y_m for one in on_it) / len(on_it) if on_it else -0.55
+        state = self.states[-1] if self.states else None
+        base = (state.base_x_m, state.base_y_m, state.base_heading_rad) if state is not None else (0.0, 0.0, 0.0)
+        x, y, _ = arm_side(base)
+        if on_it:
+            x, y = (sum(values) / len(on_it) for values in zip(*((one.x_m, one.y_m) for one in on_it), strict=True))
         return (
             SeenObject(
-                id="table", label="table", colour="", x_m=x, y_m=y, z_m=self.table_z_m, width_m=0.0, height_m=0.0,
-                u_px=0.0, v_px=0.0, is_place=True,
+                id=self.shapes.table, label=self.shapes.table, colour="", x_m=x, y_m=y, z_m=self.table_z_m,
+                width_m=0.0, height_m=0.0, u_px=0.0, v_px=0.0, is_place=True,
             ),
         )  # fmt: skip
 
@@ -518,8 +563,25 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
             SeenPerson(id="person", x_m=palm.x_m, y_m=palm.y_m, hand_m=(palm.x_m, palm.y_m, palm.z_m), hand="open"),
         )  # fmt: skip
         return Scene(
-            things=(*things, *held), relations=tuple(relations), people=people, kinds=self.kinds, places=self.places
+            things=tuple(one if one.id in self.in_view else _out_of_view(one) for one in (*things, *held)),
+            relations=tuple(relations),
+            people=people,
+            kinds=self.kinds,
+            places=self.places,
+            is_looked=self.has_looked,
+            image_ns=max(self.looked_ns, 0),
         )
+
+    def _gone(self) -> tuple[SeenObject, ...]:
+        """What left its place without the robot and was not seen again under a new id, in the hand, or brought."""
+        there = (*believed(self.known), *self.moved, *((self.holding,) if self.holding is not None else ()))
+        again = Counter(one.name for one in there if number_of(one) >= self.began_at)
+        gone = []
+        for thing in self.lost:
+            again[thing.name] -= 1
+            if again[thing.name] < 0:
+                gone.append(thing)
+        return tuple(gone)
 
     def _situation(self) -> Situation:
         catalogue = self.skills.latest()
@@ -538,6 +600,8 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
             why=self.why,
             is_for_task=self.task is not None and self.done_for == self.task.id,
             failures=dict(self.failures),
+            reasons=dict(self.reasons),
+            gone=self._gone(),
             looks=self.looks,
             is_looking_over=self.images_since_gaze >= IMAGES_PER_GAZE,
             is_stopped=self.is_stopped,
@@ -546,8 +610,15 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
             hand=self.hand,
             palm_m=self.palm,
             is_grasping=bool(self.states) and self.states[-1].is_grasping,
+            is_to_look=self._is_to_look(catalogue),
             base=base,
         )
+
+    def _is_to_look(self, skills: SkillCatalogue | None) -> bool:
+        if self.has_looked or not self.is_armed or self.rounds >= MOST_TRIES or skills is None:
+            return False
+        is_free = self.looks_round == "armed" or (self.looks_round == "asked" and self.is_spoken_to)
+        return is_free and any(spec.name == LOOK_ROUND for spec in skills.skills)
 
     def _sources(self) -> list[Stamped[Any]]:
         """What is decided stems from the image behind what is remembered, the subtask and the last words."""
@@ -572,6 +643,7 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
                 text=decision.text,
             )
             self.done_for = self.task.id if self.task is not None else ""
+            self.rounds += decision.skill == LOOK_ROUND
             self.outcome, self.is_answered, self.asked_ns = "running", False, self.clock.now_ns()
             self.action.publish(self.doing, stems_from=self._sources())
         self._say(self.reply + decision.say)
@@ -606,15 +678,19 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         self.looks = 0
         is_grasping = bool(self.states) and self.states[-1].is_grasping
         if not is_grasping:
+            self.lost += () if self.holding is None else (self.holding,)
             self.holding = None
         if action.target is None or action.skill not in ("pick", "place", "hand_over"):
             return
         name = action.target.name
         self.failures[name] = self.failures.get(name, 0) + 1
+        self.reasons[name] = why
         self.known = without(self.known, action.target)  # not there, or not so: to be seen afresh before another try
         if action.skill != "pick":
             return
-        if is_grasping and self.holding is None:
+        if not is_grasping:
+            self.lost += (action.target,)
+        elif self.holding is None:
             # Either this thing, which did not come up, or one from before a restart: both belong where the task says.
             self.holding = action.target
 
@@ -650,7 +726,7 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         self.said.publish(Utterance(speaker=self.speaker, text=text), stems_from=self._sources())
 
     def _describe(self, decision: Decision) -> None:
-        objects = believed(self.known)
+        objects, now = believed(self.known), self._situation()
         names = ", ".join([thing.name for thing in objects] + list(self.unplaced)) or "nothing"
         held = f" It holds the {self.holding.name}." if self.holding is not None else ""
         task = f" Subtask: {self.task.text}." if self.task is not None and self.task.text else ""
@@ -661,10 +737,18 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
                 progress=decision.progress,
                 objects=objects,
                 subtask=self.task,
-                why=decision.text if decision.progress == "failed" else "",
+                why=(decision.why or decision.text) if decision.progress == "failed" else "",
                 code=decision.code,
                 target=self._target,
                 left=self.vetoed,
+                did=self.did,
+                moved=tuple(_named(one) for one in self.moved),
+                wanted=how_many(now),
+                tried=tuple(
+                    f"{name}, {times} {'time' if times == 1 else 'times'}: {self.reasons.get(name, '')}"
+                    for name, times in self.failures.items()
+                ),
+                gone=tuple(_named(one) for one in lost(now)),
             ),
             stems_from=self._sources(),
         )
@@ -674,10 +758,18 @@ def _does(decision: Decision) -> str:
     """What it does, or how that ended, as the rest of a sentence: only what was measured is said to be finished."""
     ended = {
         "finished": "has finished: ",
-        "failed": "failed: ",
+        "failed": "failed, because ",
         "idle": "has " if "nothing" in decision.text else "is ",
     }
     return ended.get(decision.progress, "is ") + decision.text
+
+
+def _out_of_view(thing: SeenObject) -> SeenObject:
+    return msgspec.structs.replace(thing, u_px=0.0, v_px=0.0)  # type: ignore[type-var]  # a Struct
+
+
+def _named(thing: SeenObject) -> Reference:
+    return Reference(id=thing.id, label=thing.label, colour=thing.colour)
 
 
 def _hand_at(palm_m: PointM) -> SeenObject:

@@ -17,6 +17,7 @@ BLEND = 0.5
 SIGHTINGS_TO_BELIEVE = 2
 MISSES_TO_FORGET = 3
 VOTES_KEPT = 9
+VOTES_TO_BE_CERTAIN = 6
 SURE = 0.5
 
 
@@ -33,6 +34,11 @@ class Known:
     def is_believed(self) -> bool:
         """Seen more than once: a single sighting may be a shadow of the robot's own arm."""
         return self.sightings >= SIGHTINGS_TO_BELIEVE
+
+    @property
+    def is_certain(self) -> bool:
+        """Clearly seen so often that it really stood there: a part of the robot that passes by never is."""
+        return len(self.votes) >= VOTES_TO_BE_CERTAIN
 
 
 def update(
@@ -69,6 +75,12 @@ def with_ids(known: Sequence[Known], first: int) -> tuple[tuple[Known, ...], int
             first += 1
         after.append(one)
     return tuple(after), first
+
+
+def number_of(thing: SeenObject) -> int:
+    """The number in the id of a thing, which later ones have higher; 0 where it has none."""
+    number = thing.id.rpartition("-")[2]
+    return int(number) if number.isdigit() else 0
 
 
 def without(known: Sequence[Known], thing: SeenObject) -> tuple[Known, ...]:

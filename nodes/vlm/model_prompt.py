@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
-from nodes.models.answers import ModelError, quoted, read_answer
+from nodes.models.answers import ModelError, quoted, read_answer, texts_of
 from nodes.planner.model_prompt import skills_text
 from runtime.msgs import SkillSpec, Subtask
 
@@ -83,24 +83,28 @@ class VLMTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     system: str
     units: dict[str, str]
     again: str
+    other_m: tuple[float, float]
     sizes_m: dict[str, tuple[float, float]]
     say: Sayings
 
     def size_m(self, label: str) -> tuple[float, float]:
-        """Width and height of what the depth image does not show whole; of a cup, where the label is a new one."""
-        return self.sizes_m.get(label, self.sizes_m["cup"])
+        """Width and height of what the depth image does not show whole."""
+        return self.sizes_m.get(label, self.other_m)
 
 
 @cache
-def words() -> VLMTexts:
-    """The data file beside this module."""
-    with Path(__file__).with_name("model_prompt.toml").open("rb") as file:
-        return msgspec.convert(tomllib.load(file), VLMTexts)
+def words(prompt: str = "") -> VLMTexts:
+    """The data file beside this module; another `prompt` is a file that has its `system` or other keys otherwise.
+
+    Raises UserError where that cannot be read.
+    """
+    ours = tomllib.loads(Path(__file__).with_name("model_prompt.toml").read_text("utf-8"))
+    return texts_of(ours, prompt, VLMTexts)
 
 
-def system_prompt(coordinates: Coordinates) -> str:
-    """The instructions, with the allowed words and the unit of places filled in."""
-    allowed = words()
+def system_prompt(coordinates: Coordinates, texts: VLMTexts | None = None) -> str:
+    """The instructions, with the allowed words and the unit of places filled in; `texts` are others than ours."""
+    allowed = texts or words()
     text = allowed.system.strip().replace("{units}", allowed.units[coordinates])
     for name, listed in (("labels", tuple(allowed.sizes_m)), ("colours", allowed.colours)):
         text = text.replace("{" + name + "}", ", ".join(f'"{word}"' for word in listed))
@@ -189,7 +193,7 @@ def parse(
         tuple(kept),
         places[answer.target],
         places[answer.place],
-        answer.skill,
+        answer.skill if spec is not None else "",  # before anybody has declared any, none is begun
         answer.done,
         words().say.led.get(answer.say, answer.say).strip(),
     )

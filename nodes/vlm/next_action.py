@@ -30,6 +30,8 @@ IN_BOX_M = 0.19
 """A thing this near the middle of a box lies in it."""
 GAZES = ((0.0, -0.65, 0.5), (0.65, -0.55, 0.4), (-0.55, -0.60, 0.4), (0.9, 0.1, 0.3))
 """Where to look for things, base frame, m: where the arm reaches, then ahead and behind of it, then straight ahead."""
+LOOK_ROUND = "look_round"
+"""The skill by which the head alone turns, before anything is known."""
 HAND = "hand"
 """What a hand is called that is held out."""
 AWAY_M = 0.12
@@ -56,6 +58,8 @@ class Situation:
     why: str = ""  # it failed
     is_for_task: bool = True  # `doing` was chosen for this subtask
     failures: Mapping[str, int] = field(default_factory=dict)  # by name
+    reasons: Mapping[str, str] = field(default_factory=dict)  # of the last one
+    gone: tuple[SeenObject, ...] = ()  # what left its place without the robot, and was not seen again
     looks: int = 0  # gazes completed since the robot last changed the scene
     is_looking_over: bool = True  # False: the image of the last gaze is not in yet
     is_stopped: bool = False
@@ -64,6 +68,7 @@ class Situation:
     hand: SeenObject | None = None  # that is held out to be given something, and still
     palm_m: tuple[float, float, float] | None = None  # in the newest image; the robot's own hand may hide it
     is_grasping: bool = True  # the gripper still has what it holds
+    is_to_look: bool = False  # nobody knows yet what there is, and the head may turn
     base: tuple[float, float, float] = (0.0, 0.0, 0.0)  # x, y, heading
 
 
@@ -78,6 +83,7 @@ class Decision:
     say: str = ""
     arguments: tuple[Argument, ...] = ()  # where it takes more, or others, than the target
     code: FeedbackCode = ""  # "failed": what programs ask of the reason
+    why: str = ""  # "failed": the reason alone, where `text` tells more
 
 
 def decide(now: Situation) -> Decision:
@@ -321,6 +327,10 @@ def _look_for(now: Situation, task: Subtask) -> Decision:
 
 
 def _rest(now: Situation) -> Decision:
+    if now.doing is not None and now.doing.skill == LOOK_ROUND and now.outcome == "running":
+        return Decision("keep", "idle", "looking round")
+    if now.is_to_look:
+        return Decision(LOOK_ROUND, "idle", "looking round", say="I look round.")
     if now.doing is not None and now.doing.skill != "hold" and now.outcome == "running":
         return Decision("hold", "idle", "holding still")
     return Decision("keep", "idle", "nothing to do")
@@ -367,21 +377,68 @@ def _search(now: Situation, box: SeenObject | None, task: Subtask) -> Decision:
         if is_under_way:
             return Decision("keep", "working", "looking around")
     needs_box = box is None and task.skill == "place"
-    most = len(GAZES) if needs_box else LOOKS_TO_BE_SURE
+    most = len(GAZES) if needs_box or lost(now) else LOOKS_TO_BE_SURE
     if now.looks < most:
         return Decision("look", "working", "looking around", _gaze(now))
     if needs_box:
         return Decision("keep", "failed", f"I cannot find the {task.place}", say=f"I cannot find the {task.place}.")
-    left = sorted(name for name, tries in now.failures.items() if tries >= MOST_TRIES)
+    if task.skill == "pick" and not lost(now) and not _given_up(now):
+        return _look_for(now, task)
+    return measured(now)
+
+
+def measured(now: Situation) -> Decision:
+    """How a subtask that moves things has ended, by what the robot did and sees: "moved 2 of 3: ..."."""
+    gone, left, open_ones = lost(now), _given_up(now), wanted(now)
+    moved, of = len(now.moved), how_many(now)
+    text = f"moved {moved} of {of}: {_names(now.moved)}" if moved else "moved nothing"
     if left:
         names = " and the ".join(left)
-        return Decision("keep", "failed", f"I cannot get the {names}", say=f"I cannot get the {names}. Please help me.")
-    if task.skill == "pick":
-        return _look_for(now, task)
-    names = ", ".join(f"the {thing.name}" for thing in now.moved)
-    return Decision(
-        "keep", "finished", f"moved {names}" if names else "moved nothing, nothing that is seen is left to move"
-    )
+        why = "; ".join(dict.fromkeys(now.reasons[name] for name in left if now.reasons.get(name)))
+        because = f", because {why}" if why else ""
+        say = f"I cannot get the {names}. Please help me."
+        return _failed(f"I cannot get the {names}{because}", text, say)
+    if gone:
+        why = f"I do not find {_names(gone)} any more"
+        return _failed(why, text, f"{why}.")
+    if open_ones:
+        return _failed(f"{_names(open_ones)} is still to be moved", text)
+    return Decision("keep", "finished", text if moved >= of > 0 else f"{text}; nothing else that is seen fits")
+
+
+def _failed(why: str, so_far: str, say: str = "") -> Decision:
+    return Decision("keep", "failed", f"{why}; {so_far}", say=say, why=why)
+
+
+def lost(now: Situation) -> tuple[SeenObject, ...]:
+    """What the subtask is about and has left its place without the robot."""
+    things = now.subtask.things if now.subtask is not None else ()
+    return tuple(one for one in now.gone if _means(things, one) and not is_excluded(now, one))
+
+
+def how_many(now: Situation) -> int:
+    """How many things the subtask is about, as far as they were seen: moved, still to move, given up or gone."""
+    open_ones = {one.name for one in wanted(now)} | {one.name for one in now.moved}
+    return len(now.moved) + len(wanted(now)) + len(lost(now)) + len(set(_given_up(now)) - open_ones)
+
+
+def _given_up(now: Situation) -> list[str]:
+    return sorted(name for name, tries in now.failures.items() if tries >= MOST_TRIES)
+
+
+def _names(things: Iterable[SeenObject]) -> str:
+    return ", ".join(f"the {thing.name}" for thing in things)
+
+
+def arm_side(base: tuple[float, float, float]) -> tuple[float, float, float]:
+    """Where the arm reaches, odometry frame, m: things are there if anywhere."""
+    return _before(base, GAZES[0])
+
+
+def _before(base: tuple[float, float, float], at: tuple[float, float, float]) -> tuple[float, float, float]:
+    (x, y, heading), (ahead, left, up) = base, at
+    c, s = math.cos(heading), math.sin(heading)
+    return x + c * ahead - s * left, y + s * ahead + c * left, up
 
 
 def _gaze(now: Situation) -> SeenObject:
@@ -391,10 +448,7 @@ def _gaze(now: Situation) -> SeenObject:
         count = len(known)
         middle = (sum(t.x_m for t in known) / count, sum(t.y_m for t in known) / count, known[0].z_m)
         return _place(*middle)
-    ahead, left, up = GAZES[now.looks % len(GAZES)]
-    x, y, heading = now.base
-    c, s = math.cos(heading), math.sin(heading)
-    return _place(x + c * ahead - s * left, y + s * ahead + c * left, up)
+    return _place(*_before(now.base, GAZES[now.looks % len(GAZES)]))
 
 
 def _place(x_m: float, y_m: float, z_m: float) -> SeenObject:

@@ -21,7 +21,8 @@ class OpenAIVLM(PointingVLM):
     """A model behind HTTP; an interrupt closes the connection.
 
     `context` is how many tokens the model reads, `extra_body` further fields of each request, `fallback` who is asked
-    where the server does not answer: MODEL@URL.
+    where the server does not answer: MODEL@URL. `prompt` is a TOML file whose texts and sizes stand in place of those
+    of `nodes/vlm/model_prompt.toml`; `places` are what things can be brought to, before any is seen.
     """
 
     provenance = "model:openai-api"
@@ -41,6 +42,8 @@ class OpenAIVLM(PointingVLM):
         context: int = 0,
         extra_body: ExtraBody | None = None,
         fallback: str = "",
+        prompt: str = "",
+        places: tuple[str, ...] = (),
     ) -> None:
         self.settings = settings_from(
             "VLM",
@@ -57,7 +60,7 @@ class OpenAIVLM(PointingVLM):
             fallback=fallback,
         )
         self.chat = ChatRequest(self.settings, latency_s=latency_s)
-        super().__init__(self.chat, coordinates, speaker, limits)
+        super().__init__(self.chat, coordinates, speaker, limits, prompt=prompt, places=places)
 
     def problems(self) -> list[str]:
         """What its parameters and this environment lack, in sentences."""

@@ -26,10 +26,10 @@ from nodes.vlm.model_prompt import (
     system_prompt,
     words,
 )
-from nodes.vlm.next_action import Decision, Situation, is_excluded
+from nodes.vlm.next_action import Decision, Situation, is_excluded, measured
 from nodes.vlm.pointing import place_thing, point_at
 from runtime import RELIABLE, Fence, ParameterError, Publisher, QoS, Spending, Subscription, every, on
-from runtime.msgs import Argument, Image, OutOfBudget, RobotState, SeenObject, Utterance
+from runtime.msgs import Argument, Image, OutOfBudget, RobotState, SeenObject, Subtask, Utterance
 
 SAID_KEPT = 5
 FAILURES_TO_BLIND = 3
@@ -47,8 +47,19 @@ class PointingVLM(LocalVLM):
     again = Subscription(Fence, "fence", qos=QoS(required=False))
     out_of_budget = Publisher(OutOfBudget, "seat/out_of_budget", qos=RELIABLE)
 
-    def __init__(self, request: ModelRequest, coordinates: Coordinates, speaker: str, limits: str = "") -> None:
+    def __init__(
+        self,
+        request: ModelRequest,
+        coordinates: Coordinates,
+        speaker: str,
+        limits: str = "",
+        *,
+        prompt: str = "",
+        places: tuple[str, ...] = (),
+    ) -> None:
         super().__init__(speaker, limits)
+        self.texts = words(prompt)
+        self.places = tuple(places) or self.places
         if coordinates not in COORDINATES:
             raise ParameterError(f"vlm: coordinates is {coordinates!r}; known: {', '.join(COORDINATES)}")
         self.request = request
@@ -108,7 +119,7 @@ class PointingVLM(LocalVLM):
         if not self.has_told_spent:
             self.has_told_spent = True
             self.log.error("nothing more is looked at: %s", self.request.budget.spent)
-            self.said.publish(Utterance(speaker=self.speaker, text=words().say.spent))
+            self.said.publish(Utterance(speaker=self.speaker, text=self.texts.say.spent))
 
     @property
     def is_blind(self) -> bool:
@@ -134,10 +145,10 @@ class PointingVLM(LocalVLM):
         question = question_text(self.task, tuple(self.heard_lately), width_px, height_px, skills, doing)
         why, advice = "", None
         for _ in range(1 + ASKED_AGAIN):
-            again = f"\n\n{words().again.replace('{why}', why)}" if why else ""
+            again = f"\n\n{self.texts.again.replace('{why}', why)}" if why else ""
             try:
                 text = await self.request.ask(
-                    system=system_prompt(self.coordinates),
+                    system=system_prompt(self.coordinates, self.texts),
                     text=question + again,
                     schema=answer_schema(skills),
                     image=image,
@@ -155,7 +166,7 @@ class PointingVLM(LocalVLM):
                 why = str(problem)
                 self._fail(problem)
         if advice is None:
-            self._say(words().say.unusable)
+            self._say(self.texts.say.unusable)
             return True
         self.request.succeeded()
         self.asked_image_ns = image.captured_ns
@@ -176,7 +187,8 @@ class PointingVLM(LocalVLM):
         """What the model chose counts from now until the next answer; what it says is said once."""
         self.advice, self.advised_ns = advice, self.clock.now_ns()
         self.advised = (self._named(advice, advice.target), self._named(advice, advice.place))
-        if advice.say and advice.say != self.last_said:
+        is_claim = advice.done and not self.did  # of a deed that nobody has measured: the planner says how it is
+        if advice.say and advice.say != self.last_said and not is_claim:
             self.question_ns = self.clock.now_ns() if advice.asks else 0
             self._say(advice.say)
         self.last_said = advice.say
@@ -196,20 +208,15 @@ class PointingVLM(LocalVLM):
         assert depth is not None
         rotation, position = self.body.head_camera(state)
         camera = (float(position[0]), float(position[1]), float(position[2]))
+        own = self.body.own_parts(state)
         shapes = find_objects(
-            image.rgb,
-            depth,
-            image.focal_px,
-            rotation,
-            position,
-            own=self.body.own_parts(state),
-            table_z_m=self.table_z_m,
+            image.rgb, depth, image.focal_px, rotation, position, own=own, table_z_m=self.table_z_m, names=self.shapes
         )
         seen: list[SeenObject] = []
         for thing in pointed:
             point = point_at(thing.u, thing.v, depth, image.focal_px, rotation, position)
             if point is not None:
-                size = words().size_m(thing.label)
+                size = self.texts.size_m(thing.label)
                 places = (*self.places, thing.label) if thing.is_place else self.places
                 seen.append(
                     place_thing(thing.label, thing.colour, thing.u, thing.v, point, camera, size, shapes, places)
@@ -237,15 +244,24 @@ class PointingVLM(LocalVLM):
             if self.clock.since_s(self.question_ns) < ANSWER_WITHIN_S:
                 return Decision("keep", "held", "waiting for an answer")
             self.question_ns = 0
-            self._say(words().say.unanswered)
+            self._say(self.texts.say.unanswered)
         is_running = self.doing is not None and self.outcome == "running"
         if self.advice.done and not is_running:
-            return Decision("keep", "finished", "done, as the vision model sees it")
+            return self._measured(now, task)
         if self.advice.skill:
             return self._as_advised(now, is_running=is_running)
         if not task.skill:
             return Decision("keep", "working", "choosing what to do")
         return super()._decide(now)
+
+    def _measured(self, now: Situation, task: Subtask) -> Decision:
+        """What became of a subtask that the model calls done: by what the robot did and sees, never by its word."""
+        if task.place and task.skill in ("", "place"):
+            return measured(now)
+        if not self.did and self.failures:
+            return Decision("keep", "failed", self.why or "nothing that was tried succeeded")
+        did = f"the robot did: {', '.join(self.did)}" if self.did else "the robot itself did nothing for it"
+        return Decision("keep", "finished", f"done, as the vision model sees it; {did}")
 
     def _as_advised(self, now: Situation, *, is_running: bool) -> Decision:
         """The skill that the model chose, once for each answer; nothing that is to be left alone."""

@@ -27,16 +27,35 @@ def device_id(kind: Kind, name: str) -> object | None:
 
     Raises DeviceError where there is none. Then nothing is to be opened: each failure of ALSA's costs memory for good.
     """
+    meant = _meant(kind, name)
+    return meant["id"] if name else None
+
+
+def channels_of(kind: Kind, name: str, at_least: int) -> int:
+    """How many it is to be opened with, so that there are so many: no more than it takes. Raises DeviceError."""
+    return fewest_channels([int(one["channels"]) for one in _meant(kind, name)["formats"]], at_least)
+
+
+def fewest_channels(offered: list[int], at_least: int) -> int:
+    """Of the numbers that a device offers, 0 for any, the smallest that is enough. Raises DeviceError for none."""
+    if not offered or 0 in offered:
+        return at_least
+    enough = [one for one in offered if one >= at_least]
+    if not enough:
+        raise DeviceError(f"it has {max(offered)} channels, and so no channel {at_least}")
+    return min(enough)
+
+
+def _meant(kind: Kind, name: str) -> dict[str, Any]:
+    """The one with that name, or with that in its name; for "" the first, which is the system's own."""
     there = _devices(kind)
     if not there:
         raise DeviceError(f"this machine has no {kind}")
-    if not name:
-        return None
     fitting = [one for one in there if name.casefold() in str(one["name"]).casefold()]
     if not fitting:
         raise DeviceError(f"no {kind} has {name!r} in its name; there are: {_names(there)}")
     exact = [one for one in fitting if one["name"] == name]
-    return (exact or fitting)[0]["id"]  # type: ignore[no-any-return]  # the library's
+    return (exact or fitting)[0]
 
 
 def not_opened(kind: Kind, problem: miniaudio.MiniaudioError) -> DeviceError:

@@ -47,6 +47,7 @@ ROBOT_SILENCE_S = 0.2
 """So much silence ends the robot's own speech, once its loudspeaker has ended: the next words answer it."""
 GAP_NS = to_ns(0.3)
 """Where so much sound is missing, as of a process that stood still, what was said before and after are two."""
+MOST_CHANNELS = 64
 SOUND_FILES = (".wav", ".flac", ".mp3", ".ogg")
 
 
@@ -54,7 +55,8 @@ class Microphone(Node):
     """Publishes what people say, whole when they have ended and so far when they pause or go on for long.
 
     `source` is a part of a microphone's name, "" for the system's own choice, or a sound file (.wav, .flac, .mp3 or
-    .ogg), heard once at its own pace or, with `loop`, again and again. `threshold` is the probability, 0 to 1, from
+    .ogg), heard once at its own pace or, with `loop`, again and again. `channel` is the one to hear of several, from 1;
+    0 mixes them. `threshold` is the probability, 0 to 1, from
     which a block of 32 ms counts as speech; `silence_s` of silence end it.
     `hears_robot`: the loudspeaker is in earshot and nothing takes its echo away, so that speech while the robot speaks
     is not told on `speech`, by which it would interrupt itself; what is said is recognised all the same.
@@ -79,6 +81,7 @@ class Microphone(Node):
         loop: bool = False,
         hears_robot: bool = True,
         spots_alarms: bool = False,
+        channel: int = 0,
     ) -> None:
         if not 0.0 < threshold < 1.0:
             raise ParameterError(f"microphone: threshold is {threshold}; expected a probability between 0 and 1")
@@ -86,7 +89,12 @@ class Microphone(Node):
             raise ParameterError(f"microphone: silence_s is {silence_s}; expected 0.2 to 5 s")
         if not 1.0 <= longest_s <= 60.0:
             raise ParameterError(f"microphone: longest_s is {longest_s}; expected 1 to 60 s")
+        if not 0 <= channel <= MOST_CHANNELS:
+            raise ParameterError(
+                f"microphone: channel is {channel}; expected 1 to {MOST_CHANNELS}, or 0 for all, mixed"
+            )
         self.source = source
+        self.channel = channel
         self.speaker = speaker
         self.loop = loop
         self.hears_robot = hears_robot
@@ -213,6 +221,7 @@ class Microphone(Node):
             voiced_s=heard.voiced_s,
             before_s=heard.before_s,
             samples=np.frombuffer(heard.sound, np.int16),
+            goes_on=heard.goes_on,
         )
         if isinstance(sound, SoundSoFar):
             self.so_far.publish(sound)
@@ -253,10 +262,10 @@ class Microphone(Node):
             return None
         self._tried_ns = now_ns
         if _is_file(self.source):
-            self.opened = FileSound(Path(self.source), self.clock, loop=self.loop)
+            self.opened = FileSound(Path(self.source), self.clock, loop=self.loop, channel=self.channel)
             return self.opened
         try:
-            self.opened = DeviceSound(self.source, self.clock)
+            self.opened = DeviceSound(self.source, self.clock, channel=self.channel)
         except DeviceError as problem:
             self._tell(f"{self._where}: {problem}; it is tried again every {REOPEN_S:g} s")
         return self.opened

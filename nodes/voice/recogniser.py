@@ -19,10 +19,12 @@ import msgspec
 from nodes.interrupts.intent import says_yes, understand
 from nodes.interrupts.people import FEWEST_WORDS, HearsPeople
 from nodes.interrupts.phrase_matcher import words_of
-from nodes.models.answers import ChatSettings, ModelError, settings_from
+from nodes.models.answers import ChatSettings, ModelError, language_problem, settings_from
 from nodes.models.budget import Budget, budget_of
 from nodes.voice.hearing import whisper
 from nodes.voice.hearing.alarm_spotter import SURE_FROM
+from nodes.voice.hearing.clean_text import clean
+from nodes.voice.hearing.segments import SHORTEST_VOICED_S
 from nodes.voice.program import ProgramError, command_problems
 from runtime import RELIABLE, URGENT, ParameterError, Publisher, QoS, Spending, Stamped, Subscription, on, to_ns
 from runtime.msgs import SOUND_RATE_HZ, Alarm, RecogniserState, Sound, SoundSoFar, Utterance
@@ -35,6 +37,9 @@ LIFESPAN_S = 10.0
 """What was said longer ago and not recognised yet is not recognised any more."""
 MOST_SAID = 16
 MOST_CALLS = 5000
+MOST_PARTS = 3
+"""Of speech that was cut since it is too long: the words of so many are joined, about a minute."""
+LONGEST_WHOLE_S = 200.0
 LOOKS_SHARE = 0.8
 """Of the calls; the others are kept for whole speech: whoever talks on and on makes nobody deaf the sooner."""
 
@@ -62,7 +67,8 @@ class Recogniser(HearsPeople):
 
     With `by = "api"` it asks a server with OpenAI's `/audio/transcriptions`, such as Whisper here or in the cloud;
     model, address and key also as SPEECH_MODEL, SPEECH_BASE_URL and SPEECH_API_KEY. With "command" a program reads WAV
-    and writes text. With "whisper" it is done in this process; `model` is a folder, or "" for the extra "models".
+    and writes text. With "whisper" it is done in this process; `model` is a folder, or "" for that of the extra
+    "models", which knows English only.
     "auto" is "whisper" where that extra is installed and no server is named, else "api". `looks_ahead`: speech so far
     is recognised as well, about one call more for each utterance. `language` as in "en". `latency_s` is how long an
     answer takes in virtual time.
@@ -105,6 +111,7 @@ class Recogniser(HearsPeople):
         self.so_far_text: tuple[Speaking, float, asyncio.Future[str | None]] | None = None
         self.ended: deque[Speaking] = deque(maxlen=MOST_SAID)
         self.recognised: deque[Speaking] = deque(maxlen=MOST_SAID)  # as a whole: an early look is too late then
+        self.parts: dict[str, list[Utterance]] = {}  # of speech that goes on, by its person
         self.told_early: deque[tuple[Speaking, str]] = deque(maxlen=MOST_SAID)  # what was passed on already
         self.spotted: dict[Speaking, Alarm] = {}  # the surest of a speech, until its words are known
         self.fault = ""
@@ -118,7 +125,9 @@ class Recogniser(HearsPeople):
             task = "reads WAV and writes text, such as a script around whisper.cpp"
             return found + command_problems(self.command, task)
         if self.by == "whisper":
-            return found + whisper.folder_problems(self.folder)
+            lacking = whisper.folder_problems(self.folder)
+            return found + (lacking or [one for one in (whisper.language_problem(self.folder, self.language),) if one])
+        found += [problem for problem in (language_problem(self.language),) if problem]
         lacking = self.settings.problems()
         if lacking and self.is_auto:
             lacking = [
@@ -126,6 +135,17 @@ class Recogniser(HearsPeople):
                 for problem in lacking
             ]
         return found + lacking
+
+    def model_findings(self, *, is_timed: bool) -> list[tuple[Literal["ok", "note", "problem"], str]]:
+        """Return where the weights come from, under which licence, and which languages they know."""
+        return [("note", text) for text in (whisper.findings_of(self.folder) if self.by == "whisper" else [])]
+
+    def parameter_notes(self) -> list[str]:
+        """Return that other languages are not understood, where nobody has said that English is enough."""
+        is_told = self.by != "whisper" or bool(self.folder or self.language)
+        return (
+            [] if is_told else [f'{whisper.ENGLISH_ONLY}; {whisper.OTHERS}; language = "en" says that it is meant so']
+        )
 
     def on_start(self) -> None:
         from nodes.voice.hearing.recognition import recognition
@@ -146,7 +166,7 @@ class Recogniser(HearsPeople):
         )
 
     def _model_name(self) -> str:
-        return (self.folder or "whisper-tiny") if self.by == "whisper" else self.settings.model
+        return (self.folder or "whisper-tiny.en") if self.by == "whisper" else self.settings.model
 
     def on_stop(self) -> None:
         if isinstance(self.recognition, whisper.Whisper):
@@ -196,12 +216,12 @@ class Recogniser(HearsPeople):
         text: str | None = None
         if self.so_far_text is not None and self.so_far_text[:2] == (speaking, sound.voiced_s):
             text = await asyncio.shield(self.so_far_text[2])  # nothing was added but silence; it is the other handler's
-        if text is None:
+        if text is None and (sound.goes_on or sound.voiced_s >= SHORTEST_VOICED_S):
             text = await self.text_of(sound)
         if text:
             self.recognised.append(speaking)
-        if text and (speaking, text) not in self.told_early and not self._is_echo(text):
-            self._pass_on(sound, text)
+        is_new = bool(text) and (speaking, text) not in self.told_early and not self._is_echo(text or "")
+        self._join(sound, text if is_new and text else "")
         self._judge(speaking, sound, text, is_over=True)
 
     def _judge(self, speaking: Speaking, sound: Sound, text: str | None, *, is_over: bool) -> None:
@@ -220,9 +240,30 @@ class Recogniser(HearsPeople):
             meant = msgspec.structs.replace(alarm, phase=phase, person=person)  # type: ignore[type-var]  # a Struct at run time
             self.alarm_meant.publish(meant)
 
+    def _join(self, sound: Sound, text: str) -> None:
+        """Pass on what was said, with what was said before where it was cut; a stop never waits for its rest."""
+        said = self._utterance(sound, text)
+        parts = self.parts.pop(said.person, [])
+        if parts and sound.captured_ns - (parts[0].captured_ns or 0) > to_ns(LONGEST_WHOLE_S):
+            self._publish_joined(parts)  # its rest never came
+            parts = []
+        parts += [said] if text else []
+        is_stop = bool(text) and understand(text).wants == "stop"
+        if sound.goes_on and len(parts) < MOST_PARTS and not is_stop:
+            self.parts[said.person] = parts
+        elif parts:
+            self._publish_joined(parts)
+
+    def _publish_joined(self, parts: list[Utterance]) -> None:
+        whole = clean(" ".join(part.text for part in parts))
+        self.heard.publish(msgspec.structs.replace(parts[0], text=whole))  # type: ignore[type-var]  # a Struct at run time
+
     def _pass_on(self, sound: Sound, text: str) -> None:
+        self.heard.publish(self._utterance(sound, text))
+
+    def _utterance(self, sound: Sound, text: str) -> Utterance:
         person = sound.person or f"{_speaking(self.context.trigger, sound)[0]}/{sound.speaker}"
-        self.heard.publish(Utterance(speaker=sound.speaker, text=text, captured_ns=sound.captured_ns, person=person))
+        return Utterance(speaker=sound.speaker, text=text, captured_ns=sound.captured_ns, person=person)
 
     async def text_of(self, sound: Sound) -> str | None:
         """The words; "" where there are none, None where that is not known."""

@@ -207,6 +207,8 @@ class Scene(Message, kind="state"):
     people: tuple[SeenPerson, ...] = ()
     kinds: tuple[str, ...] = ()  # labels that the eyes can tell apart; () where they are open
     places: tuple[str, ...] = ()  # labels of places that things can be brought to
+    is_looked: bool = True  # False: the robot has not looked round yet, so that nothing is known of the rest
+    image_ns: int = 0  # when the image was taken in which things have their u_px and v_px; those of others are 0
 
 
 FeedbackCode = Literal["", "consent", "replaced", "out_of_reach"]
@@ -225,6 +227,11 @@ class SceneDescription(Message, kind="state"):
     code: FeedbackCode = ""  # and what programs ask of it
     target: SeenObject | None = None  # what the robot holds, or goes for to take it
     left: tuple[Reference, ...] = ()  # what people's words made it leave alone in this subtask
+    did: tuple[str, ...] | None = None  # actions that succeeded for this subtask; None: it does not count them
+    moved: tuple[Reference, ...] = ()  # what they brought where the subtask wants it
+    wanted: int = 0  # how many things that is about, as far as they were seen
+    tried: tuple[str, ...] = ()  # what failed and was not made good since, and why: "red cup, 2 times: ..."
+    gone: tuple[Reference, ...] = ()  # it was about them; they left their place without it, and are not found
 
 
 Risk = Literal["still", "free", "contact", "person", ""]

@@ -29,6 +29,7 @@ class Sound(Message, origin="utterance"):
     before_s: float  # of the samples, from before that
     samples: NDArray[np.int16]  # (n,) at SOUND_RATE_HZ
     person: str = ""  # which person, as a page tells them apart; "": by the microphone and the speaker's name
+    goes_on: bool = False  # it was cut since it is too long: what its microphone hands on next is the rest
 
 
 class SoundSoFar(Sound, origin="utterance"):

@@ -16,8 +16,24 @@ from runtime.operating_system.machine import PROCESSES, can
 
 FAMILY = "POLYRHYTHM_PROCESS"
 """Environment variable: of whose family a process is, as its "pid/run"."""
+PATH, OUTER_PATH = "PYTHONPATH", "POLYRHYTHM_OUTER_PYTHONPATH"
+"""Where a Python finds modules besides its own; and what it was for whoever started the run."""
 MOST_FILES = 4096
 _PASSES = 3  # who forks meanwhile is found in the next one
+
+
+def foreign_environment() -> dict[str, str]:
+    """Return the environment for a child that is another Python: without what would lead it to our modules."""
+    return {name: value for name, value in os.environ.items() if name not in (PATH, "PYTHONHOME")}
+
+
+def forget_path() -> None:
+    """Give back the PYTHONPATH of whoever started the run: what a node starts may be another Python, which would find
+    our libraries there. What this process imports is found by now, in `sys.path`."""
+    outer = os.environ.pop(OUTER_PATH, None)
+    if outer is not None:
+        os.environ.pop(PATH, None)
+        os.environ.update({PATH: outer} if outer else {})
 
 
 def found_family(run: str) -> None:

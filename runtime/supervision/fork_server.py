@@ -31,6 +31,7 @@ from runtime.launch.file import Launch
 from runtime.node import Node, ports_of
 from runtime.operating_system import estop_signal
 from runtime.operating_system.machine import can
+from runtime.operating_system.processes import OUTER_PATH, PATH, forget_path
 from runtime.ports import Publisher, Subscription
 from runtime.serialization.codec import decoder_of, fingerprint
 
@@ -182,7 +183,7 @@ def fork_server(launch: Launch) -> ForkServer | None:
 def environment() -> dict[str, str]:
     """The environment of a process of a run: it finds the modules that this one finds; libraries have one thread."""
     path = os.pathsep.join(part or os.getcwd() for part in sys.path)
-    return {**SINGLE_THREADED, **os.environ, "PYTHONPATH": path}
+    return {**SINGLE_THREADED, **os.environ, PATH: path, OUTER_PATH: os.environ.get(PATH, "")}
 
 
 def modules_of(nodes: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
@@ -225,7 +226,7 @@ def _begin(connection: socket.socket, other: socket.socket) -> None:
     for number in (signal.SIGHUP, signal.SIGTERM):
         if signal.getsignal(number) is signal.default_int_handler:  # that of a command
             signal.signal(number, signal.SIG_DFL)
-    os.environ.update(environment())
+    os.environ.update({**SINGLE_THREADED, **os.environ})
     _serve(connection)
 
 
@@ -345,6 +346,7 @@ def main() -> None:
     _share(nodes)
     connection.send(json.dumps({"apart": sorted(apart)}).encode())
     _set_apart()
+    forget_path()
     _exit_with(lambda: _serve(connection))
 
 

@@ -32,7 +32,7 @@ from runtime.launch.nodes_table import node_spec
 from runtime.launch.process_plan import ProcessPlan, load_type
 from runtime.message import Kind, Message
 from runtime.operating_system import estop_signal, telling
-from runtime.operating_system.processes import end_families, found_family
+from runtime.operating_system.processes import end_families, forget_path, found_family
 from runtime.operating_system.real_time import take_short_turns
 from runtime.supervision.control_pipe import Control, ControlLog
 from runtime.transport.direct import DirectReader
@@ -383,6 +383,7 @@ class Process:
 
 def main() -> int:
     """Run one process of a run."""
+    forget_path()
     gc.disable()  # until the run begins: what is imported and loaded stays, and looking through it takes time
     telling.use_apart()  # a supervisor that is gone or halted makes no `print` of a node raise or wait
     atexit.register(telling.finish)

@@ -101,6 +101,7 @@ def test_nobody_but_the_clock_reads_the_time() -> None:
         if file not in (ROOT / "runtime" / "clock.py", ROOT / "runtime" / "virtual" / "sandbox.py")
         and file != ROOT / "runtime" / "supervision" / "watchdog.py"  # imports nothing of ours
         and file.parent != ROOT / "bridges" / "stretch" / "onboard"  # a process on Python 3.10, without our runtime
+        and file.parent != ROOT / "bridges" / "lerobot" / "side"  # likewise, on LeRobot's
         for line in readings(parsed(file))
     }
     assert found == set()
@@ -148,6 +149,7 @@ def test_no_node_draws_unseeded_randomness_or_starts_a_thread() -> None:
         "nodes/episodes/results/evaluations.py": "secrets that nobody may guess, of a command",
         "nodes/report/room_pictures.py": "the pictures of a command, drawn on all cores",
         "bridges/stretch/link.py": "a secret that nobody may guess; real robots are refused in virtual time",
+        "bridges/lerobot/side/device.py": "a process of its own, for a real robot",
         "bridges/stretch/onboard/__main__.py": "a process of its own, for a real robot",
         "bridges/web/console/view_command.py": "a command beside a graph; it is no node of one",
         "bridges/web/http/auth.py": "a secret that nobody may guess",

@@ -154,7 +154,7 @@ def test_every_library_that_is_imported_anywhere_is_of_the_core_or_has_an_extra(
     core = {"argcomplete", "mcap", "msgpack", "msgspec", "numpy", "packaging", "rich", "zmq", "zstandard"}
     in_tests = {"hypothesis", "pytest"}
     elsewhere = {"sotopia", "litellm"}  # extract_package_prompts.py runs in an environment of the user's that has them
-    elsewhere |= {"lerobot", "grpc", "safetensors"}  # so does nodes/policy/onnx/lerobot_side
+    elsewhere |= {"lerobot", "draccus", "grpc", "safetensors"}  # so does LeRobot's own Python, for its sides
     assert named - set(sys.stdlib_module_names) - set(PACKAGES) - core - in_tests - elsewhere <= set(EXTRA_OF)
 
 

@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from bridges.web.http.graph_messages import DraftDecision, SeatWord
 from nodes.robot.protocol import PointM
-from runtime.clock import to_s
+from runtime.clock import to_ns, to_s
+from runtime.coordination.lease import Lease
 from runtime.message import Message, Stamped
 from runtime.msgs import (
     Action,
@@ -33,6 +34,8 @@ MOST_TOLD = 24
 """Sentences about how things stand, on the page at once."""
 RECORDER_SILENT_S = 3.0
 """A recorder tells twice a second what it does."""
+WISH_S = 2.0
+"""So long after a person's wish the guard's word about that seat is its answer, and the same event."""
 GUARD_SILENT_S = 1.0
 """A guard tells ten times a second how it is."""
 RECORDER_MODES = ("stopped", "none", "recording", "waiting")
@@ -41,8 +44,10 @@ Kind = Literal["said", "heard", "plan", "action", "feedback", "interrupt", "guar
 ORDINARY = {"moving", "holding"}
 DIALOGUE: frozenset[Kind] = frozenset({"said", "heard"})
 
+SEAT_NAMES = {"policy": "driving", "vlm": "acting", "planner": "planning"}
+"""What people call the seats; any other keeps its own name."""
 SEAT_WORDS = {
-    "take": "sits down on {seat}",
+    "take": "takes over {seat}",
     "ask": "asks {of} for {seat}",
     "grant": "gives {seat} to {of}",
     "refuse": "keeps {seat}, which {of} asked for",
@@ -69,6 +74,8 @@ class RunFeed:
         self.action: Action | None = None
         self.feedback: Feedback | None = None
         self._guard = ("", "")
+        self._interrupt = ("", 0)  # what the newest one said, and when
+        self._wished: dict[str, int] = {}  # seat -> when a person said that they take it, or give it away
 
     def take(self, message: Message, *, topic: str, at_ns: int, provenance: str = "") -> None:
         """Note an event of the graph; what is only a repetition is left out."""
@@ -94,26 +101,44 @@ class RunFeed:
                         text = f"{message.status}: {message.why}" if message.why else message.status
                         self.tell("feedback", "policy", text, at_ns)
             case Interrupt():
+                self._interrupt = (message.text, at_ns)
                 self.tell("interrupt", message.by, f"{message.depth}: {message.text}", at_ns)
             case Mark():
                 text = f"{message.label}: {message.note}" if message.note else message.label
                 self.tell("mark", message.by, text, at_ns)
             case SeatWord():
-                self.tell("seat", message.by, SEAT_WORDS[message.do].format(seat=message.seat, of=message.of), at_ns)
+                seat = SEAT_NAMES.get(message.seat, message.seat)
+                if message.do not in ("ask", "refuse"):
+                    self._wished[message.seat] = at_ns
+                self.tell("seat", message.by, SEAT_WORDS[message.do].format(seat=seat, of=message.of), at_ns)
             case DraftDecision():
                 sent = message.sent_text or message.sent_sentence
                 text = f"{DRAFT_WORDS[message.do]} {message.draft_text or message.draft_sentence!r}"
                 is_changed = sent and sent != (message.draft_text or message.draft_sentence)
                 self.tell("draft", message.by, f"{text}, as {sent!r}" if is_changed else text, at_ns)
             case GuardState():
-                now = (message.mode, message.reason)
-                is_other_stop = message.mode == "stopped" and now != self._guard  # an emergency stop, or re-armed
-                is_ordinary = {now[0], self._guard[0]} <= ORDINARY  # to and fro at each key: the header shows it
-                if (now[0] != self._guard[0] and not is_ordinary) or is_other_stop:
-                    self.tell("guard", "guard", message.sentence, at_ns)
-                self._guard = now
+                self._take_guard(message, at_ns)
             case _:
                 raise TypeError(f"the feed does not show {type(message).__name__}")
+
+    def _take_guard(self, message: GuardState, at_ns: int) -> None:
+        now = (message.mode, message.reason)
+        is_other_stop = message.mode == "stopped" and now != self._guard  # an emergency stop, or re-armed
+        is_ordinary = {now[0], self._guard[0]} <= ORDINARY  # to and fro at each key: the header shows it
+        said, said_ns = self._interrupt
+        is_told = bool(said) and said in message.reason and at_ns - said_ns < to_ns(WISH_S)  # the same event
+        if ((now[0] != self._guard[0] and not is_ordinary) or is_other_stop) and not is_told:
+            self.tell("guard", "guard", message.sentence, at_ns)
+        self._guard = now
+
+    def take_lease(self, lease: Lease, at_ns: int) -> None:
+        """Who has a seat now, unless it was a person's own wish: that was told when they said so."""
+        wished_ns = self._wished.get(lease.seat)
+        if lease.is_repetition or (wished_ns is not None and at_ns - wished_ns < to_ns(WISH_S)):
+            return
+        before = f", after {lease.displaced}" if lease.displaced else ""
+        seat = SEAT_NAMES.get(lease.seat, lease.seat)
+        self.tell("seat", lease.holder, f"has {seat} now{before} ({lease.why})", at_ns)
 
     def tell(self, kind: Kind, who: str, text: str, at_ns: int, *, provenance: str = "") -> None:
         """Add a line to the story."""

@@ -261,10 +261,8 @@ class Console(ConsolePorts):
     @on(ConsolePorts.leases)
     def note_lease(self, lease: Lease) -> None:
         self._seats.learn(lease)
-        if not lease.is_repetition:
-            text = f"{lease.holder} holds {lease.seat}" + (f", instead of {lease.displaced}" if lease.displaced else "")
-            self._feed.tell("seat", lease.by or "guard", f"{text} ({lease.why})", self.clock.now_ns())
-            self._poke()
+        self._feed.take_lease(lease, self.clock.now_ns())
+        self._poke()
 
     @on(ConsolePorts.candidate_subtask)
     def see_subtask(self, subtask: Stamped[Subtask]) -> None:

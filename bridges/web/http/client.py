@@ -75,6 +75,7 @@ class Session:
         self.round_trip_ms: float | None = None
         self.told = 0  # the last event that was sent
         self.told_canned = 0  # the version of the sentences that was sent
+        self.told_address = ""  # the one to hand out, which this page has
         self.invited: dict[str, Any] | None = None  # the address that this page asked for, to be told once
         self.listens = False  # to what the robot's microphone hears
         self.told_sound = 0  # the last piece of it that was sent

@@ -63,6 +63,23 @@ export const button = (text, act, className = "") => {
   return one;
 };
 
+// An address to hand out: to read, to copy, and as a QR code for a phone.
+export function handOut(place, url, code) {
+  const copy = ({ target }) => {
+    const field = target.parentElement.querySelector("input");
+    field.select();
+    navigator.clipboard?.writeText(field.value);
+    notice("copied");
+  };
+  const picture = code
+    ? html`<svg role="img" aria-label="The address as a QR code" viewBox=${`0 0 ${code.width} ${code.width}`}><path d=${code.path}></path></svg>`
+    : nothing;
+  draw(
+    place,
+    html`<div class="row"><input readonly aria-label="The address" .value=${url}><button type="button" @click=${copy}>Copy</button></div>${picture}`,
+  );
+}
+
 let timer = 0;
 export function notice(text) {
   $("#notice").textContent = text;

@@ -20,6 +20,7 @@ from bridges.web.http.ids import MessageIds
 from bridges.web.http.jpeg import JpegCache
 from bridges.web.http.listener import PageHost, missing_libraries
 from bridges.web.http.page import Page
+from bridges.web.http.qr_code import path_of
 from bridges.web.http.wire import NoteMark, Resume, SoundPiece, StopPressed, Talk, Talked, Talks
 from bridges.web.recordings.list_page import RecordingsHandler, recordings
 from bridges.web.speech.ports import VoicePorts
@@ -383,7 +384,9 @@ class Study(VoicePorts, TalkPorts):
             document["recorder"] = self._recorders.document(now_ns)
             document["guard"] = None if guard is None else {"mode": guard.mode, "reason": guard.reason}
             document["seats"] = self._effect.documents(progress) if self._protocol.experimenter.sees_condition else []
-            document["participant"] = self.pages.token("participant")
+            if (url := self.pages.url("participant")) != session.told_address:
+                session.told_address = url
+                document["address"] = {"url": url, "code": path_of(url)}
             document["participants"] = self.pages.roles_here().count("participant")
         return document
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runtime.errors import PolyrhythmError, UserError
+from runtime.operating_system.processes import foreign_environment
 
 SIDE = Path(__file__).with_name("lerobot_side")
 LONGEST_S = 900.0
@@ -29,7 +30,7 @@ def exported(python: str, folder: Path, sample: Mapping[str, NDArray[np.float32]
     np.savez(out / "sample.npz", **dict[str, Any](sample))
     program = os.path.abspath(shutil.which(python) or python)  # it runs in another folder
     command = [program, "-E", str(SIDE / "export.py"), str(folder.resolve()), str(out / "sample.npz"), str(out)]
-    offline = {**os.environ, "HF_HUB_OFFLINE": "1"}
+    offline = {**foreign_environment(), "HF_HUB_OFFLINE": "1"}
     print(f"LeRobot exports {folder} (a minute or so)", flush=True)
     try:
         told = subprocess.run(
@@ -54,7 +55,7 @@ def become_gateway(python: str, folder: Path, server: str, bind: str, device: st
         raise UserError(f"{folder} has no config.json; expected a folder as LeRobot saves it")
     command = [python, "-E", str(SIDE / "gateway.py"), str(folder), "--server", server, "--bind", bind]
     try:
-        os.execvp(python, [*command, "--device", device])
+        os.execvpe(python, [*command, "--device", device], foreign_environment())
     except OSError as problem:
         raise UserError(f"--python {python}: cannot be started ({problem.strerror})") from problem
 

@@ -122,7 +122,8 @@ class Collaborator(Node):
             if self.prelude_ns and re.search(self.prelude[0][1], text):
                 self._next_of_prelude()
             return
-        self._mark("answered")
+        if "ordered" in self.done_ns:
+            self._mark("answered")
         if self.spares and re.search(rf"\b(pick up|try) the {self.spares}\b", text):
             self._object()
         if re.search(r"\bi am done\b" if not self.guest else r"\bi am done\b|\bi moved nothing\b", text):

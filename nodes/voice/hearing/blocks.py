@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import numpy as np
+
 from runtime.clock import to_ns
 from runtime.msgs import SAMPLE_BYTES, SOUND_RATE_HZ
 
@@ -14,6 +16,15 @@ BLOCK_NS = to_ns(BLOCK_S)
 
 Block = tuple[bytes, int]
 """Its samples, and when the last of them was taken, in ns of the clock."""
+
+
+def one_channel(samples: bytes, channels: int, chosen: int) -> bytes:
+    """Of 16-bit samples of so many channels, side by side: the one that is chosen, from 1, or with 0 their mean."""
+    if channels == 1:
+        return samples
+    heard = np.frombuffer(samples, np.int16).reshape(-1, channels)
+    one = heard[:, chosen - 1] if chosen else heard.mean(axis=1, dtype=np.float32).round().astype(np.int16)
+    return one.tobytes()
 
 
 class SoundSource(Protocol):

@@ -8,7 +8,7 @@ from collections.abc import Generator
 import miniaudio
 
 from nodes.voice import devices
-from nodes.voice.hearing.blocks import BLOCK_BYTES, BLOCK_NS, BLOCK_S, Block
+from nodes.voice.hearing.blocks import BLOCK_BYTES, BLOCK_NS, BLOCK_S, Block, one_channel
 from runtime.clock import NS_PER_S, Clock, to_ns, to_s
 from runtime.msgs import SOUND_BYTES_PER_S, SOUND_RATE_HZ
 
@@ -35,10 +35,15 @@ class CaptureClock:
 class DeviceSound:
     """One microphone, open and running."""
 
-    def __init__(self, device: str, clock: Clock, *, stall_s: float = 1.0) -> None:
-        """`device`: a part of its name, "" for the system's choice, "null" for one of silence. Raises DeviceError."""
+    def __init__(self, device: str, clock: Clock, *, stall_s: float = 1.0, channel: int = 0) -> None:
+        """`device`: a part of its name, "" for the system's choice, "null" for one of silence. Raises DeviceError.
+
+        `channel` is the one to hear, from 1; with 0 all are mixed.
+        """
         is_null = device == "null"
         chosen = None if is_null else devices.device_id("microphone", device)
+        self._channel = channel
+        self._channels = 1 if is_null else devices.channels_of("microphone", device, max(channel, 1))
         self._clock = clock
         self._waiting: deque[Block] = deque(maxlen=MOST_WAITING)  # the oldest go first; the gap is noticed
         self._pace = CaptureClock()
@@ -49,7 +54,7 @@ class DeviceSound:
         try:
             self.device = _Capture(
                 input_format=miniaudio.SampleFormat.SIGNED16,
-                nchannels=1,
+                nchannels=self._channels,
                 sample_rate=SOUND_RATE_HZ,
                 buffersize_msec=PERIOD_MS,
                 device_id=chosen,
@@ -65,9 +70,9 @@ class DeviceSound:
     def _listen(self) -> Generator[None, bytes, None]:
         """Runs on the library's thread."""
         while True:
-            data = yield
+            data = one_channel(bytes((yield)), self._channels, self._channel)
             taken_ns = self._pace.end_ns(self._clock.now_ns(), len(data) * NS_PER_S // SOUND_BYTES_PER_S)
-            data = self._rest + bytes(data)
+            data = self._rest + data
             whole = len(data) // BLOCK_BYTES
             self._rest = data[whole * BLOCK_BYTES :]
             rest_ns = len(self._rest) * NS_PER_S // SOUND_BYTES_PER_S

@@ -6,9 +6,13 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from nodes.voice.hearing.blocks import BLOCK_NS, BLOCK_S
 
 SHORTEST_VOICED_S = 0.12  # "Ouch!" is about three times as long; a click is shorter
+CUT_WITHIN = 0.25
+"""Speech that is too long is cut at its quietest place in so much of its end: between two words, where there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,7 @@ class SpeechSegment:
     before_s: float  # of the sound, from before that
     voiced_s: float  # of it really speech: the same as before means that nothing was added but silence
     is_over: bool
+    goes_on: bool = False  # it was cut since it is too long, and what comes next is its rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +37,7 @@ class SegmentRules:
     pause_s: float = 0.2  # of silence: perhaps this was all, so it is worth a first look
     look_s: float = 1.0  # while somebody speaks without a pause, it is looked at so often
     before_s: float = 0.3  # of sound that is kept from before: the first consonant is no voice yet
-    longest_s: float = 20.0  # then it is cut in two
+    longest_s: float = 20.0  # then it is cut in two, at the quietest place
 
 
 class Segmenter:
@@ -44,6 +49,8 @@ class Segmenter:
         self._number = 0
         self._before: deque[bytes] = deque(maxlen=max(1, round(self.rules.before_s / BLOCK_S)))
         self._blocks: list[bytes] = []
+        self._is_voiced: list[bool] = []  # each of them
+        self._is_rest = False  # of speech that was cut
         self._before_s = 0.0
         self._voiced = self._silent = self._since_look = self._looked_at = 0  # blocks
         self._state: Literal["silence", "speech"] = "silence"
@@ -67,14 +74,17 @@ class Segmenter:
                 return None
             self._begin(end_ns - BLOCK_NS)
         self._blocks.append(block)
+        self._is_voiced.append(probability >= rules.threshold)
         self._since_look += 1
         if probability >= rules.threshold:
             self._voiced += 1
             self._silent = 0
         elif probability < rules.threshold * 0.7 or self._silent:
             self._silent += 1
-        if self._silent * BLOCK_S >= rules.silence_s or len(self._blocks) * BLOCK_S >= rules.longest_s:
+        if self._silent * BLOCK_S >= rules.silence_s:
             return self._end()
+        if len(self._blocks) * BLOCK_S >= rules.longest_s:
+            return self._cut_in_two()
         is_pause = self._silent == round(rules.pause_s / BLOCK_S)
         if is_pause or self._since_look * BLOCK_S >= rules.look_s:
             return self._look()
@@ -95,6 +105,8 @@ class Segmenter:
         self._number += 1
         self.begun_ns = begun_ns
         self._blocks = list(self._before)
+        self._is_voiced = [False] * len(self._blocks)
+        self._is_rest = False
         self._before_s = len(self._blocks) * BLOCK_S
         self._before.clear()
         self._voiced = self._silent = self._since_look = self._looked_at = 0
@@ -106,12 +118,35 @@ class Segmenter:
         self._looked_at = self._voiced
         return self._heard(is_over=False)
 
+    def _cut_in_two(self) -> SpeechSegment:
+        """The first part; the rest goes on as speech of its own that begins where it was cut."""
+        at = _quietest(self._blocks)
+        rest, is_voiced = self._blocks[at:], self._is_voiced[at:]
+        self._blocks, self._voiced = self._blocks[:at], sum(self._is_voiced[:at])
+        first = self._heard(is_over=True, goes_on=True)
+        self._number += 1
+        self.begun_ns += (at - round(self._before_s / BLOCK_S)) * BLOCK_NS
+        self._blocks, self._is_voiced, self._before_s, self._is_rest = rest, is_voiced, 0.0, True
+        self._voiced, self._since_look, self._looked_at = sum(is_voiced), 0, 0
+        return first
+
     def _end(self) -> SpeechSegment | None:
-        heard = self._heard(is_over=True) if self.is_speech else None
+        heard = self._heard(is_over=True) if self.is_speech or self._is_rest else None  # a rest ends what was cut
         self._before.extend(self._blocks)  # the last of them: what follows may be the next word
         self._state, self._blocks, self.begun_ns = "silence", [], 0
         return heard
 
-    def _heard(self, *, is_over: bool) -> SpeechSegment:
+    def _heard(self, *, is_over: bool, goes_on: bool = False) -> SpeechSegment:
         sound = b"".join(self._blocks)
-        return SpeechSegment(self._number, sound, self.begun_ns, self._before_s, self._voiced * BLOCK_S, is_over)
+        voiced_s = self._voiced * BLOCK_S
+        return SpeechSegment(self._number, sound, self.begun_ns, self._before_s, voiced_s, is_over, goes_on)
+
+
+def _quietest(blocks: list[bytes]) -> int:
+    """Before which block to cut: in the middle of the three quietest in a row, near the end."""
+    first = max(1, len(blocks) - round(CUT_WITHIN * len(blocks)))
+    samples = np.frombuffer(b"".join(blocks[first:]), np.int16).reshape(len(blocks) - first, -1)
+    loud = np.square(samples.astype(np.float64)).mean(axis=1)
+    if len(loud) < 3:
+        return first
+    return first + 1 + int(np.argmin(np.convolve(loud, np.ones(3), "valid")))

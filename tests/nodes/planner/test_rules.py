@@ -340,7 +340,9 @@ def test_every_utterance_that_is_addressed_to_the_robot_is_answered(text: str, r
 
 
 def test_the_robot_is_asked_what_it_can_do_and_says_what_its_body_declares() -> None:
-    assert told("What can you do?")[1][0].endswith("I can pick, place, put back, look, point, nod and shake.")
+    assert told("What can you do?")[1][0].endswith(
+        "I can pick, place, put back, look, look round, point, nod and shake."
+    )
 
 
 def test_a_declared_skill_is_an_order_by_its_own_words() -> None:

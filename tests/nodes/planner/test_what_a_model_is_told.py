@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 
-from nodes.planner.model_prompt import History, news, report_text
-from runtime.msgs import Relation, Scene, SceneDescription, SeenObject, SeenPerson
+from nodes.perception.marked_image import is_steady, marked
+from nodes.planner.model_prompt import LONGEST_HISTORY, History, news
+from nodes.planner.scene_text import report_text
+from runtime.msgs import Image, Reference, Relation, Scene, SceneDescription, SeenObject, SeenPerson, Subtask, Utterance
 from tests.nodes.planner.test_rules import thing
 from tests.support.sentences import sentence
 
@@ -41,3 +44,70 @@ def test_somebody_who_points_is_news_and_somebody_who_stands_there_is_none() -> 
     quiet = SeenPerson(id="ben", x_m=1.0, y_m=0.0)
     assert news(History(), None, Scene(people=(quiet,))) == news(History(), None, None)
     assert news(History(), None, Scene(people=(quiet, ANN))) != news(History(), None, Scene(people=(quiet,)))
+
+
+def test_left_and_right_are_told_as_the_person_sees_them() -> None:
+    across = SeenPerson(id="ann", x_m=2.0, y_m=-2.0)
+    (line,) = [one for one in told(NEAR, FAR, people=(across,)) if one.startswith("- person")]
+    assert line.endswith(sentence("planner.row", first="cup-1", second="cup-2"))
+    behind = SeenPerson(id="ann", x_m=2.0, y_m=2.0)
+    (line,) = [one for one in told(NEAR, FAR, people=(behind,)) if one.startswith("- person")]
+    assert line.endswith(sentence("planner.row", first="cup-2", second="cup-1"))
+
+
+def test_a_place_is_told_with_what_stands_on_it() -> None:
+    table = SeenObject(
+        id="table", label="table", colour="", x_m=0.0, y_m=0.0, z_m=0.5, width_m=0.0, height_m=0.0, u_px=0.0, v_px=0.0,
+        is_place=True,
+    )  # fmt: skip
+    scene = Scene(things=(table, NEAR), relations=(Relation(subject="cup-1", relation="on", object="table"),))
+    assert sentence("planner.on_the_place") in report_text(None, None, scene)
+
+
+def test_until_the_robot_has_looked_nothing_is_said_to_be_missing() -> None:
+    assert sentence("planner.not_looked") in report_text(None, None, None)
+    assert sentence("planner.not_looked") in report_text(None, None, Scene(is_looked=False))
+    assert news(History(), None, Scene(is_looked=False)) != news(History(), None, Scene())
+
+
+def test_what_was_measured_is_told_beside_what_the_vision_model_says() -> None:
+    description = SceneDescription(
+        text="x", subtask_id="p-1", progress="failed", did=("picking up the red cup",), wanted=3,
+        moved=(Reference(label="cup", colour="red"),), gone=(Reference(label="cup", colour="blue"),),
+        tried=("green cup, 2 times: it slips",),
+    )  # fmt: skip
+    text = report_text(Subtask(id="p-1", text="x", state="work"), description, None, {"mug": "sink"})
+    for key in ("moved_some", "not_found", "tried_in_vain", "taught"):
+        assert sentence(f"planner.{key}") in text
+    idle = msgspec.structs.replace(description, did=())  # type: ignore[type-var]  # a Struct
+    assert sentence("planner.done_nothing") in report_text(None, idle)
+
+
+def test_a_long_history_is_told_as_a_summary_and_its_last_lines() -> None:
+    history = History()
+    for number in range(LONGEST_HISTORY + 5):
+        history.heard(Utterance(speaker="Ana", text=f"line {number}"))
+    lines = history.text().split("\n")
+    assert lines[0].startswith(sentence("planner.summed"))
+    assert "line 0" in lines[0]
+    assert len(lines) == LONGEST_HISTORY + 1
+    assert history.summed == 5
+
+
+def test_the_image_carries_the_ids_only_where_it_shows_what_the_scene_saw() -> None:
+    image = Image(camera="head", captured_ns=10**9, rgb=np.zeros((240, 320, 3), np.uint8))
+    scene = Scene(things=(NEAR,), image_ns=10**9)
+    drawn, shown = marked(image, scene, is_still=True)
+    assert drawn is not None
+    assert drawn.rgb.shape == (480, 640, 3)
+    assert drawn.rgb[340:370, 420:500].any()
+    assert not drawn.rgb[:300].any()
+    assert shown.things[0].u_px == 2 * NEAR.u_px
+    for other, is_still in ((scene, False), (msgspec.structs.replace(scene, image_ns=5 * 10**9), True)):  # type: ignore[type-var]  # a Struct
+        plain, unplaced = marked(image, other, is_still=is_still)
+        assert plain is image
+        assert unplaced.things[0].u_px == 0.0
+    turned = msgspec.structs.replace(scene, things=(msgspec.structs.replace(NEAR, u_px=150.0),))  # type: ignore[type-var]  # a Struct
+    assert is_steady(scene, scene)
+    assert not is_steady(scene, turned)
+    assert not is_steady(None, scene)

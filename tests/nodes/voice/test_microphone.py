@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from nodes.voice import devices
-from nodes.voice.devices import DeviceError
-from nodes.voice.hearing.blocks import Block
+from nodes.voice.devices import DeviceError, fewest_channels
+from nodes.voice.hearing.blocks import Block, one_channel
 from nodes.voice.hearing.input_device import CaptureClock, DeviceSound
 from nodes.voice.hearing.sound_file import FileSound, decode_sound
 from nodes.voice.microphone import Microphone
@@ -265,6 +265,40 @@ def test_any_form_of_file_is_heard_at_its_own_pace(
     assert len(again) == 312 * 1024
     assert again.startswith(sound)
     assert lost == ""
+
+
+@pytest.mark.parametrize("channels", range(1, 9))
+def test_a_file_of_any_number_of_channels_is_heard_mixed_or_by_one_of_them(channels: int, tmp_path: Path) -> None:
+    tone = (np.sin(np.arange(16_000) / 16_000 * 440 * 2 * np.pi) * 8000).astype(np.int16)
+    all_of_them = np.zeros((len(tone), channels), np.int16)
+    all_of_them[:, channels - 1] = tone
+    path = wav(tmp_path / "a.wav", all_of_them.tobytes(), channels=channels)
+    for channel, expected in ((0, tone / channels), (channels, tone), (1, tone if channels == 1 else 0 * tone)):
+        clock = ByHand()
+        source = FileSound(path, clock, channel=channel)
+        clock.shown_ns = 990_000_000
+        heard = np.frombuffer(b"".join(block for block, _ in source.blocks()), np.int16)
+        assert len(heard) > 15_000
+        assert np.abs(heard - expected[: len(heard)]).max() <= 1
+    mixed = np.frombuffer(decode_sound(path.read_bytes(), "a.wav"), np.int16)
+    assert np.abs(mixed - tone / channels).max() <= 1
+    with pytest.raises(UserError, match=sentence("voice.no_channel", channel=channels + 1)):
+        FileSound(path, ByHand(), channel=channels + 1)
+
+
+def test_of_a_device_no_more_channels_are_opened_than_needed() -> None:
+    assert fewest_channels([], 1) == 1
+    assert fewest_channels([0], 4) == 4
+    assert fewest_channels([6], 1) == 6
+    assert fewest_channels([1, 2, 8], 3) == 8
+    with pytest.raises(DeviceError, match=sentence("voice.no_channel", channel=7)):
+        fewest_channels([6], 7)
+
+
+def test_one_channel_of_six_is_heard() -> None:
+    six = np.tile(np.arange(6, dtype=np.int16) * 60, (100, 1))
+    assert set(np.frombuffer(one_channel(six.tobytes(), 6, 2), np.int16)) == {60}
+    assert set(np.frombuffer(one_channel(six.tobytes(), 6, 0), np.int16)) == {150}
 
 
 def test_a_file_is_read_as_it_is_heard(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import json
 import sys
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -364,3 +365,30 @@ def test_a_program_that_is_not_there_is_known_before_the_start() -> None:
     assert problem.startswith(sentence("voice.is_not_there", program="no-such-ear"))
     assert "command is empty" in Recogniser(by="command").problems()[0]
     assert "no command line" in Recogniser(by="command", command="ear 'open").problems()[0]
+
+
+def part(number: int, *, goes_on: bool, voiced_s: float = 5.0) -> Sound:
+    return msgspec.structs.replace(sound(Sound, number, voiced_s=voiced_s), goes_on=goes_on)  # type: ignore[type-var]  # a Struct at run time
+
+
+def test_the_words_of_speech_that_was_cut_are_joined_and_as_old_as_its_first() -> None:
+    with FakeSpeech(says("Put the red cup", "into the bin.", "And then?")) as server:
+        heard = heard_of(server, (2.0, part(1, goes_on=True)), (4.0, part(2, goes_on=False)), (6.0, sound(Sound, 3)))
+    assert [one.text for _, one in heard] == ["Put the red cup into the bin.", "And then?"]
+    assert heard[0][1].captured_ns == 1_000_000_000
+    assert heard[0][0] > 4.0
+
+
+def test_a_stop_does_not_wait_for_the_rest_and_neither_does_a_minute_of_talk() -> None:
+    with FakeSpeech(says("Put it there. Stop!", "one", "two", "three", "four")) as server:
+        parts = [(2.0 * number, part(number, goes_on=True)) for number in range(1, 5)]
+        heard = heard_of(server, *parts, (12.0, part(5, goes_on=False, voiced_s=0.0)))
+    assert [one.text for _, one in heard] == ["Put it there. Stop!", "one two three"]
+    assert heard[0][0] < 3.0
+
+
+def test_where_only_silence_follows_a_cut_its_words_are_passed_on() -> None:
+    with FakeSpeech(says("Put the red cup", "hallucinated")) as server:
+        rest = part(2, goes_on=False, voiced_s=0.0)
+        heard = heard_of(server, (2.0, part(1, goes_on=True)), (4.0, rest))
+    assert [one.text for _, one in heard] == ["Put the red cup"]

@@ -116,7 +116,7 @@ def take_driving(page: Any) -> None:
 
 def give_back(page: Any) -> None:
     """Leave the policy's seat to the model; again where the guard's answer came too late."""
-    press_until(page, lambda: holder(page) == "policy", "the model has the seat again")
+    press_until(page, lambda: holder(page) == "model", "the model has the seat again")
 
 
 def holder(page: Any) -> str:

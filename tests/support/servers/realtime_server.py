@@ -1,6 +1,7 @@
 """A speech-to-speech server on loopback that speaks OpenAI's Realtime protocol as a test wants it.
 
-Every event in both directions is checked against the types of OpenAI's own package.
+Every event in both directions is checked against the types of OpenAI's own package, but for the older names of the
+Beta. As OpenAI's it has one answer at a time, and refuses a second one.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import itertools
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -42,6 +44,7 @@ class Answer:
     calls: tuple[Event, ...] = ()
     fails: str = ""
     ends: bool = True  # False: it goes on until it is cancelled
+    refused: str = ""  # it does not begin: the code of the error, and "silence" for none
 
 
 @dataclass
@@ -71,11 +74,25 @@ class Session:
 class RealtimeServer:
     """`with RealtimeServer(answer) as server:`; `answer(session, n)` says what the n-th answer is, from 0."""
 
-    def __init__(self, answer: Callable[[Session, int], Answer], *, transcript: str = "") -> None:
+    def __init__(
+        self,
+        answer: Callable[[Session, int], Answer],
+        *,
+        transcript: str = "",
+        is_beta: bool = False,
+        cancels_in_s: float = 0.0,
+        refused_commits: int = 0,
+        takes_images: bool = True,
+    ) -> None:
+        self.is_beta = is_beta
+        self.cancels_in_s = cancels_in_s
+        self.refused_commits = refused_commits
+        self.takes_images = takes_images
         self.answer = answer
         self.transcript = transcript
         self.sessions: list[Session] = []
         self.problems: list[str] = []
+        self.commits = 0
         self._idents = itertools.count(1)
         self._server: Server = serve(self._serve, "127.0.0.1", 0)
         self.url = f"http://127.0.0.1:{self._server.socket.getsockname()[1]}/v1"
@@ -114,28 +131,54 @@ class RealtimeServer:
     def _talk(self, connection: ServerConnection, session: Session) -> None:
         running = ""
         asked = 0
+        if self.is_beta:
+            beta = {"object": "realtime.session", "modalities": ["audio", "text"], "input_audio_format": "pcm16"}
+            self._send(connection, "session.created", session=beta)
         for raw in connection:
             event = json.loads(raw)
-            CLIENT.validate_python(event)
+            if not self.is_beta:
+                CLIENT.validate_python(event)
             session.events.append(event)
             if event["type"] == "input_audio_buffer.commit":
-                item = f"item_{next(self._idents)}"
-                self._send(connection, "input_audio_buffer.committed", item_id=item, previous_item_id=None)
-                if self.transcript:
-                    kind = "conversation.item.input_audio_transcription.completed"
-                    usage = {"type": "duration", "seconds": 1.0}
-                    self._send(connection, kind, item_id=item, content_index=0, transcript=self.transcript, usage=usage)
+                self._commit(connection, event)
             elif event["type"] == "response.create":
-                answer = self.answer(session, asked)
-                asked += 1
-                running = self._answer(connection, event, answer)
+                answer = Answer(refused="conversation_already_has_active_response") if running else None
+                if answer is None:
+                    answer = self.answer(session, asked)
+                    asked += 1
+                if answer.refused:
+                    self._refuse(connection, event, answer.refused)
+                else:
+                    running = self._answer(connection, event, answer)
             elif event["type"] == "response.cancel":
                 if running and event.get("response_id", running) == running:
+                    time.sleep(self.cancels_in_s)
                     self._done(connection, running, "cancelled")
                     running = ""
                 else:
-                    error = {"type": "invalid_request_error", "code": "response_cancel_not_active", "message": "none"}
-                    self._send(connection, "error", error=error)
+                    self._refuse(connection, event, "response_cancel_not_active")
+            elif event["type"] == "session.update" and self.is_beta and "type" in event["session"]:
+                self._refuse(connection, event, "unknown_parameter")
+            elif "input_image" in raw and not self.takes_images:
+                self._refuse(connection, event, "invalid_value")
+
+    def _commit(self, connection: ServerConnection, event: Event) -> None:
+        self.commits += 1
+        if self.commits <= self.refused_commits:
+            self._refuse(connection, event, "input_audio_buffer_commit_empty")
+            return
+        item = f"item_{next(self._idents)}"
+        self._send(connection, "input_audio_buffer.committed", item_id=item, previous_item_id=None)
+        if self.transcript:
+            kind = "conversation.item.input_audio_transcription.completed"
+            usage = {"type": "duration", "seconds": 1.0}
+            text = self.transcript.format(self.commits)
+            self._send(connection, kind, item_id=item, content_index=0, transcript=text, usage=usage)
+
+    def _refuse(self, connection: ServerConnection, event: Event, code: str) -> None:
+        if code != "silence":
+            told = {"type": "invalid_request_error", "code": code, "message": f"no: {code}"}
+            self._send(connection, "error", error=told | {"event_id": event.get("event_id")})
 
     def _answer(self, connection: ServerConnection, asked: Event, answer: Answer) -> str:
         """Everything at once; the id of an answer that goes on."""
@@ -190,5 +233,8 @@ class RealtimeServer:
 
     def _send(self, connection: ServerConnection, kind: str, **fields: object) -> None:
         event = {"type": kind, "event_id": f"event_{next(self._idents)}", **fields}
-        SERVER.validate_python(event)
+        if self.is_beta:
+            event["type"] = kind.replace("response.output_", "response.")
+        else:
+            SERVER.validate_python(event)
         connection.send(json.dumps(event))

@@ -1,8 +1,10 @@
 // What a person does beside driving: stops, takes seats, lets the robot act and speak, and marks.
+import words from "/static/console/console_en.js";
 import { hasHead, isOperator, now } from "/static/console/now.js";
 import { selectedName } from "/static/console/selection.js";
 import { shown } from "/static/keyboard.js";
 import { $, notice, sendFrom } from "/static/page.js";
+import { fill } from "/static/words.js";
 
 const NEED_NOTHING = ["hold", "nod", "shake"],
   GESTURES = ["nod", "shake", "look", "point"];
@@ -21,8 +23,7 @@ export function resume() {
 export function notDriving() {
   const seat = now.state?.seats?.policy;
   if (!isOperator() || !seat || seat.mine) return;
-  const p = shown("p");
-  notice(seat.by ? `${seat.by} drives; hold ${p} to ask for the seat` : `take over driving first: hold ${p}`);
+  notice(fill(seat.by ? words.drives : words.take_first, { by: seat.by, key: shown("p") }));
 }
 
 export function toggleSeat(seat) {
@@ -30,7 +31,7 @@ export function toggleSeat(seat) {
   if (!at) return;
   if (at.mine && seat === "policy") now.holding.release();
   now.link.send({ t: at.mine ? "give" : at.by ? "ask" : "take", seat });
-  if (at.by && !at.mine) notice(`${at.by} is asked for the seat`);
+  if (at.by && !at.mine) notice(fill(words.is_asked, at));
 }
 
 /** @returns {import("/static/wire").ActRequest | null} */
@@ -38,14 +39,14 @@ function aimed(skill) {
   if (NEED_NOTHING.includes(skill)) return { t: "act", skill };
   const thing = now.selected;
   if (thing) return { t: "act", skill, label: thing.label, colour: thing.colour, x_m: thing.x, y_m: thing.y };
-  notice("select a thing first");
+  notice(words.select_first);
   return null;
 }
+const whoDrives = (seat) => (seat.mine ? words.you_drive : fill(words.they_drive, seat));
 export function gesture(skill) {
   const driver = now.state?.seats?.policy;
   if (!driver?.mine && !driver?.by) return aimed(skill);
-  const who = driver.mine ? "you drive" : `${driver.by} drives`;
-  notice(`${who}: the robot makes no gesture before driving is given back`);
+  notice(fill(words.no_gesture, { who: whoDrives(driver) }));
   return null;
 }
 export function act(skill) {
@@ -55,14 +56,12 @@ export function act(skill) {
   if (!seats?.vlm || !message) return;
   if (seats.vlm.mine || (isGesture && !seats.vlm.by))
     send(message); // for a gesture the seat is lent
-  else if (seats.vlm.by) notice(`${seats.vlm.by} sits on the VLM's seat; ask for it`);
+  else if (seats.vlm.by) notice(fill(words.vlm_taken, seats.vlm));
   else {
     pending = message; // one click: sit down, then do it
     now.link.send({ t: "take", seat: "vlm" });
   }
-  const later = "the robot does this by itself once";
-  if (seats.policy.mine) notice(`you drive: ${later} you give driving back (hold ${shown("p")})`);
-  else if (seats.policy.by) notice(`${seats.policy.by} drives: ${later} they give driving back`);
+  if (seats.policy.by) notice(fill(words.later, { who: whoDrives(seats.policy) }));
 }
 // The seat is there: what waited for it is done.
 export function actPending() {
@@ -73,7 +72,8 @@ export function actPending() {
 
 export function did(message) {
   const parts = [message.skill, message.colour, message.label];
-  lastDone = message.t === "say" ? `said “${message.text}”` : `did ${parts.filter(Boolean).join(" ")}`;
+  lastDone =
+    message.t === "say" ? fill(words.did_say, message) : fill(words.did, { what: parts.filter(Boolean).join(" ") });
 }
 function send(message) {
   did(message);
@@ -81,9 +81,9 @@ function send(message) {
 }
 
 export function mark(label = "mark", note = "") {
-  const words = [note, $("#note").value].filter(Boolean).join(": ");
-  sendFrom(now.link, $("#note"), { t: "mark", label, note: words }, () =>
-    notice(label === "mark" ? "marked" : `marked as a mistake${note ? `: ${note}` : ""}`),
+  const said = [note, $("#note").value].filter(Boolean).join(": ");
+  sendFrom(now.link, $("#note"), { t: "mark", label, note: said }, () =>
+    notice(label === "mark" ? words.marked : fill(words.marked_mistake, { note })),
   );
 }
 export function mistake() {

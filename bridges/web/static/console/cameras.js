@@ -46,6 +46,7 @@ export function paint(camera) {
   if (canvas.width !== header.width * scale) {
     canvas.width = header.width * scale;
     canvas.height = header.height * scale;
+    if (camera === now.large) shape(canvas);
   }
   const context = canvas.getContext("2d");
   context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
@@ -76,8 +77,12 @@ export function freeze() {
   }
 }
 
+// The large picture has the shape of its camera, and its size from the window alone: no tab and no line moves it.
+const shape = ({ width, height }) => $("#views").style.setProperty("--ratio", String(width / height));
+
 export function enlarge(camera) {
   now.large = camera;
+  if (frames[camera]) shape(figureOf(camera).querySelector("canvas"));
   for (const figure of all("#views figure")) figure.classList.toggle("large", figure.dataset.camera === camera);
 }
 

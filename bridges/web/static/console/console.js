@@ -5,6 +5,7 @@ import { Holding } from "/static/console/holding.js";
 import { listen } from "/static/console/keys.js";
 import { Layout } from "/static/console/layout.js";
 import { Library } from "/static/console/library.js";
+import words from "/static/console/console_en.js";
 import { hasHead, isOperator, now } from "/static/console/now.js";
 import { People } from "/static/console/people.js";
 import { RobotVoice } from "/static/console/robot_voice.js";
@@ -17,6 +18,7 @@ import { named } from "/static/console/summary.js";
 import { keyBox, keysSwitch, stopKeys } from "/static/keyboard.js";
 import { Link } from "/static/link.js";
 import { $, all, cover, LOST, make, notice, once, setText, told, twice } from "/static/page.js";
+import { fill } from "/static/words.js";
 import { PushToTalk } from "/static/speech/push_to_talk.js";
 
 /** @type {Link<import("/static/wire").FromConsole>} */
@@ -64,7 +66,7 @@ now.holding = new Holding(
     isAside: acting.isAside,
     hand: (on) => {
       $("#keys-move").setAttribute("aria-pressed", String(on));
-      $("#keys-move").firstChild.textContent = `Keys: ${on ? "hand" : "base"} `;
+      $("#keys-move").firstChild.textContent = on ? words.keys_hand : words.keys_base;
       document.body.dataset.keys = on ? "hand" : "base";
     },
   },
@@ -126,7 +128,7 @@ function jointRow(joint) {
 }
 
 function review(begins) {
-  const rescued = (where) => notice(`The draft's time is up. What you typed stands ${where}.`);
+  const rescued = (where) => notice(fill(words.draft_over, { where }));
   const mine = (seat) => () => now.state?.seats?.[seat]?.mine === true;
   drafts.planner = new Drafts(link, "planner", mine("planner"), begins.planner ?? "write", {
     writes: (on) => {
@@ -136,14 +138,14 @@ function review(begins) {
       const plan = $("#plan").elements;
       plan.text.value = text;
       plan.sentence.value = sentence;
-      rescued("under “write”");
+      rescued(words.under_write);
     },
   });
   drafts.vlm = new Drafts(link, "vlm", mine("vlm"), begins.vlm ?? "write", {
     writes: () => {},
     rescue: (_, sentence) => {
       $("#words").value = sentence;
-      rescued("in the field to say something");
+      rescued(words.in_say);
     },
   });
 }
@@ -256,7 +258,7 @@ for (const button of all("[data-force]"))
   button.addEventListener("click", () => link.send({ t: "take", seat: button.dataset.force, force: true }));
 $("#keys-move").addEventListener("click", () => {
   if (now.state?.seats?.policy?.mine) now.holding.setHand(!now.holding.isHand);
-  else notice("take over driving first");
+  else acting.notDriving();
 });
 $("#plan").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -290,7 +292,7 @@ for (const one of all("[data-service]")) {
   twice(
     one,
     (isAsked) => {
-      one.textContent = isAsked ? `Sure? ${service}` : titled(service);
+      one.textContent = isAsked ? fill(words.sure, { service }) : titled(service);
     },
     () => link.send({ t: "service", verb: /** @type {"home" | "stow"} */ (service) }),
   );

@@ -129,7 +129,8 @@ export function overlay(context, scale, header, robot, objects, target, selected
     Math.hypot(one.x - other.x, one.y - other.y) < 0.2;
   const shown = objects
     .map((thing) => ({ thing, place: project(thing, header, robot, camera) }))
-    .filter((one) => one.place);
+    .filter(({ place }) => place && place.u > 0 && place.u < header.width && place.v > 0 && place.v < header.height);
+  // what is out of the picture has no label: those would pile up at its edge
   const boxes = shown.map(({ place }) => ({
     left: place.u - place.w / 2,
     right: place.u + place.w / 2,
@@ -192,20 +193,21 @@ export function drawRobot(svg, robot) {
     effort = robot.effort;
   const X = (m) => 62 + m * 150,
     Y = (m) => 186 - m * 122,
-    hue = (percent) => (Math.abs(percent) > 70 ? "#ff8a80" : Math.abs(percent) > 40 ? "#ffc857" : "#6cd0ff");
+    hue = (percent) =>
+      Math.abs(percent) > 70 ? "var(--bad)" : Math.abs(percent) > 40 ? "var(--person)" : "var(--accent)";
   const z = 0.17 + lift,
     wrist = 0.16 + arm,
     out = Math.cos(pitch) * Math.cos(yaw) * 0.215,
     down = Math.sin(pitch) * 0.215;
   const parts = [
-    draw("line", { x1: 0, y1: 190, x2: 200, y2: 190, stroke: "#344154", "stroke-width": 1 }),
-    draw("rect", { x: X(-0.17), y: Y(0.13), width: 0.34 * 150, height: 0.1 * 122, rx: 4, fill: "#3a495f" }),
-    draw("circle", { cx: X(-0.15), cy: Y(0.05) + 3, r: 6, fill: "#5b6b83" }),
-    draw("circle", { cx: X(0.15), cy: Y(0.05) + 3, r: 6, fill: "#5b6b83" }),
-    line(X(-0.05), Y(0.12), X(-0.05), Y(1.3), "#8595ad", 6),
+    draw("line", { x1: 0, y1: 190, x2: 200, y2: 190, stroke: "var(--line)", "stroke-width": 1 }),
+    draw("rect", { x: X(-0.17), y: Y(0.13), width: 0.34 * 150, height: 0.1 * 122, rx: 4, fill: "var(--chosen)" }),
+    draw("circle", { cx: X(-0.15), cy: Y(0.05) + 3, r: 6, fill: "var(--edge)" }),
+    draw("circle", { cx: X(0.15), cy: Y(0.05) + 3, r: 6, fill: "var(--edge)" }),
+    line(X(-0.05), Y(0.12), X(-0.05), Y(1.3), "var(--edge)", 6),
     line(X(-0.05), Y(z), X(wrist), Y(z), hue(effort[1]), 7),
     draw("rect", { x: X(-0.05) - 8, y: Y(z) - 8, width: 16, height: 16, rx: 3, fill: hue(effort[0]) }),
-    line(X(wrist), Y(z), X(wrist), Y(z - 0.06), "#c9d3e2", 4),
+    line(X(wrist), Y(z), X(wrist), Y(z - 0.06), "var(--text)", 4),
     line(X(wrist), Y(z - 0.06), X(wrist + out), Y(z - 0.06 + down), hue(effort[5]), 4),
   ];
   const tipX = X(wrist + out),
@@ -220,19 +222,19 @@ export function drawRobot(svg, robot) {
         tipY,
         tipX + side * wide * nx + out * 60,
         tipY - side * wide * (nx ? 0 : ny) - down * 60,
-        robot.grasping ? "#7be495" : "#eaeff6",
+        robot.grasping ? "var(--good)" : "var(--text)",
         3,
       ),
     );
   const head = draw("g", { transform: `translate(${X(-0.05)} ${Y(1.36)})` }),
     look = -pan;
   head.append(
-    draw("rect", { x: -11, y: -8, width: 22, height: 15, rx: 4, fill: "#4a5a72" }),
-    draw("circle", { cx: Math.sin(look) * 7, cy: -tilt * 5, r: 3.5, fill: "#ffc857" }),
+    draw("rect", { x: -11, y: -8, width: 22, height: 15, rx: 4, fill: "var(--edge)" }),
+    draw("circle", { cx: Math.sin(look) * 7, cy: -tilt * 5, r: 3.5, fill: "var(--person)" }),
   );
   parts.push(head);
   const label = (x, y, text) => {
-    const one = draw("text", { x, y, fill: "#aebace", "font-size": 9, "font-family": "system-ui, sans-serif" });
+    const one = draw("text", { x, y, fill: "var(--soft)", "font-size": 9, "font-family": "system-ui, sans-serif" });
     one.textContent = text;
     return one;
   };
@@ -252,7 +254,7 @@ export function drawJoints(svg, robot, joints) {
       const one = draw("text", {
         x,
         y,
-        fill: "#aebace",
+        fill: "var(--soft)",
         "font-size": Math.min(10, step - 4),
         "font-family": "system-ui, sans-serif",
         "text-anchor": anchor,
@@ -265,7 +267,7 @@ export function drawJoints(svg, robot, joints) {
       const y = 6 + step * place + step / 2,
         value = robot.position[place],
         effort = Math.abs(robot.effort[place] ?? 0),
-        hue = effort > 70 ? "#ff8a80" : effort > 40 ? "#ffc857" : "#6cd0ff",
+        hue = effort > 70 ? "var(--bad)" : effort > 40 ? "var(--person)" : "var(--accent)",
         parts = [
           word(4, y + 3, `${robot.contact.includes(name) ? "⚠ " : ""}${name.replaceAll("_", " ")}`, "start"),
           word(196, y + 3, value.toFixed(2), "end"),
@@ -275,7 +277,7 @@ export function drawJoints(svg, robot, joints) {
         from = at(lowest <= 0 && highest >= 0 ? 0 : lowest);
       return [
         ...parts,
-        line(76, y, 164, y, "#242f3e", 5),
+        line(76, y, 164, y, "var(--line)", 5),
         line(from, y, at(value), y, hue, 5),
         draw("circle", { cx: at(value), cy: y, r: 4, fill: hue }),
       ];
@@ -294,7 +296,7 @@ export function drawMap(svg, robot, objects, trail, target, path, spot, arm) {
   svg.setAttribute("viewBox", `${-size} ${-size} ${2 * size} ${2 * size}`); // x ahead is up, y left is left
   const parts = [];
   for (let m = -Math.ceil(size); m <= size; m += 0.5) {
-    const faint = { stroke: m === 0 ? "#44546b" : "#242f3e", "stroke-width": size / 150 };
+    const faint = { stroke: m === 0 ? "var(--edge)" : "var(--line)", "stroke-width": size / 150 };
     parts.push(
       draw("line", { x1: m, y1: -size, x2: m, y2: size, ...faint }),
       draw("line", { x1: -size, y1: m, x2: size, y2: m, ...faint }),
@@ -304,7 +306,7 @@ export function drawMap(svg, robot, objects, trail, target, path, spot, arm) {
     draw("polyline", {
       points: trail.map(([x, y]) => `${-y},${-x}`).join(" "),
       fill: "none",
-      stroke: "#6cd0ff",
+      stroke: "var(--accent)",
       "stroke-opacity": 0.6,
       "stroke-width": size / 60,
     }),
@@ -334,7 +336,7 @@ export function drawMap(svg, robot, objects, trail, target, path, spot, arm) {
         class: "path",
         points: [[robot.x, robot.y], ...path.base].map(([x, y]) => `${-y},${-x}`).join(" "),
         fill: "none",
-        stroke: "#ffc857",
+        stroke: "var(--person)",
         "stroke-dasharray": size / 25,
         "stroke-width": size / 50,
       }),
@@ -346,10 +348,10 @@ export function drawMap(svg, robot, objects, trail, target, path, spot, arm) {
         cy: -spot.x,
         r: size / 25,
         fill: "none",
-        stroke: "#ffc857",
+        stroke: "var(--person)",
         "stroke-width": size / 60,
       }),
-      draw("circle", { cx: -spot.y, cy: -spot.x, r: size / 80, fill: "#ffc857" }),
+      draw("circle", { cx: -spot.y, cy: -spot.x, r: size / 80, fill: "var(--person)" }),
     );
   if (target)
     parts.push(
@@ -358,7 +360,7 @@ export function drawMap(svg, robot, objects, trail, target, path, spot, arm) {
         cy: -target.x,
         r: 0.1,
         fill: "none",
-        stroke: "#7be495",
+        stroke: "var(--good)",
         "stroke-width": size / 50,
       }),
     );
@@ -372,14 +374,14 @@ export function drawMap(svg, robot, objects, trail, target, path, spot, arm) {
       width: 0.34,
       height: 0.32,
       rx: 0.04,
-      fill: "#3a495f",
-      stroke: "#6cd0ff",
+      fill: "var(--chosen)",
+      stroke: "var(--accent)",
       "stroke-width": size / 80,
     }),
-    draw("path", { d: "M0 -0.2 L0.08 -0.07 L-0.08 -0.07 Z", fill: "#6cd0ff" }),
+    draw("path", { d: "M0 -0.2 L0.08 -0.07 L-0.08 -0.07 Z", fill: "var(--accent)" }),
   );
   if (arm !== null)
-    body.append(draw("line", { x1: 0, y1: 0, x2: 0.16 + arm, y2: 0, stroke: "#ffc857", "stroke-width": 0.05 }));
+    body.append(draw("line", { x1: 0, y1: 0, x2: 0.16 + arm, y2: 0, stroke: "var(--person)", "stroke-width": 0.05 }));
   parts.push(body);
   svg.replaceChildren(...parts);
 }

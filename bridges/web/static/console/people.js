@@ -1,5 +1,7 @@
 // Who is here, and invitations: an address of each person's own, which its maker sees once and may take back.
-import { $, draw, html, list, setAttribute, setText } from "/static/page.js";
+import words from "/static/console/console_en.js";
+import { $, draw, handOut, html, list, setAttribute, setText } from "/static/page.js";
+import { fill } from "/static/words.js";
 
 export class People {
   /** @param {import("/static/link.js").Link<import("/static/wire").FromConsole>} link */
@@ -25,16 +27,16 @@ export class People {
       link.send({ t: "invite", name: name.value.trim(), role: role.value });
       name.value = "";
     });
-    $("#invited button").addEventListener("click", () => {
-      $("#invited input").select();
-      navigator.clipboard?.writeText($("#invited input").value);
-    });
   }
 
   show(people, invites) {
     setText("#people", String(people.length));
-    setAttribute("#people", "aria-label", `${people.length} here: ${people.map((one) => one.name).join(", ")}`);
-    const called = (one) => (one.name === one.role ? one.name : `${one.name} (${one.role})`);
+    setAttribute(
+      "#people",
+      "aria-label",
+      fill(words.people_here, { count: people.length, names: people.map((one) => one.name).join(", ") }),
+    );
+    const called = (one) => (one.name === one.role ? one.name : fill(words.role_of, one));
     draw(
       "#here",
       list(
@@ -50,19 +52,14 @@ export class People {
         invites,
         (one) => one.number,
         (one) =>
-          html`<li>${one.name}, ${one.role}, invited by ${one.by} <button type="button" aria-label=${`Revoke the invitation of ${one.name}`} @click=${revoke(one)}>Revoke</button></li>`,
+          html`<li>${fill(words.invited_by, one)}<button type="button" aria-label=${fill(words.revoke_of, one)} @click=${revoke(one)}>${words.revoke}</button></li>`,
       ),
     );
   }
 
   invited({ name, role, url, code }) {
     $("#invited").hidden = false;
-    $("#invited p").textContent = `For ${name}, as ${role}. It is shown this once.`;
-    $("#invited input").value = url;
-    const svg = $("#invited svg");
-    svg.toggleAttribute("hidden", !code);
-    if (!code) return;
-    svg.setAttribute("viewBox", `0 0 ${code.width} ${code.width}`);
-    svg.querySelector("path").setAttribute("d", code.path);
+    setText("#invited p", fill(words.address_of, { name, role }));
+    handOut("#invited .address", url, code);
   }
 }

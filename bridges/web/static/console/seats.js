@@ -1,5 +1,6 @@
 // Around the seats: who asks for one, what those in shadow would do, and the planner's drafts that wait for a yes.
 import words from "/static/console/console_en.js";
+import { holderWords, nodeWords } from "/static/console/summary.js";
 import { $, draw, html, list, nothing, setHidden, setText } from "/static/page.js";
 import { fill } from "/static/words.js";
 
@@ -17,15 +18,11 @@ export function wishes(box, seat, link) {
 }
 
 export function shadows(line, seat) {
-  const would = seat.shadows.map((one) => `${one.source}: ${one.text}`).join("; "),
+  const would = seat.shadows.map((one) => `${nodeWords(one.source)}: ${one.text}`).join("; "),
     told = would ? html`<span class="would">${fill(words.in_shadow, { words: would })}</span>` : nothing;
-  draw(line, html`<b>${seat.holder || words.nobody}: </b>${seat.live || words.says_nothing}${told}`);
+  draw(line, html`<b>${holderWords(seat)}: </b>${seat.live || words.says_nothing}${told}`);
 }
 
-const SEATS = {
-  planner: { legend: "As the planner I", write: "write", what: "Subtask" },
-  vlm: { legend: "As the VLM I", write: "choose", what: "Action" },
-};
 const UNDO_S = 1;
 
 // The drafts of one seat's model, which wait for a yes or may be taken back. `begins`: "write", "approve" or "undo".
@@ -41,9 +38,8 @@ export class Drafts {
     this.box = $(`.review[data-seat=${seat}]`);
     this.box.replaceChildren($("#review").content.cloneNode(true));
     this.form = this.$("form");
-    this.$("legend").textContent = SEATS[seat].legend;
-    this.$(".write").textContent = SEATS[seat].write;
-    this.$(".what").textContent = SEATS[seat].what;
+    for (const part of ["legend", ".write", ".what"])
+      this.$(part).textContent = words[`${seat}_${part.replace(".", "")}`];
     this.form.elements.text.readOnly = seat === "vlm"; // an action is let through or not; what is said with it may be edited
     for (const one of this.radios) {
       one.name = `${seat}-mode`;
@@ -83,8 +79,8 @@ export class Drafts {
     this.form.hidden = !this.isOn;
     this.hooks.writes(!this.isOn);
     this.$(".terms").hidden = isUndo;
-    this.$("[data-decide=approve]").firstChild.textContent = isUndo ? "Send now " : "Approve ";
-    this.$("[data-decide=reject]").firstChild.textContent = isUndo ? "Take back " : "Reject ";
+    this.$("[data-decide=approve]").firstChild.textContent = isUndo ? words.send_now : words.approve;
+    this.$("[data-decide=reject]").firstChild.textContent = isUndo ? words.take_back : words.reject;
   }
 
   set() {
@@ -129,8 +125,8 @@ export class Drafts {
     if (this.shown && isOther && this.isTyped) this.offer(draft);
     else if (isNew || isOther) this.fill(draft);
     this.shown = draft.n;
-    const end = review.at_end === "send" ? "goes out" : "is dropped";
-    setText(this.$(".draft-left"), `${Math.ceil(draft.left_s)} s, then it ${end}`);
+    const end = review.at_end === "send" ? words.draft_goes_out : words.draft_dropped;
+    setText(this.$(".draft-left"), fill(end, { left_s: Math.ceil(draft.left_s) }));
     this.$(".draft-bar").style.width = `${(100 * draft.left_s) / review.wait_s}%`;
   }
 
@@ -149,7 +145,7 @@ export class Drafts {
     this.next = draft;
     this.$(".draft-next").hidden = false;
     const draftWords = [draft.text, draft.sentence].filter(Boolean).join(" / "),
-      line = `The model's draft is now: “${draftWords}”. What you typed is kept.`;
+      line = fill(words.draft_is_now, { words: draftWords });
     setText(this.$(".draft-next span"), line);
   }
 

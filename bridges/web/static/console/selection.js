@@ -63,7 +63,7 @@ export function goalNow() {
   const { selected, spot } = now;
   if (selected) return { x_m: selected.x, y_m: selected.y, label: selected.label, colour: selected.colour };
   if (spot) return { x_m: spot.x, y_m: spot.y };
-  notice("select a thing, or click the floor");
+  notice(words.select_or_click);
   return null;
 }
 export const selectedName = () => (now.selected ? nameOf(now.selected) : "");

@@ -5,6 +5,7 @@ import { now } from "/static/console/now.js";
 import { selectedName } from "/static/console/selection.js";
 import words from "/static/console/console_en.js";
 import { $, all, draw, html, list, nothing, notice, sendFrom } from "/static/page.js";
+import { fill } from "/static/words.js";
 
 let canned = [], // sentences that are said with one key
   lately = [], // those that were said last, the newest first
@@ -43,11 +44,11 @@ export function speak(sentence) {
   const gestures = sentence.gesture ? sentence.gesture.split("+") : [],
     isAimed = gestures.some((one) => ["look", "point"].includes(one));
   if (!now.selected && sentence.text.includes("{object}")) {
-    notice("select a thing first: this sentence names it");
+    notice(words.names_it);
     return;
   }
   if (!now.selected && isAimed) {
-    notice("select a thing first: this sentence comes with a gesture to it");
+    notice(words.gesture_to_it);
     return;
   }
   const text = filled(sentence.text);
@@ -84,7 +85,7 @@ export function voices(allowed) {
 function choose(act) {
   const [first] = $("#find").value.trim() ? found(canned, $("#find").value) : [];
   if (!first) {
-    notice("no sentence begins like that");
+    notice(words.no_sentence);
     return;
   }
   $("#find").value = "";
@@ -106,7 +107,8 @@ function pickOpen() {
 
 for (const one of all("input[name=voice]")) one.addEventListener("change", showVoice);
 showVoice();
-$("#recent-title").textContent = words.recent;
+$("#recent").dataset.none = words.none_recent;
+$("#recent").ariaLabel = words.recent;
 $("#find").addEventListener("input", deck);
 $("#deck").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -124,7 +126,7 @@ $("#say").addEventListener("submit", (event) => {
   if (!text) return;
   if (open) {
     pickOpen();
-    notice(`fill in ${open[0]} first`);
+    notice(fill(words.fill_in, { what: open[0] }));
     return;
   }
   /** @type {import("/static/wire").Say} */

@@ -22,13 +22,14 @@ const isNew = (name, value) => {
 };
 
 export function showHeader(message) {
-  const guard = say.guardWords(message.guard),
+  const guard = say.guardWords(message.guard, message.robot),
     recording = say.recordingWords(message.recording);
   setAttribute("#guard", "data-mode", message.guard?.mode ?? "unknown");
   setText("#guard-mode", guard.mode);
   setText("#guard-reason", guard.reason);
   setAttribute("#guard", "title", guard.title);
   setText("#resume", guard.resume);
+  setAttribute("#resume", "title", guard.resumeTitle);
   setAttribute("#recording", "data-on", String(recording.isOn));
   toggle("#recording", "late", recording.isLost);
   setText("#recording", recording.text);
@@ -39,12 +40,23 @@ export function showHeader(message) {
   setText("#battery", battery == null ? words.none : `${battery} V${message.status.charging ? " ⚡" : ""}`);
 }
 
-export function showSeats({ seats }) {
+// One button leads, whatever the state is.
+function lead(message) {
+  const seat = $("[role=tab][aria-selected=true] .holder").dataset.seat,
+    found = say.leadOf(message, seat, Boolean(now.selected ?? now.spot)),
+    leader = found ? $(found) : null;
+  for (const one of all("header button, #seats button")) toggle(one, "main", one === leader);
+}
+
+export function showSeats(message) {
+  const { seats } = message;
+  lead(message);
   for (const holder of all(".holder")) {
     const seat = seats[holder.dataset.seat];
     setText(holder, say.holderWords(seat));
     toggle(holder, "person", seat.kind === "person");
     setAttribute(holder, "data-holder", seat.holder);
+    setAttribute(holder, "title", seat.holder);
   }
   for (const button of all("button.seat")) {
     const name = button.dataset.seat,
@@ -80,7 +92,9 @@ export function showRobot(message) {
   things(message.scene?.objects ?? []);
   const isDriving = message.seats.policy.mine;
   setAttribute(document.body, "data-drives", String(isDriving));
-  setText("#why-still", say.stillWords(message, now.holding.isDoubted, shown("y")));
+  setText("#why-still", say.stillWords(message, now.holding.isDoubted, shown("y"), shown("p")));
+  for (const control of all("#panel-policy [data-hold], #joints input"))
+    setAttribute(control, "aria-disabled", String(!isDriving));
   for (const button of all("[data-hold].held")) toggle(button, "refused", Boolean(message.driving));
   setText("#height", say.heightWords(now.selected, robot));
   setText("#scene", (message.scene?.told ?? []).join("; "));

@@ -7,12 +7,31 @@ const joined = (parts, by = "; ") => parts.filter(Boolean).join(by);
 export const named = (joint) => joint.replace("_", " ");
 export const nameOf = (thing) => `${thing.colour} ${thing.label}`.trim();
 
-export const guardWords = (guard) => ({
-  mode: guard?.mode ?? words.no_guard,
-  reason: guard ? guard.reason : words.robot_unknown,
-  title: guard ? say("guard_title", guard) : "",
-  resume: guard?.estop ? words.rearm : guard?.mode === "disarmed" ? words.arm : words.resume,
-});
+// A mode that has no words here says its own name.
+export const modeWords = (mode) => words[`mode_${mode}`] ?? mode;
+// After a contact the robot goes back before it goes on: the button says so before it is pressed.
+const isRetreatNext = (guard, robot) => guard?.mode === "stopped" && !guard.estop && Boolean(robot?.contact.length);
+export function guardWords(guard, robot) {
+  const isBack = isRetreatNext(guard, robot),
+    goesOn = isBack ? words.resume_back : words.resume;
+  return {
+    mode: guard ? modeWords(guard.mode) : words.no_guard,
+    reason: guard ? guard.reason : words.robot_unknown,
+    title: guard ? joined([`${modeWords(guard.mode)}: ${guard.reason}`, say("guard_title", guard)]) : "",
+    resume: guard?.estop ? words.rearm : guard?.mode === "disarmed" ? words.arm : goesOn,
+    resumeTitle: isBack ? words.resume_back_title : "",
+  };
+}
+
+// The one act that a page leads to, as it is now: the selector of its button.
+const WAITS = ["stopped", "estopped", "disarmed"];
+export function leadOf({ guard, seats, reviews }, seat, hasGoal) {
+  if (WAITS.includes(guard?.mode)) return "#resume";
+  if (!seats[seat]?.mine) return `button.seat[data-seat=${seat}]`;
+  if (reviews?.[seat]?.draft) return `.review[data-seat=${seat}] [data-decide=approve]`;
+  if (seat === "planner") return "#plan [type=submit]";
+  return hasGoal ? { policy: "#go", vlm: "[data-act=pick]" }[seat] : "";
+}
 
 // How long participants wait for an answer, or waited.
 export function answerWords(now) {
@@ -59,8 +78,15 @@ export function effortWords(robot, joints, alerts) {
   };
 }
 
+// Words for people, not the names of nodes.
+export const nodeWords = (node) =>
+  node.startsWith("human_") ? words.a_person : (words[`node_${node}`] ?? node.replaceAll("_", " "));
 export const holderWords = (seat) =>
-  seat.by ? (seat.mine ? words.you : seat.by) + (seat.lost ? words.gone : "") : seat.holder || words.nobody;
+  seat.by
+    ? (seat.mine ? words.you : seat.by) + (seat.lost ? words.gone : "")
+    : seat.holder
+      ? nodeWords(seat.holder)
+      : words.nobody;
 
 // What the button of a seat does now.
 export function seatWords(name, seat) {
@@ -85,12 +111,13 @@ export function heightWords(thing, robot) {
 
 // Why nothing moves stands where the hand is: what the console refuses, or else why the guard has stopped the robot, and what
 // Resume will do first.
-export function stillWords({ driving, guard, seats, robot }, isDoubted, resumeKey) {
+export function stillWords({ driving, guard, seats, robot }, isDoubted, resumeKey, driveKey) {
   if (isDoubted) return words.stood_still;
+  if (!seats.policy.mine) return say("drive_first", { key: driveKey });
   if (guard?.mode === "retreating") return words.retreating;
-  if (driving || !seats.policy.mine || !["stopped", "estopped"].includes(guard?.mode)) return driving || "";
+  if (driving || !WAITS.includes(guard?.mode)) return driving || "";
   const next = guard.estop ? words.rearm_first : say("hold_to_resume", { key: resumeKey });
-  return joined([`${guard.reason}.`, next, robot?.contact.length && !guard.estop && words.backs_off], " ");
+  return joined([`${guard.reason}.`, next, isRetreatNext(guard, robot) && words.backs_off], " ");
 }
 
 export const odometryWords = (robot) =>

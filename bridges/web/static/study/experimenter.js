@@ -5,6 +5,7 @@ import {
   button,
   clock,
   draw,
+  handOut,
   html,
   list,
   make,
@@ -195,7 +196,7 @@ export function experimenter(link) {
       inForce(message.seats ?? []);
       const where = $("#where"),
         guard = message.guard;
-      setText("#address", message.participant ? `${location.origin}${location.pathname}#${message.participant}` : "");
+      if (message.address) handOut("#address", message.address.url, message.address.code);
       const mode =
         view?.running && message.stopped && !view.paused
           ? "stopped"

@@ -10,10 +10,11 @@ from bridges.web.console.occupancy import GRACE_S
 from bridges.web.console.seat_requests import Seats
 from bridges.web.console.signing import RequestSigner
 from bridges.web.http.client import Session
+from bridges.web.http.graph_messages import SeatWord
 from bridges.web.http.ids import MessageIds
 from runtime.clock import to_ns
 from runtime.coordination.lease import Lease
-from runtime.msgs import GuardState, Utterance
+from runtime.msgs import GuardState, Interrupt, Utterance
 from runtime.run_facts import RunFacts
 from tests.support.sentences import sentence
 
@@ -102,3 +103,22 @@ def test_each_stop_and_re_arming_is_told_once_in_the_guard_s_own_words() -> None
         f"stopped: {sentence('bridges.rearmed', by='Ana')}",
         "holding: resumed by console, no command yet",
     ]
+
+
+def test_a_person_s_wish_and_the_guard_s_answer_are_one_line_and_a_later_one_is_told() -> None:
+    feed = RunFeed(0)
+    feed.take(SeatWord(seat="policy", do="take", by="Ada"), topic="console/seat", at_ns=0)
+    feed.take_lease(Lease(seat="policy", holder="human_policy", number=2, by="Ada", displaced="policy"), to_ns(0.1))
+    assert len(feed.events) == 1
+    feed.take_lease(Lease(seat="policy", holder="policy", number=3, displaced="human_policy"), to_ns(9.0))
+    assert [event["who"] for event in feed.events] == ["Ada", "policy"]
+
+
+def test_a_stop_is_one_line_and_the_guard_s_own_stop_for_the_same_reason_is_told_again() -> None:
+    feed = RunFeed(0)
+    feed.take(Interrupt(id="1", depth="stop", text="stop button", by="Ada"), topic="interrupt", at_ns=0)
+    feed.take(GuardState(mode="stopped", reason="by Ada: stop button"), topic="guard", at_ns=to_ns(0.1))
+    assert [event["kind"] for event in feed.events] == ["interrupt"]
+    feed.take(GuardState(mode="holding", reason="resumed"), topic="guard", at_ns=to_ns(5.0))
+    feed.take(GuardState(mode="stopped", reason="by Ada: stop button"), topic="guard", at_ns=to_ns(9.0))
+    assert [event["kind"] for event in feed.events] == ["interrupt", "guard", "guard"]

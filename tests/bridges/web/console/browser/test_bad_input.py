@@ -84,7 +84,7 @@ def test_a_page_that_is_left_open_over_night_comes_back_by_itself_and_drives_by_
             for pid in pids:
                 os.kill(pid, signal.SIGCONT)
         page.clock.fast_forward("10:00:00")
-        wait(page, lambda: text(page, ".holder[data-seat=policy]") == "policy", "the page is back, and the seat away")
+        wait(page, lambda: text(page, ".holder[data-seat=policy]") == "model", "the page is back, and the seat away")
         wait(page, lambda: page.get_attribute("#cover", "data-off") == "true", "nothing covers it")
         wait(page, lambda: text(page, "#guard-mode") == "stopped", "the robot was stopped when nobody drove any more")
         page.keyboard.up("w")
@@ -108,7 +108,7 @@ def test_two_wizards_who_press_at_once_share_nothing(run: ConsoleRun, chromium: 
 
         def is_settled() -> bool:
             holders[:] = [text(page, ".holder[data-seat=policy]") for page in (one, other)]
-            return holders.count("you") == 1 and "policy" not in holders
+            return holders.count("you") == 1 and "model" not in holders
 
         wait(one, is_settled, "one of the two sits")
         mine, others = (one, other) if holders[0] == "you" else (other, one)

@@ -98,7 +98,7 @@ def test_a_link_that_falls_silent_leaves_the_robot_held_and_the_page_says_so(
     relay: Relay, page: Any, motion: MotionWatch
 ) -> None:
     relay.shape = PERFECT
-    wait(page, lambda: text(page, ".holder[data-seat=policy]") in ("you", "policy"), "the page is there", 60.0)
+    wait(page, lambda: text(page, ".holder[data-seat=policy]") in ("you", "model"), "the page is there", 60.0)
     go_on(page)
     if text(page, ".holder[data-seat=policy]") != "you":
         take_driving(page)

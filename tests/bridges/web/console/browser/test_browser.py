@@ -123,7 +123,7 @@ def test_drive_to_a_mark_give_back_and_stop(run: ConsoleRun, chromium: Any) -> N
 @pytest.mark.long
 def test_who_would_drive_without_the_seat_is_told_how_to_get_it(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as page:
-        wait(page, lambda: text(page, ".holder[data-seat=policy]") == "policy", "the model drives")
+        wait(page, lambda: text(page, ".holder[data-seat=policy]") == "model", "the model drives")
         for way in ("a key", "a button", "a slider"):
             page.evaluate("() => { document.querySelector('#notice').textContent = ''; }")
             if way == "a key":
@@ -145,7 +145,7 @@ def test_who_drives_is_told_why_the_robot_does_not_nod(run: ConsoleRun, chromium
         take_driving(page)
         hold(page, "n")
         wait(page, lambda: "no gesture before driving is given back" in text(page, "#notice"), "it is told")
-        assert text(page, ".holder[data-seat=vlm]") == "vlm"
+        assert text(page, ".holder[data-seat=vlm]") == "model"
         give_back(page)
 
 
@@ -198,7 +198,7 @@ def test_a_reload_keeps_the_seat_and_the_story(run: ConsoleRun, chromium: Any) -
         take_driving(page)
         page.reload()
         wait(page, lambda: text(page, ".holder[data-seat=policy]") == "you", "the seat is still theirs")
-        assert "holds policy" in text(page, "#events")
+        assert "takes over driving" in text(page, "#events")
         give_back(page)
 
 
@@ -475,7 +475,7 @@ def test_a_draft_of_the_planner_waits_for_a_yes_and_may_be_edited(run: ConsoleRu
         wait(page, lambda: text(page, "#subtask") == "Put every bowl in the bin, gently", "it goes out as edited")
         wait(page, lambda: "I will be gentle." in text(page, "#story"), "and is said")
         page.click("button.seat[data-seat=planner]")
-        wait(page, lambda: text(page, ".holder[data-seat=planner]") == "planner", "the model plans again")
+        wait(page, lambda: text(page, ".holder[data-seat=planner]") == "model", "the model plans again")
         page.click("#stop")
 
 
@@ -488,7 +488,7 @@ def test_a_nod_moves_the_head_gives_the_seat_back_and_the_robot_s_work_goes_on(r
         hold(page, "n")
         wait(page, lambda: text(page, "#action") == "nod", "the robot is told to nod")
         wait(page, lambda: "nod" in text(page, "#feedback"), "and does")
-        wait(page, lambda: text(page, ".holder[data-seat=vlm]") == "vlm", "the VLM has its seat again")
+        wait(page, lambda: text(page, ".holder[data-seat=vlm]") == "model", "the VLM has its seat again")
         wait(page, lambda: "cup" in text(page, "#action"), "and the work goes on")
         page.click("#stop")
 
@@ -500,13 +500,13 @@ def test_what_is_typed_with_no_field_in_focus_takes_no_seat_and_stops_nothing(ru
         page.evaluate("() => document.activeElement.blur()")
         page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(str(frame))))
         page.reload()
-        wait(page, lambda: text(page, ".holder[data-seat=policy]") == "policy", "the model drives")
+        wait(page, lambda: text(page, ".holder[data-seat=policy]") == "model", "the model drives")
         page.keyboard.type("pickupthebluecup", delay=30)
         page.wait_for_timeout(800)  # longer than a key has to be held
         assert not [one for one in sent if '"take"' in one or '"stop"' in one or '"act"' in one or '"give"' in one]
         page.click("#single-keys")
         page.reload()
-        wait(page, lambda: text(page, ".holder[data-seat=policy]") == "policy", "the switch is remembered")
+        wait(page, lambda: text(page, ".holder[data-seat=policy]") == "model", "the switch is remembered")
         assert page.get_attribute("#single-keys", "aria-checked") == "false"
         hold(page, "p")
         page.keyboard.press("1")
@@ -693,7 +693,7 @@ def test_by_keyboard_alone_a_person_gets_to_the_seats_and_takes_one(run: Console
         page.keyboard.press("Enter")
         wait(page, lambda: text(page, ".holder[data-seat=vlm]") == "you", "the seat is taken")
         page.keyboard.press("Enter")
-        wait(page, lambda: text(page, ".holder[data-seat=vlm]") == "vlm", "and given back")
+        wait(page, lambda: text(page, ".holder[data-seat=vlm]") == "model", "and given back")
         page.keyboard.press("Space")  # stops, also on a button
         wait(page, lambda: text(page, "#guard-mode") == "stopped", "the space bar stops everywhere")
 
@@ -711,7 +711,7 @@ def test_an_order_that_is_typed_makes_the_robot_move_and_the_button_stops_it(run
         page.click("[data-act=look]")
         wait(page, lambda: text(page, "#action").startswith("look at the"), "the person's action is the robot's")
         page.click("button.seat[data-seat=vlm]")
-        wait(page, lambda: text(page, ".holder[data-seat=vlm]") == "vlm", "the VLM has its seat again")
+        wait(page, lambda: text(page, ".holder[data-seat=vlm]") == "model", "the VLM has its seat again")
         page.click("#stop")
         wait(page, lambda: text(page, "#guard-mode") == "stopped", "the button stops")
 
@@ -729,13 +729,18 @@ def test_a_participant_sees_the_dialogue_and_nothing_else(run: ConsoleRun, chrom
 @pytest.mark.parametrize(
     "role", ["operator", *(pytest.param(role, marks=pytest.mark.long) for role in ("viewer", "participant"))]
 )
-def test_nothing_on_the_page_keeps_people_out(run: ConsoleRun, chromium: Any, role: str) -> None:
+def test_nothing_on_the_page_keeps_people_out_and_the_picture_stays_where_it_is(
+    run: ConsoleRun, chromium: Any, role: str
+) -> None:
     with page_of(chromium, run, role) as page:
         # A dozen lines of the story are like all of them; hundreds take minutes on a busy machine.
         page.evaluate("() => [...document.querySelectorAll('#story p')].slice(12).forEach((line) => line.remove())")
         assert findings(page) == []
+        picture = page.locator("figure.large").bounding_box()
         for tab in ("vlm", "planner") if role == "operator" else ():
             page.click(f"#tab-{tab}")
+            assert page.locator("figure.large").bounding_box() == picture
+            wait(page, lambda: page.locator("button.main:visible").count() == 1, "one act leads")
             assert findings(page, within="#seats") == []
 
 

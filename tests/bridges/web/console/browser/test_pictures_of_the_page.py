@@ -95,7 +95,7 @@ def test_every_view_of_the_operator(run: ConsoleRun, chromium: Any) -> None:
         keep(page, "-drive")
         page.keyboard.up("w")
         page.keyboard.press("p", delay=700)
-        wait(page, lambda: text(page, ".holder[data-seat=policy]") == "policy", "given back")
+        wait(page, lambda: text(page, ".holder[data-seat=policy]") == "model", "given back")
 
 
 @pytest.mark.parametrize(

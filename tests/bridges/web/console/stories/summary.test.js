@@ -11,7 +11,7 @@ const seat = (more) => ({ holder: "policy", by: "", mine: false, lost: false, ..
 test("a seat's button says what it does now", () => {
   assert.equal(say.seatWords("policy", seat({})), "Take over driving");
   assert.equal(say.seatWords("vlm", seat({ by: "Ada" })), "Ask Ada");
-  assert.equal(say.seatWords("planner", seat({ by: "me", mine: true })), "Give back the planner's seat");
+  assert.equal(say.seatWords("planner", seat({ by: "me", mine: true })), "Give back planning");
   assert.equal(say.holderWords(seat({ by: "Ada", lost: true })), "Ada (gone)");
 });
 
@@ -29,12 +29,12 @@ test("why nothing moves stands where the hand is, and what resuming will do firs
     seats: { policy: { mine: true } },
     robot: { contact },
   });
-  assert.equal(say.stillWords(now("holding"), false, "Y"), "");
-  assert.equal(say.stillWords(now("stopped"), false, "Y"), "it touches. Hold Y: resume.");
-  assert.match(say.stillWords(now("stopped", ["arm"]), false, "Y"), /resume\. It first goes back slowly/);
-  assert.match(say.stillWords(now("retreating"), false, "Y"), /^It goes back slowly/);
-  assert.equal(say.stillWords(now("stopped", [], "the picture is old"), false, "Y"), "the picture is old");
-  assert.match(say.stillWords(now("holding"), true, "Y"), /stood still/);
+  assert.equal(say.stillWords(now("holding"), false, "Y", "P"), "");
+  assert.equal(say.stillWords(now("stopped"), false, "Y", "P"), "it touches. Hold Y: resume.");
+  assert.match(say.stillWords(now("stopped", ["arm"]), false, "Y", "P"), /resume\. It first goes back slowly/);
+  assert.match(say.stillWords(now("retreating"), false, "Y", "P"), /^It goes back slowly/);
+  assert.equal(say.stillWords(now("stopped", [], "the picture is old"), false, "Y", "P"), "the picture is old");
+  assert.match(say.stillWords(now("holding"), true, "Y", "P"), /stood still/);
 });
 
 test("what strains is told with its joint", () => {
@@ -75,4 +75,33 @@ test("a sentence that is said again stays under the hand that said it", () => {
   for (const one of [a, b, c, d, e]) says(one);
   assert.equal(says(b), "abcde");
   assert.equal(says(f), "fbcde", "the oldest gives its place to the new one");
+});
+
+test("one act leads, whatever the state is, and a mode without words says its name", () => {
+  const now = (mode, seats = {}, reviews = {}) => ({
+    guard: { mode },
+    seats: { policy: {}, planner: {}, vlm: {}, ...seats },
+    reviews,
+  });
+  const mine = { mine: true };
+  assert.equal(say.leadOf(now("stopped", { policy: mine }), "policy", true), "#resume");
+  assert.equal(say.leadOf(now("moving"), "vlm", false), "button.seat[data-seat=vlm]");
+  assert.equal(say.leadOf(now("moving", { policy: mine }), "policy", false), "");
+  assert.equal(say.leadOf(now("moving", { policy: mine }), "policy", true), "#go");
+  const draft = { planner: { draft: { n: 1 } } };
+  assert.match(say.leadOf(now("holding", { planner: mine }, draft), "planner", false), /decide=approve/);
+  assert.deepEqual(["retreating", "dancing"].map(say.modeWords), ["backing off", "dancing"]);
+});
+
+test("resuming says before it is pressed that the robot backs off, and how far", () => {
+  const guard = { mode: "stopped", estop: "", reason: "it touches", rejected: 0 };
+  assert.equal(say.guardWords(guard, { contact: [] }).resume, "Resume");
+  assert.equal(say.guardWords(guard, { contact: ["arm"] }).resume, "Resume, backs off");
+  assert.match(say.guardWords(guard, { contact: ["arm"] }).resumeTitle, /last second of its way, for up to 4 s/);
+  assert.equal(say.guardWords({ ...guard, estop: "x" }, { contact: ["arm"] }).resume, "Re-arm");
+});
+
+test("people read words, not the names of nodes", () => {
+  const names = ["human_policy", "policy", "my_planner"];
+  assert.deepEqual(names.map(say.nodeWords), ["a person", "model", "my planner"]);
 });

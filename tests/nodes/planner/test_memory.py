@@ -1,4 +1,4 @@
-"""Claims about `nodes/kitchen/memory.py`: what was taught outlives the run, is shown and forgotten."""
+"""Claims about `nodes.planner.memory.py`: what was taught outlives the run, is shown and forgotten."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from nodes.kitchen.memory import keep, main, remembered
 from nodes.kitchen.planner import KitchenPlanner
+from nodes.planner.memory import keep, main, remembered
 from runtime.errors import UserError
 from tests.support.sentences import pattern, sentence
 

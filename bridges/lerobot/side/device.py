@@ -1,0 +1,270 @@
+"""One device of LeRobot's, held by LeRobot's own Python:   python -I device.py KIND TYPE '{"port": "/dev/ttyACM0"}'
+
+KIND is robot, teleoperator or camera: it connects, never calibrates, and tells what it measures until its standard
+input ends. With `facts` before KIND it tells what LeRobot knows and connects to nothing; `known` alone tells the types.
+
+Lines of JSON go both ways. In: {"goal": {key: value}, "until": ns}, until when it counts. Out: first {"hello": ...} or
+{"problem": ...}; then {"at": {key: value}, "ns": ns} for a reading and {"alive": ns, "doing": words, "since": ns};
+{"frame": [height, width, channels], "ns": ns} is followed by that many bytes. Stamps are of the monotonic clock.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import os
+import pkgutil
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+PERIOD_S = 0.01
+"""A device is asked again after this, and no sooner than it has answered."""
+BEAT_S = 0.05
+RETRY_S = 0.1
+OLDEST_NS = 1_000_000_000
+"""A camera's own stamp that is further back than this is none of our clock."""
+FRAME_MS = 500
+BASES = {
+    "robot": ("lerobot.robots", "RobotConfig", "make_robot_from_config"),
+    "teleoperator": ("lerobot.teleoperators", "TeleoperatorConfig", "make_teleoperator_from_config"),
+    "camera": ("lerobot.cameras", "CameraConfig", "make_cameras_from_configs"),
+}
+
+
+class SideVoice:
+    """What this process says. Where nobody takes it in, it is dropped: a device is never kept waiting for a reader."""
+
+    def __init__(self) -> None:
+        self._out = os.dup(1)
+        os.dup2(2, 1)  # what plug-ins print goes to the log, at once: it may be the last that they say
+        sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # a TextIOWrapper
+        self._lock = threading.Lock()
+
+    def drop_when_full(self) -> None:
+        """From now on; a line that a pipe takes in as a whole is never cut."""
+        os.set_blocking(self._out, False)
+
+    def say(self, blob: bytes = b"", **words: object) -> None:
+        """One line, and the bytes behind it."""
+        data = json.dumps(words).encode() + b"\n" + blob
+        with self._lock:
+            try:
+                while data:
+                    data = data[os.write(self._out, data) :]
+            except BlockingIOError:
+                pass
+
+
+class Orders:
+    """The newest goal; its thread waits for the end of the input."""
+
+    def __init__(self) -> None:
+        self._newest: tuple[dict[str, float], int] | None = None
+        self.ended = threading.Event()
+        threading.Thread(target=self._listen, name="orders", daemon=True).start()
+
+    def _listen(self) -> None:
+        for line in sys.stdin.buffer:
+            try:
+                words = json.loads(line)
+                self._newest = words["goal"], words["until"]
+            except (ValueError, KeyError):
+                continue  # the rest of a line that was cut
+        self.ended.set()
+
+    def take(self) -> dict[str, float] | None:
+        """The newest goal that was not taken yet; none that is too old, as after this process was frozen."""
+        newest, self._newest = self._newest, None
+        return newest[0] if newest is not None and time.monotonic_ns() <= newest[1] else None
+
+
+class Doing:
+    """What the device is asked now, and since when, for the beat."""
+
+    def __init__(self) -> None:
+        self.what, self.since_ns = "beginning", time.monotonic_ns()
+
+    def __call__(self, what: str) -> None:
+        self.what, self.since_ns = what, time.monotonic_ns()
+
+
+def registered() -> dict[str, dict[str, Any]]:
+    """Every type that LeRobot and its plug-ins know, by kind; what cannot be imported is left out, and told."""
+    from lerobot.utils.import_utils import register_third_party_plugins
+
+    register_third_party_plugins()
+    found: dict[str, dict[str, Any]] = {}
+    for kind, (package, base, _) in BASES.items():
+        try:
+            module = importlib.import_module(package)
+        except ImportError as problem:
+            print(f"{package}: {problem}", file=sys.stderr)
+            continue
+        for one in pkgutil.iter_modules(module.__path__, f"{package}."):
+            if one.ispkg:
+                for name in (one.name, f"{one.name}.{configuration_of(one.name)}"):
+                    try:
+                        importlib.import_module(name)
+                    except Exception as problem:  # noqa: BLE001  # a device whose own library is not here
+                        print(f"{name}: {type(problem).__name__}: {problem}", file=sys.stderr)
+        found[kind] = dict(getattr(module, base).get_known_choices())
+    return found
+
+
+def configuration_of(package: str) -> str:
+    """The module in which a device of LeRobot's has its settings, by LeRobot's custom."""
+    return (
+        f"config_{package.rpartition('.')[2]}"
+        if ".robots." in package
+        else "configuration_" + package.rpartition(".")[2]
+    )
+
+
+def made(kind: str, name: str, settings: dict[str, Any]) -> Any:
+    """The device, not connected."""
+    import draccus
+
+    known = registered().get(kind, {})
+    if name not in known:
+        raise ValueError(f"LeRobot knows no {kind} {name!r}; it knows {', '.join(sorted(known)) or 'none'}")
+    package, base, make = BASES[kind]
+    module = importlib.import_module(package)
+    config = draccus.decode(getattr(module, base), {"type": name, **settings})
+    device = getattr(module, make)({"one": config} if kind == "camera" else config)
+    return device["one"] if kind == "camera" else device
+
+
+def joints_of(kind: str, device: Any) -> list[str]:
+    """The keys that are numbers, in LeRobot's order."""
+    features = device.action_features if kind == "teleoperator" else device.observation_features
+    return [key for key, what in dict(features).items() if what in (float, int, "float32", "float")]
+
+
+def told_of(kind: str, device: Any) -> dict[str, Any]:
+    """What LeRobot knows of it: keys, and where its motors are calibrated their range and how it is normalised."""
+    motors = dict(getattr(getattr(device, "bus", None), "motors", None) or {})
+    resolutions = dict(getattr(getattr(device, "bus", None), "model_resolution_table", None) or {})
+    joints = {}
+    for key in joints_of(kind, device):
+        name = key.removesuffix(".pos")
+        motor, one = motors.get(name), (getattr(device, "calibration", None) or {}).get(name)
+        mode = getattr(getattr(motor, "norm_mode", None), "value", "")
+        joints[key] = {
+            "mode": str(mode),
+            "turn": int(resolutions.get(getattr(motor, "model", ""), 0) or 0),
+            "range": [int(one.range_min), int(one.range_max)] if one is not None else None,
+        }
+    actions = list(device.action_features) if kind == "robot" else []
+    return {"joints": joints, "actions": actions, "type": str(getattr(device, "name", ""))}
+
+
+def numbers(words: Any, keys: list[str]) -> tuple[dict[str, float], list[str]]:
+    """The numbers of these keys, and the keys that have none."""
+    found = {}
+    for key in keys:
+        try:
+            value = float(words[key])
+        except (KeyError, TypeError, ValueError):
+            continue
+        if math.isfinite(value):
+            found[key] = value
+    return found, [key for key in keys if key not in found]
+
+
+def hold_arm(ask: str, device: Any, keys: list[str], orders: Orders, voice: SideVoice, doing: Doing) -> None:
+    """Tell where it is, and hand it goals where it takes any, until the driver is gone."""
+
+    def follow() -> None:
+        goal = orders.take()
+        if goal is not None:
+            doing("send_action")
+            device.send_action(goal)
+
+    while not orders.ended.is_set():
+        began_ns = time.monotonic_ns()
+        try:
+            doing(ask)
+            seen, lacking = numbers(getattr(device, ask)(), keys)
+            voice.say(at=seen, ns=began_ns, lacking=lacking)  # no later than any of it was measured
+            follow()
+        except Exception as problem:  # noqa: BLE001  # a cable that came off; it is asked again
+            voice.say(fault=f"{doing.what}: {type(problem).__name__}: {str(problem)[:300]}", ns=began_ns)
+            orders.ended.wait(RETRY_S)
+        doing("nothing")
+        orders.ended.wait(max(0.0, PERIOD_S - (time.monotonic_ns() - began_ns) * 1e-9))
+    follow()  # where it is to rest, said as the driver left
+
+
+def hold_camera(device: Any, orders: Orders, voice: SideVoice, doing: Doing) -> None:
+    """Hand on each new picture, as it comes."""
+    import numpy as np
+
+    while not orders.ended.is_set():
+        try:
+            doing("async_read")
+            picture = np.ascontiguousarray(device.async_read(timeout_ms=FRAME_MS))
+        except Exception as problem:  # noqa: BLE001
+            voice.say(fault=f"{doing.what}: {type(problem).__name__}: {str(problem)[:300]}", ns=time.monotonic_ns())
+            orders.ended.wait(RETRY_S)
+            continue
+        now_ns = time.monotonic_ns()
+        stamp_ns = int((getattr(device, "latest_timestamp", None) or 0.0) * 1e9)  # of perf_counter: Linux's monotonic
+        taken_ns = stamp_ns if 0 <= now_ns - stamp_ns < OLDEST_NS else now_ns
+        voice.say(picture.tobytes(), frame=list(picture.shape), kind=picture.dtype.str, ns=taken_ns)
+
+
+def beat(orders: Orders, voice: SideVoice, doing: Doing) -> None:
+    """Say that this process lives, and what the device is asked: so that a bus that hangs is told from a dead one."""
+    while not orders.ended.wait(BEAT_S):
+        voice.say(alive=time.monotonic_ns(), doing=doing.what, since=doing.since_ns)
+
+
+def main() -> int:
+    """See above; 1 where the device cannot be had."""
+    voice = SideVoice()
+    words = sys.argv[1:]
+    if words == ["known"]:
+        voice.say(known={kind: sorted(types) for kind, types in registered().items()})
+        return 0
+    is_asked = words[0] == "facts"
+    kind, name, settings = words[1:] if is_asked else words
+    orders, doing = Orders(), Doing()
+    if not is_asked:
+        threading.Thread(target=beat, args=(orders, voice, doing), name="beat", daemon=True).start()
+    try:
+        doing("its settings")
+        device = made(kind, name, json.loads(settings))
+        if is_asked:
+            voice.say(hello=told_of(kind, device))
+            return 0
+        doing("connect")
+        device.connect() if kind == "camera" else device.connect(calibrate=False)
+        doing("its description")
+        hello = told_of(kind, device) | {"calibrated": bool(device.is_calibrated)} if kind != "camera" else {}
+    except BaseException as problem:  # noqa: BLE001  # whatever it is, it is told in a line
+        voice.say(problem=f"{type(problem).__name__}: {str(problem).strip()[:500]}")
+        return 1
+    doing("nothing")
+    voice.say(hello=hello)
+    work: Callable[[], None]
+    if kind == "camera":
+        work = lambda: hold_camera(device, orders, voice, doing)  # noqa: E731
+    elif not hello["calibrated"]:
+        work = lambda: None  # noqa: E731  # the driver says so; of an arm without zeros nothing is read or asked
+    else:
+        voice.drop_when_full()
+        ask = "get_observation" if kind == "robot" else "get_action"
+        work = lambda: hold_arm(ask, device, list(hello["joints"]), orders, voice, doing)  # noqa: E731
+    try:
+        work()
+    finally:
+        device.disconnect()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+"""A leader of LeRobot's leads only from where the arm is, and its cameras are cameras: in runs as people start them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from bridges.lerobot.teleop import LeaderState, LeRobotTeleop
+from nodes.camera.webcam import CameraState
+from nodes.recording.bag.recording import Recording
+from runtime import UserError
+from runtime.msgs import JointCommand, RobotState
+from runtime.supervision.registry import device_folder
+from tests.bridges.lerobot.test_lerobot_robot import facts
+from tests.support.lerobot import environment
+from tests.support.running import Runs, eventually
+from tests.support.sentences import pattern, sentence
+
+LAUNCH = """
+[run]
+robot = "{facts}"
+[nodes.driver]
+use = "nodes.robot.driver:Driver"
+process = "robot"
+params = {{ robot = "bridges.lerobot.robot:LeRobotRobot", robot_params = {{ facts = "{facts}", python = "{python}" }} }}
+[nodes.guard]
+use = "nodes.guard.node:Guard"
+process = "robot"
+params = {{ memory = "run" }}
+[nodes.reflex]
+use = "nodes.interrupts.reflex:Reflex"
+process = "robot"
+[nodes.leader]
+use = "bridges.lerobot.teleop:LeRobotTeleop"
+params = {{ facts = "{facts}", device = "bus_leader", settings = {{ folder = "{leader}" }}, python = "{python}" }}
+[nodes.camera]
+use = "bridges.lerobot.camera:LeRobotCamera"
+params = {{ device = "bus_camera", settings = {{ folder = "{leader}" }}, python = "{python}", fps = 20.0 }}
+[nodes.recorder]
+use = "nodes.recording.recorder:Recorder"
+params = {{ path = "{bag}" }}
+"""
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return environment(tmp_path_factory.mktemp("lerobot"))
+
+
+@pytest.mark.processes
+def test_a_leader_is_brought_to_the_arm_first_and_then_leads_it_within_its_limits_and_cameras_see(
+    python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leader, bag = tmp_path / "leader", tmp_path / "run.mcap"
+    leader.mkdir()
+    shutil.rmtree(device_folder() / "robots" / "bus", ignore_errors=True)  # what is latched on a real robot stays
+    launch = tmp_path / "arm.toml"
+    launch.write_text(LAUNCH.format(facts=facts(tmp_path), leader=leader, python=python, bag=bag))
+    place, log = leader / "leader", tmp_path / "log"
+    place.write_text(json.dumps({"shoulder_pan": 60.0}))
+    with Runs(monkeypatch) as runs:
+        run = runs.start(launch, log)
+        eventually(lambda: sentence("bridges.lerobot_bring_it_near") in log.read_text(), "the leader is far away")
+        arming = [sys.executable, "-m", "runtime", "guard", "arm", "--run", run.info.name]
+        eventually(lambda: subprocess.run(arming, capture_output=True).returncode == 0, "it is armed", 20.0)
+        eventually((tmp_path / "goals").exists, "the guard holds the arm")
+        lines = (tmp_path / "goals").read_text().splitlines()[:-1]
+        assert all(abs(json.loads(line)[2]["shoulder_pan.pos"]) < 1.0 for line in lines)
+        place.write_text(json.dumps({"shoulder_pan": 2.0}))
+        eventually(lambda: "the leader leads" in log.read_text(), "the leader leads")
+        place.write_text(json.dumps({"shoulder_pan": 45.0}))  # at 300 deg per s
+
+        def is_there() -> bool:
+            goals = (tmp_path / "goals").read_text().splitlines() if (tmp_path / "goals").exists() else []
+            return bool(goals) and json.loads(goals[-1])[1]["shoulder_pan"] > 40.0
+
+        eventually(is_there, "the arm is where the leader is")
+    recording = Recording(bag)
+    told = [message for message in recording if message.topic in ("leader", "command", "robot/state", "robot/command")]
+    far = [message for message in told if message.topic == "leader" and not message.message(LeaderState).is_engaged]
+    assert max(max(one.message(LeaderState).away) for one in far) == pytest.approx(60 * 0.0174533, abs=0.05)
+    asked = [message.message(JointCommand).position[0] for message in told if message.topic == "command"]
+    sent = [message.message(JointCommand).position[0] for message in told if message.topic == "robot/command"]
+    assert max(asked) > 0.7
+    assert max(b - a for a, b in pairwise(sent)) < 0.05  # 1 rad/s, 50 Hz, and a late tick
+    for message in told:
+        if message.topic == "robot/state":
+            age_s = (message.envelope.published_ns - message.message(RobotState).read_ns) * 1e-9
+            assert 0.006 < age_s < 0.5
+    assert sum(message.topic == "head/image" for message in recording) > 5
+    live = [message.message(CameraState).is_live for message in recording if message.topic == "head/camera"]
+    assert live[0]
+
+
+@pytest.mark.processes
+def test_a_leader_with_other_joints_is_refused(python: str, tmp_path: Path) -> None:
+    node = LeRobotTeleop(facts(tmp_path), "bus_leader", {"folder": str(tmp_path), "fault": "other"}, python)
+    with pytest.raises(UserError, match=pattern("bridges.lerobot_leader_has_other_joints")):
+        node.on_start()
