@@ -48,8 +48,8 @@ class GuardedEnv:
     """The graph of a launch file, all but the nodes `without`, stepped by `step_s` of virtual time.
 
     With `seat`, the loop commands in the place of the seat's holder, which goes on and tells what it would do; "" only
-    looks on. `say` is said to the robot after each reset, where anybody hears. `changes` are NODE.PARAM=VALUE, as `--set` takes them. Raises
-    UserError where the file has no guard, or a real robot.
+    looks on. `say` is said to the robot after each reset, where anybody hears. `changes` are NODE.PARAM=VALUE, as
+    `--set` takes them. Raises UserError where the file has no guard, or a real robot.
     """
 
     def __init__(

@@ -89,7 +89,7 @@ def test_the_seat_of_the_graph_tells_what_it_would_do_and_a_word_stops_what_the_
         said += now.said
         assert now.time_s < 30, said
     env.say("Stop!")
-    modes = {(now := env.step(now.asked)).guard.mode for _ in range(20) if now.guard}
+    modes = {now.guard.mode for _ in range(20) if (now := env.step(now.asked)).guard}
     assert "stopped" in modes, modes
     for _ in range(20):
         now = env.step(JointCommand(position=(1.0, *now.state.position[1:])))
