@@ -36,7 +36,7 @@ BREAKS = {
     "GPU to robot": frozenset({OTHER}),
     "both ways": frozenset({ROBOT, OTHER}),
 }
-STANDS = ("holding", "stopped")
+STANDS = ("holding", "stopped", "estopped")
 USES = {
     "driver": ("nodes.robot.driver:Driver", '{ robot = "nodes.sim.kinematic:KinematicRobot" }'),
     "head_camera": ("bench.link_nodes:Pictures", ""),

@@ -61,8 +61,8 @@ def at_tool(rig: Rig) -> Iterator[subprocess.Popen[bytes]]:
 @contextlib.contextmanager
 def at_page(rig: Rig) -> Iterator[subprocess.Popen[bytes]]:
     """The console's page, driving ahead."""
-    rig.wait("the console's address", lambda: _address(rig))
-    command = [sys.executable, "-m", "bench.faults.page", _address(rig)]
+    rig.wait("the console's address", lambda: _addresses(rig))
+    command = [sys.executable, "-m", "bench.faults.page", _addresses(rig)[-1]]
     page = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
     try:
         yield page
@@ -70,9 +70,9 @@ def at_page(rig: Rig) -> Iterator[subprocess.Popen[bytes]]:
         _end(page)
 
 
-def _address(rig: Rig) -> str:
-    """Where the console said last that it is; "" before that."""
-    return next((match[1] for line in reversed(list(rig.output)) if (match := ADDRESS.search(line))), "")
+def _addresses(rig: Rig) -> list[str]:
+    """Where the console said that it is, each time; it comes back at the same place."""
+    return [match[1] for line in list(rig.output) if (match := ADDRESS.search(line))]
 
 
 def lost(person: Person, number: signal.Signals, process: str = "") -> Trial:
@@ -80,7 +80,7 @@ def lost(person: Person, number: signal.Signals, process: str = "") -> Trial:
 
     def trial(rig: Rig) -> Figures:
         rig.wait_moving()
-        before = _address(rig)
+        told = len(_addresses(rig))
         with person(rig) as hand:
             _await_person(rig, hand)
             pid = rig.pid(process) if process else hand.pid
@@ -97,8 +97,8 @@ def lost(person: Person, number: signal.Signals, process: str = "") -> Trial:
             if person is at_tool:
                 figures[BACK] = (_stopped_ns(rig, start_ns) - start_ns) * 1e-6
         give_back(rig)
-        if process:  # it starts anew, at an address of its own
-            rig.wait("the console is back", lambda: _address(rig) not in ("", before))
+        if process:
+            rig.wait("the console is back", lambda: len(_addresses(rig)) > told)
         rig.wait_moving()
         return figures
 

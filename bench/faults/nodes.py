@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from math import inf, nan
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -18,10 +18,20 @@ from nodes.guard.node import Guard
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime import RELIABLE, Message, Node, Publisher, QoS, Subscription, every, on
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Image, Interrupt, JointCommand, RobotState, RobotStatus, SceneDescription, Subtask, Utterance
+from runtime.msgs import (
+    GuardMode,
+    Image,
+    Interrupt,
+    JointCommand,
+    RobotState,
+    RobotStatus,
+    SceneDescription,
+    Subtask,
+    Utterance,
+)
 from tests.support.guard.hostile import SENTENCES
 
-MODES = ("disarmed", "armed", "moving", "holding", "stopped", "estopped", "retreating")
+MODES = get_args(GuardMode)
 SPEED_MPS = 0.3
 ZEROS = (0.0,) * 8
 

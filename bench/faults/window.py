@@ -36,6 +36,7 @@ def main(command: list[str]) -> None:
     fcntl.ioctl(inner, termios.TIOCSCTTY, 0)
     for number in range(3):
         os.dup2(inner, number)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # also where `nohup` started the trials: a window's shell has it so
     os.execvp(command[0], command)
 
 

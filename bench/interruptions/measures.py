@@ -114,7 +114,7 @@ def _held_ns(run: Run, zero_ns: int) -> int | None:
     """When the guard's output entered its braking profile."""
     for one in run.guard.messages:
         state = one.message
-        is_held = state.mode in ("stopped", "holding") and state.held_ns > 0
+        is_held = (state.is_stopped or state.mode == "holding") and state.held_ns > 0
         if one.envelope.published_ns >= zero_ns and is_held and one.envelope.published_ns - zero_ns <= WITHIN_NS:
             return max(zero_ns, state.held_ns)
     return None

@@ -193,7 +193,7 @@ class InterruptingPerson(Node):
     def _go_on(self, now_ns: int) -> None:
         """What was stopped may go on after a while, once nobody is in the way."""
         guard = self.guard.latest()
-        if guard is None or guard.mode != "stopped":
+        if guard is None or not guard.is_stopped:
             self.began_ns.pop("stopped", None)
             return
         self._mark("stopped")

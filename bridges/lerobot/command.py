@@ -1,4 +1,4 @@
-"""`polyrhythm lerobot`: makes LeRobot's environment, and writes what a guard needs to know of one of its robots."""
+"""`polyrhythm lerobot`: LeRobot's environment, and what a guard must know of its robots."""
 
 from __future__ import annotations
 

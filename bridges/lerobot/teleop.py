@@ -105,7 +105,7 @@ class LeRobotTeleop(ForRobot, Seated):
     @on(guard)
     def guarded(self, guard: GuardState) -> None:
         """After a stop, likewise: the leader may have gone on."""
-        if guard.mode == "stopped":
+        if guard.is_stopped:
             self.is_engaged = False
 
     @every(hz=50)

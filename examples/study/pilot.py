@@ -32,6 +32,7 @@ class Page:
                 self.say(t="seen", n=message["n"])
                 shown = message["view"] or shown  # None: as before
                 if asked and message["notices"]:
+                    self.say(t="resume")  # it may stand since the "Stop!"
                     self.say(**asked)
 
 

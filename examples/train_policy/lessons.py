@@ -220,7 +220,7 @@ class LessonAtTable(Node):
 
     @on(guard)
     def guarded(self, guard: GuardState) -> None:
-        if guard.mode == "stopped":
+        if guard.is_stopped:
             self.lesson.stop(guard.reason)
 
 

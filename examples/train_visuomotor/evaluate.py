@@ -89,7 +89,7 @@ class Asker(Node):
 
     @on(guard)
     def guarded(self, guard: GuardState) -> None:
-        if guard.mode == "stopped" and not self.attempt.stops:
+        if guard.is_stopped and not self.attempt.stops:
             self.attempt.stops.append(f"{self.asked}: {guard.reason}")
             self.over_ns = self.over_ns or self.clock.now_ns()
 

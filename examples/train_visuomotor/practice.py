@@ -129,7 +129,7 @@ class Practice(Node):
 
     @on(guard)
     def guarded(self, guard: GuardState) -> None:
-        if guard.mode == "stopped" and not self.lesson.is_stopped:
+        if guard.is_stopped and not self.lesson.is_stopped:
             self.lesson.is_stopped = True
             self.lesson.end(f"stopped: {guard.reason}", 0.0)
 

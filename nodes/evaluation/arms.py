@@ -248,7 +248,7 @@ class Arm(Node):
     @on(guard)
     def follow_guard(self, state: GuardState) -> None:
         """A stopped robot does nothing that words could wait for."""
-        self.is_stopped = state.mode == "stopped"
+        self.is_stopped = state.is_stopped
         if self.is_stopped:
             self._let_out()
 

@@ -13,6 +13,9 @@ from runtime.msgs import Cause, RobotState, RobotStatus
 FUTURE_NS = to_ns(0.005)
 """How far ahead of now a stamp may be. A stamp further ahead is refused, because it would lengthen its own validity."""
 
+SLEPT_NS = to_ns(1.0)
+"""A guard that was not called for longer than this stops the robot: it does not know what happened meanwhile."""
+
 
 @dataclass(frozen=True, slots=True)
 class GuardSettings:
@@ -51,6 +54,9 @@ class Monitors:
         """Whether the robot moves by itself, because it homes or stows."""
         self.lost = ""
         """Why the driver does not control the robot any more; "" while it does."""
+        self.has_slept = False
+        """Whether the guard was not called for longer than `SLEPT_NS` before the last look."""
+        self._looked_ns = 0
         self._was_runstopped = False
         self._touching: frozenset[str] = frozenset()
         self._pushing_since_ns: dict[int, int] = {}
@@ -80,11 +86,25 @@ class Monitors:
         """Whether the robot is measured to stand still, not only commanded to."""
         return self.state is not None and is_at_rest(self.state, tuple(joint.name for joint in self.limits.joints))
 
-    def news(self, now_ns: int) -> tuple[Cause, str]:
+    def news(self, now_ns: int, *, is_engaged: bool) -> tuple[Cause, str]:
         """Who stops the robot and why, where the newest state or status shows a new fault; ("", "") otherwise.
 
-        A fault is reported once, when it begins. Call this at every tick.
+        A fault is reported once, when it begins. Where the guard `is_engaged`, nobody may be away: the driver, or the
+        guard itself. Call this at every tick.
         """
+        slept_ns, self._looked_ns = now_ns - (self._looked_ns or now_ns), now_ns
+        self.has_slept = slept_ns > SLEPT_NS
+        by, why = self._felt(now_ns)
+        if why or not is_engaged:
+            return by, why
+        if self.is_silent(now_ns):
+            return "driver", f"the driver has been silent for {self.settings.driver_silence_s:g} s"
+        if self.lost:
+            return "driver", f"the robot does not follow: {self.lost}"
+        return ("guard", f"the guard stood still for {to_s(slept_ns):.1f} s") if self.has_slept else ("", "")
+
+    def _felt(self, now_ns: int) -> tuple[Cause, str]:
+        """What the robot itself shows: a runstop, contact, effort."""
         pressed, self._was_runstopped = self.is_runstopped and not self._was_runstopped, self.is_runstopped
         if pressed:
             return "runstop", "the robot's runstop is pressed"

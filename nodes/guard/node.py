@@ -14,12 +14,14 @@ import msgspec
 from nodes.camera.repeats import PictureWatch
 from nodes.guard import persistence
 from nodes.guard.arbitration import Arbitration, SeatConfig
+from nodes.guard.command_sources import STUCK
 from nodes.guard.feed import WatchdogFeed
+from nodes.guard.latch import Refusal
 from nodes.guard.monitors import GuardSettings
 from nodes.guard.motion_profile import limits_of
 from nodes.guard.persistence import SavedState, StateFile
 from nodes.guard.space import Space
-from nodes.guard.state_machine import LONGEST_TEXT, STUCK, GuardMachine, Refusal
+from nodes.guard.state_machine import LONGEST_TEXT, GuardMachine
 from nodes.robot.robot_from_launch import ForRobot, body_named, claim_of
 from runtime import (
     ALONE,
@@ -518,8 +520,9 @@ class Guard(ForRobot, Node):
         if picture.captured_ns == self.seen_ns:
             return
         self.seen_ns = picture.captured_ns
-        was_stuck, self.machine.is_picture_stuck = self.machine.is_picture_stuck, self.pictures.see(picture)
-        if self.machine.is_picture_stuck and not was_stuck:
+        sources = self.machine.sources
+        was_stuck, sources.is_picture_stuck = sources.is_picture_stuck, self.pictures.see(picture)
+        if sources.is_picture_stuck and not was_stuck:
             self.log.warning("camera %s: %s", picture.camera[:LONGEST_NAME], STUCK)
 
     def _rearm(self, by: str, now_ns: int) -> Refusal | None:
@@ -571,7 +574,7 @@ class Guard(ForRobot, Node):
             self.robot_command.publish(command, stems_from=() if applied is None else applied)
         if self.machine.needs_runstop(now_ns):
             self.driver_runstop.publish(
-                DriverOrder(verb="runstop", why=self.machine.runstop_reason or self.machine.reason)
+                DriverOrder(verb="runstop", why=self.machine.conduct.runstop_reason or self.machine.reason)
             )
 
     def _feed(self) -> None:
@@ -583,7 +586,7 @@ class Guard(ForRobot, Node):
             self._stop("guard", "the watchdog does not answer", now_ns)
 
     def _stop(self, cause: Cause, why: str, now_ns: int) -> None:
-        if self.machine.mode in ("stopped", "estopped"):
+        if self.machine.is_stopped:
             return
         self.machine.stop(cause, why, now_ns, now_ns)
         self._output()
@@ -643,10 +646,10 @@ class Guard(ForRobot, Node):
         now = SavedState(
             epochs=self.arbitration.epochs,
             leases={str(seat): lease for seat, lease in self.arbitration.leases.items()},
-            stop=machine.reason if machine.mode in ("stopped", "estopped") else "",
-            estop=machine.estop_cause,
+            stop=machine.reason if machine.is_stopped else "",
+            estop=machine.latch.estop,
             armed_in=self.armed_in,
-            locks=machine.stoppers,
+            locks=machine.latch.stoppers,
         )
         if self.state_file is None:
             return

@@ -82,15 +82,15 @@ def _obeyed(run: FoundRun, do: Asked, by: str, stop_signal: StopSignal, *, as_js
     if as_json:
         print(json.dumps(msgspec.to_builtins(state)))
     else:
-        print(plain(title + _sentence(state)))
-        if do == "rearm" and state.mode == "stopped" and not state.estop:
+        print(plain(title + state.sentence))
+        if do == "rearm" and state.mode == "stopped":
             print(GO_ON, file=sys.stderr)
     is_done = {
         "state": True,
-        "estop": bool(state.estop),
-        "rearm": not state.estop,
+        "estop": state.mode == "estopped",
+        "rearm": state.mode != "estopped",
         "arm": state.is_armed,
-        "resume": state.mode != "stopped",
+        "resume": not state.is_stopped,
     }[do]
     return 0 if is_done else 1
 
@@ -99,12 +99,6 @@ def running() -> str:
     """The runs of this user, as the end of a sentence."""
     titles = [run.title for run in find_runs()]
     return f"running: {choices(titles)}" if titles else "none is running"
-
-
-def _sentence(state: GuardState) -> str:
-    """Mode and reason, and what is latched where the reason does not say it already."""
-    latched = f", emergency stop latched: {state.estop}" if state.estop not in state.reason else ""
-    return state.sentence + latched
 
 
 def _ordered(run: FoundRun, do: Order, by: str, stop_signal: StopSignal) -> GuardState:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from nodes.guard.latch import CROWD
 from nodes.robot.robot_from_launch import CLAIM, latched_name
 from runtime.coordination.lease import Lease
 from runtime.message import Epochs
@@ -81,8 +82,6 @@ def read(path: Path) -> SavedState | None:
         if b'"locks"' in data or not (state.stop or state.estop):
             return state
         # Of an older version: nobody knows any more whose stop it is, so that only an operator lifts it.
-        from nodes.guard.state_machine import CROWD
-
         return msgspec.structs.replace(state, locks={CROWD: CROWD})
     except msgspec.MsgspecError as problem:
         raise ValueError(f"{path} is damaged: {problem}") from problem

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from typing import Literal
 
 from nodes.robot.rest import is_at_rest
 from runtime.msgs import RobotState
@@ -67,6 +68,31 @@ class Trail:
         self._kept_s = self._left_s = 0.0
 
 
+Due = Literal["nothing", "touched", "going", "touched again", "blocked", "blocked and touched"]
+DueEvent = Literal["touch", "go on", "false alarm", "end", "block"]
+
+WAY: dict[tuple[Due, DueEvent], Due] = {
+    ("nothing", "touch"): "touched",
+    ("touched", "go on"): "going",
+    ("touched", "false alarm"): "nothing",  # a person took the stop back
+    ("going", "touch"): "touched again",  # it leaves what it touched last
+    ("going", "end"): "nothing",
+    ("going", "block"): "blocked",  # it went back less than it owes
+    ("touched again", "go on"): "going",
+    ("touched again", "false alarm"): "going",  # what was owed before stays owed
+    ("touched again", "end"): "touched",
+    ("blocked", "touch"): "blocked and touched",
+    ("blocked", "go on"): "nothing",  # the next go on leads ahead
+    ("blocked", "false alarm"): "nothing",
+    ("blocked and touched", "go on"): "nothing",
+    ("blocked and touched", "false alarm"): "nothing",
+}
+"""What leads from one to another. What is not listed changes nothing: a stop that is no touch leaves the rest owed."""
+
+TOUCHED: frozenset[Due] = frozenset({"touched", "touched again", "blocked and touched"})
+"""Somebody was hurt or touched since the last go on."""
+
+
 class WayBack:
     """The way that the robot must go back after pain or contact, before anything else.
 
@@ -75,40 +101,46 @@ class WayBack:
     """
 
     def __init__(self) -> None:
-        self.is_touch = False  # somebody was hurt or touched since the last resume
-        self._is_owed = False  # a way back has begun and has not ended
+        self.due: Due = "nothing"
+        self.begun_ns = 0  # when it began, or was gone on with
         self._came, self._gone_back = Trail(), Trail()
 
     @property
-    def signature(self) -> tuple[bool, ...]:
+    def signature(self) -> tuple[object, ...]:
         """What is owed and whether a way is known: of the one it came, and of what it has gone back of it."""
-        return self.is_touch, self._is_owed, bool(self._came), bool(self._gone_back)
+        return self.due, bool(self._came), bool(self._gone_back)
+
+    @property
+    def is_touch(self) -> bool:
+        """Whether somebody was hurt or touched since the last go on."""
+        return self.due in TOUCHED
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether the way was found not to be free, and nobody has said go on since."""
+        return self.due in ("blocked", "blocked and touched")
 
     def note(self, state: RobotState, dt_s: float) -> None:
         """Add the measured state of a step that lasted `dt_s`."""
-        (self._gone_back if self._is_back else self._came).note(state, dt_s)
+        (self._gone_back if self.due in ("going", "blocked") else self._came).note(state, dt_s)
 
     def touch(self) -> None:
         """Record that somebody is hurt or touched."""
-        if self._is_back:
+        if self.due == "going":
             self._came, self._gone_back = self._gone_back, Trail()
-        self.is_touch = True
+        self._enter("touch")
 
-    @property
-    def _is_back(self) -> bool:
-        """Whether the robot is on a way back, or was stopped on it by anything but a touch."""
-        return self._is_owed and not self.is_touch
-
-    def begin(self, *, is_false_alarm: bool) -> bool:
-        """At a resume, whether the first motion is the way back; where it is not, a new way begins.
+    def begin(self, now_ns: int, *, is_false_alarm: bool) -> bool:
+        """At a go on, whether the first motion is the way back; where it is not, a new way begins.
 
         `is_false_alarm` says that the person took the stop back: then no new way back is due.
         """
-        is_due = self._is_owed or (self.is_touch and not is_false_alarm)
-        self.is_touch, self._is_owed = False, is_due and bool(self._came)
-        if not self._is_owed:
+        self._enter("false alarm" if is_false_alarm else "go on")
+        if self.due != "going" or not self._came:
             self.forget()
-        return self._is_owed
+            return False
+        self.begun_ns = now_ns
+        return True
 
     def step(self, dt_s: float) -> TrailStep | None:
         """The next step of the way back; None at its end."""
@@ -117,8 +149,15 @@ class WayBack:
             self.forget()
         return step
 
+    def block(self) -> None:
+        """Record that the way is not free."""
+        self._enter("block")
+
     def forget(self) -> None:
         """Drop the way and what was owed; a touch stays recorded."""
-        self._is_owed = False
+        self._enter("end")
         self._came.forget()
         self._gone_back.forget()
+
+    def _enter(self, event: DueEvent) -> None:
+        self.due = WAY.get((self.due, event), self.due)

@@ -6,14 +6,15 @@ import sys
 from pathlib import Path
 from typing import get_args
 
-from nodes.guard.state_machine import TRANSITIONS, Event, Mode
+from nodes.guard.modes import TRANSITIONS, Event
+from runtime.msgs import GuardMode
 
 BEGIN, END = "<!-- table: begin, written by python -m nodes.guard.table -->", "<!-- table: end -->"
 
 
 def markdown() -> str:
     """The table: one row per mode, one column per event; an empty cell means that the event changes nothing."""
-    events, modes = get_args(Event), get_args(Mode)
+    events, modes = get_args(Event), get_args(GuardMode)
     rows = ["| mode | " + " | ".join(events) + " |", "|---" * (len(events) + 1) + "|"]
     rows += [
         f"| **{mode}** | " + " | ".join(TRANSITIONS.get((mode, event), "") for event in events) + " |" for mode in modes

@@ -108,15 +108,15 @@ class InterruptRecords(Node):
         state, depth = self.state, one.interrupt.depth
         if state is None:
             return
-        is_held = state.held_ns and state.mode in ("stopped", "holding", "disarmed")
+        is_held = state.held_ns and (state.is_stopped or state.mode in ("holding", "disarmed"))
         waits_for_plan = depth == "replan" and (is_held or state.mode == "armed") and "fenced" in one.effects
-        if depth == "stop" and state.mode == "stopped" and state.held_ns:
+        if depth == "stop" and state.is_stopped and state.held_ns:
             one.effects.setdefault("held", max(state.held_ns, one.heard_ns))
             if state.at_rest_ns:
                 one.effects.setdefault("at_rest", max(state.at_rest_ns, one.heard_ns))
         elif waits_for_plan or (depth == "hold" and is_held):
             one.effects.setdefault("held", max(state.held_ns, one.heard_ns))
-        elif depth == "resume" and state.mode != "stopped":
+        elif depth == "resume" and not state.is_stopped:
             one.effects.setdefault("resumed", self.clock.now_ns())
 
     def _note(self, ident: str, effect: str) -> None:

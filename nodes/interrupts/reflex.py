@@ -234,9 +234,9 @@ class Reflex(HearsPeople):
     @on(guard)
     def follow(self, state: GuardState) -> None:
         """Note the guard's mode: whether the robot is stopped, and whether it moves."""
-        was_stopped, self.was_guard_stopped = self.was_guard_stopped, state.mode == "stopped"
-        self.is_stopped, self.is_moving = state.mode == "stopped", state.mode == "moving"
-        self.may_hold = state.mode in ("moving", "holding")  # moving: on its way back, too
+        was_stopped, self.was_guard_stopped = self.was_guard_stopped, state.is_stopped
+        self.is_stopped, self.is_moving = state.is_stopped, state.is_moving
+        self.may_hold = state.is_moving or state.mode == "holding"
         if was_stopped and not self.is_stopped:
             self.stops.clear()
 

@@ -166,7 +166,7 @@ class ScenarioPerson(Node):
     def _forgive(self, now_ns: int) -> None:
         """What her own words or the robot's touch have stopped may go on after a moment."""
         guard = self.guard.latest()
-        if guard is None or guard.mode != "stopped" or guard.stopped_by not in (*TOUCHES, self.scenario.person):
+        if guard is None or not guard.is_stopped or guard.stopped_by not in (*TOUCHES, self.scenario.person):
             self.stopped_ns = 0
         elif not self.stopped_ns:
             self.stopped_ns = now_ns

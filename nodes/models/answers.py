@@ -210,7 +210,7 @@ def _meant(value: object, shape: inspect.Type) -> object:
     if isinstance(value, str) and isinstance(shape, inspect.LiteralType):
         return next((word for word in shape.values if str(word).casefold() == value.strip().casefold()), value)
     if isinstance(shape, inspect.StrType) and isinstance(value, int | float) and not isinstance(value, bool):
-        return str(value)
+        return str(value) if math.isfinite(value) else value
     if isinstance(shape, inspect.IntType | inspect.FloatType) and isinstance(value, str):
         number = read_number(value)
         return value if number is None else number

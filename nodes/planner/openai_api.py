@@ -242,7 +242,8 @@ class OpenAIPlanner(ModelPlanner):
         """What is said and done in place of a "done" that nobody has measured, and that the model insists on."""
         is_over = told is not None and self.current is not None and told.subtask_id == self.current.id
         if not is_over or told is None or told.progress not in ("finished", "failed"):
-            return PlannerAnswer(do="keep")
+            is_at_work = self.current is not None and self.current.state == "work"
+            return PlannerAnswer(do="keep", say="" if is_at_work else self.texts.say.unusable)  # never just silence
         why = told.why or told.text.rstrip(".")
         return PlannerAnswer(do="wait", text="Wait", say=self.texts.say.unearned.replace("{why}", why))
 

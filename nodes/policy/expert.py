@@ -299,11 +299,12 @@ class ExpertPolicy(ForRobot, SeatNode, HearsPeople):
         A handler of its own, not a look in `tick`: the guard's state carries the age of the image behind the command
         that it applied, and reading it there would hand that on to the next command, for ever.
         """
-        if guard.is_retreating and not self.is_led_back:
+        is_led_back = guard.mode == "retreating"
+        if is_led_back and not self.is_led_back:
             self.is_led_back = True
             self._note_touch()
-        self._stop_or_go("guard stops" if guard.mode == "stopped" or guard.is_retreating else "guard moves")
-        if self.is_led_back and guard.mode != "stopped" and not guard.is_retreating:
+        self._stop_or_go("guard stops" if guard.is_stopped or is_led_back else "guard moves")
+        if self.is_led_back and not (guard.is_stopped or is_led_back):
             self.is_led_back = False
             if not self.is_over:  # the hand is not where the phase under way left it
                 self.on_seat()

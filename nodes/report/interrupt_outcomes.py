@@ -45,7 +45,7 @@ def stop_times(run: Run, interrupt: Stamped[Interrupt]) -> StopTimes:
         lambda state: _is_held(state) and state.stop_cause == interrupt.message.id,
     )
     rest = run.robot.first_after(held.message.held_ns, is_at_rest)
-    resumed = run.guard.next_after(held, lambda state: state.mode != "stopped")
+    resumed = run.guard.next_after(held, lambda state: not state.is_stopped)
     return StopTimes(
         held_ms=max(0, held.message.held_ns - since_ns) * 1e-6,
         at_rest_ms=None if rest is None else max(0, rest.envelope.published_ns - since_ns) * 1e-6,
@@ -61,7 +61,7 @@ def followed(run: Run, interrupt: Stamped[Interrupt]) -> str:
         return _after_stop(stop_times(run, interrupt))
     since_ns = heard_ns(run, interrupt)
     if depth == "resume":
-        moving = run.guard.first_after(interrupt.envelope.published_ns, lambda state: state.mode == "moving")
+        moving = run.guard.first_after(interrupt.envelope.published_ns, lambda state: state.is_moving)
         return "nothing" if moving is None else f"moving after {_seconds(since_ns, moving):.2f} s"
     parts = []
     for word, text in (("plan", _change(run.subtasks, since_ns)), ("action", _change(run.actions, since_ns))):
@@ -96,4 +96,4 @@ def _after_stop(times: StopTimes) -> str:
 
 
 def _is_held(state: GuardState) -> bool:
-    return state.mode == "stopped" and state.held_ns > 0
+    return state.is_stopped and state.held_ns > 0

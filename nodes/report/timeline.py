@@ -15,7 +15,10 @@ from runtime.msgs import Utterance
 
 INK = "#202124"
 FAINT = "#8a8d93"
-MODES = {"disarmed": "#d7d9de", "armed": "#bccbe3", "moving": "#8fc7a3", "holding": "#f0d58c", "stopped": "#dd8080"}
+MODES = {
+    "disarmed": "#d7d9de", "armed": "#bccbe3", "moving": "#8fc7a3", "holding": "#f0d58c", "retreating": "#c9a7d8",
+    "stopped": "#dd8080", "estopped": "#b34747",
+}  # fmt: skip
 SKILLS = {"pick": "#7d9fd1", "place": "#a58fcb", "hand_over": "#c98fb4", "look": "#c9ccd3", "hold": "#e0c37e"}
 DEPTHS = {"amend": "#c47814", "replan": "#2d5faf", "stop": "#c42626", "resume": "#26824a", "hold": "#8a8a8a"}
 RATES = (("planner", "subtask", "#2d5faf"), ("VLM", "description", "#7a5bb0"), ("policy", "command", "#26824a"))

@@ -183,7 +183,7 @@ class Driver(ForRobot, Node):
         guard, read = self.guard.peek(), self._read  # not read: what is measured does not stem from what is asked
         if read is None or len(read.position) != len(asked.position):
             return asked
-        is_stopped = guard is not None and guard.message.mode == "stopped"
+        is_stopped = guard is not None and guard.message.is_stopped
         told = self._brake.apply(asked, read.position, is_stopped=is_stopped)
         is_cut = abs(told.base_v_mps - asked.base_v_mps) + abs(told.base_w_radps - asked.base_w_radps) > CUT
         if is_cut and not self._is_cut:

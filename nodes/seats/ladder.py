@@ -144,7 +144,7 @@ class Ladder(Node):
             self.is_driver_gone = is_gone
             self.log.warning("driver: %s", "gone, the robot stops itself" if is_gone else "heard again")
             guard = self.guard.peek()
-            is_stopped = guard is not None and guard.message.mode in ("stopped", "disarmed")
+            is_stopped = guard is not None and (guard.message.is_stopped or guard.message.mode == "disarmed")
             self._say(DRIVER_GONE if is_gone else DRIVER_BACK + (GO_ON if is_stopped else ""))
 
     def _heard(self, seat: str) -> None:

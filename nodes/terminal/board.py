@@ -24,7 +24,10 @@ SILENT_NS = 3_000_000_000
 WARNING_NS = 10_000_000_000
 """A warning is shown for so long; a fault stays."""
 
-MODE_STYLES = {"moving": "green", "armed": "cyan", "holding": "yellow", "stopped": "bold white on red"}
+MODE_STYLES = {
+    "moving": "green", "armed": "cyan", "holding": "yellow", "retreating": "magenta", "stopped": "bold white on red",
+    "estopped": "bold white on red",
+}  # fmt: skip
 _KEPT_LINES = 200
 _NAMES, _TIMES = 8, 7
 """Widths of the columns of what goes on now, and of the story's times."""

@@ -204,7 +204,7 @@ class TerminalView:
     def _guard(self, stamped: Stamped[GuardState]) -> None:
         before, self.board.guard = self.board.guard, stamped.message
         if before is None or (before.mode, before.estop) != (stamped.message.mode, stamped.message.estop):
-            style = "red" if stamped.message.mode == "stopped" else ""
+            style = "red" if stamped.message.is_stopped else ""
             self._tell(self._at_s(stamped), "guard", once(stamped.message.sentence), style)
 
     def _lease(self, stamped: Stamped[Lease]) -> None:

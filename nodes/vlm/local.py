@@ -375,7 +375,7 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
     def follow(self, guard: GuardState) -> None:
         """Whether the robot may move is the guard's word."""
         self.is_armed = guard.is_armed
-        self._stop_or_go("guard stops" if guard.mode == "stopped" else "guard moves")
+        self._stop_or_go("guard stops" if guard.is_stopped else "guard moves")
 
     @on(feedback)
     def learn(self, feedback: Feedback) -> None:

@@ -70,9 +70,11 @@ def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
         launch = load(find(arguments.file), opened, added=arguments.add, without=arguments.without, host=arguments.host)
     if arguments.record is not None:
         launch = _recorded(launch, arguments.record)
+    server = None if arguments.virtual else _server_of(launch)  # it loads what the nodes share meanwhile
+    if server is not None:
+        ends.callback(server.close)
     check(launch)
     check_companions(launch)
-    server = None if arguments.virtual else _server_of(launch)
     seed = launch.seed if arguments.seed is None else arguments.seed
     _check_time(arguments)
     for_s = arguments.for_s if arguments.for_s is not None else launch.for_s
@@ -116,6 +118,7 @@ def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
                 answers=arguments.answers,
             )  # fmt: skip
         else:
+            server = _ready(server, launch)
             outcome, restarted, unclean = _run_real(
                 launch, folder, seed=seed, for_s=for_s, run_info=run_info, view=view,
                 beside=_beside(launch, arguments), server=server,
@@ -339,6 +342,12 @@ def _server_of(launch: Launch) -> ForkServer | None:
     from runtime.supervision.fork_server import fork_server  # virtual time needs none
 
     return fork_server(launch)
+
+
+def _ready(server: ForkServer | None, launch: Launch) -> ForkServer | None:
+    from runtime.supervision.fork_server import ready
+
+    return ready(server, launch)
 
 
 def _run_real(

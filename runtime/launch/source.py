@@ -21,7 +21,7 @@ class Source(msgspec.Struct, frozen=True, eq=False):
     """A function's tree; its first line, the one of the first mark above `def`, has the number 1."""
 
     tree: ast.Module
-    steps: list[ast.AST]  # all parts of it, those further out first
+    steps: list[ast.AST]  # all parts of it, those further out first; not whether a name is read or set
     parents: dict[ast.AST, ast.AST]
 
 
@@ -29,41 +29,45 @@ class Source(msgspec.Struct, frozen=True, eq=False):
 def source_of(function: Callable[..., Any]) -> Source | None:
     """What is written there; None where it has no file, or the file is another by now."""
     try:
-        tree = _tree(function)
+        tree, above = _tree(function)
     except (OSError, SyntaxError, TypeError):
         return None
     steps: list[ast.AST] = [tree]
     parents: dict[ast.AST, ast.AST] = {}
-    for step in steps:  # which grow on the way
-        for child in ast.iter_child_nodes(step):
-            parents[child] = step
-            steps.append(child)
+    for step in steps:  # which grow on the way; `ast.walk` took longer than to parse
+        own = vars(step)
+        if above and "lineno" in own:
+            own["lineno"], own["end_lineno"] = own["lineno"] - above, own["end_lineno"] - above
+        for name in step._fields:
+            value = own.get(name)
+            for child in value if type(value) is list else (value,):
+                if isinstance(child, ast.AST) and not isinstance(child, ast.expr_context):
+                    parents[child] = step
+                    steps.append(child)
     return Source(tree, steps, parents)
 
 
-def _tree(function: Callable[..., Any]) -> ast.Module:
+def _tree(function: Callable[..., Any]) -> tuple[ast.Module, int]:
+    """The tree, and how many lines stand above the function's own in it."""
     code: CodeType = function.__code__
     linecache.checkcache(code.co_filename)
     lines = linecache.getlines(code.co_filename, function.__globals__)[code.co_firstlineno - 1 : _last_line(code)]
     try:
-        tree = _parsed("".join(lines))
+        tree, above = _parsed("".join(lines))
         if len(tree.body) == 1 and getattr(tree.body[0], "name", "") == code.co_name:
-            return tree
+            return tree, above
     except SyntaxError:
         pass  # its last lines compile to nothing, as a docstring or a bracket does
     return _parsed(inspect.getsource(function))
 
 
-def _parsed(text: str) -> ast.Module:
+def _parsed(text: str) -> tuple[ast.Module, int]:
     """Of lines that stand as far in as they do in their class: a text in them may stand further out."""
     if not text[:1].isspace():
-        return ast.parse(text)
+        return ast.parse(text), 0
     (block,) = ast.parse(f"if True:\n{text}").body
     assert isinstance(block, ast.If)
-    for step in ast.walk(block):
-        if isinstance(step, ast.stmt | ast.expr | ast.excepthandler | ast.arg | ast.keyword | ast.alias | ast.pattern):
-            step.lineno, step.end_lineno = step.lineno - 1, (step.end_lineno or 1) - 1
-    return ast.Module(block.body, [])
+    return ast.Module(block.body, []), 1
 
 
 def _last_line(code: CodeType) -> int:

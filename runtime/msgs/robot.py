@@ -324,10 +324,16 @@ Counts = dict[str, int]
 """How often, by the source of a message."""
 
 
-class GuardState(Message, kind="state"):
-    """What the guard lets through, and why not."""
+GuardMode = Literal["disarmed", "armed", "moving", "holding", "retreating", "stopped", "estopped"]
 
-    mode: Literal["disarmed", "armed", "moving", "holding", "stopped"]
+
+class GuardState(Message, kind="state"):
+    """What the guard lets through, and why not.
+
+    While it is "retreating" it takes the robot back the way that it came, and commands wait.
+    """
+
+    mode: GuardMode
     reason: str
     stopped_by: str = ""  # stopped: who or what did it, a speaker or "contact", "effort", "console", "estop"
     holder: str = ""  # source of the commands applied
@@ -338,13 +344,30 @@ class GuardState(Message, kind="state"):
     estop: str = ""  # why the emergency stop is latched
     is_armed: bool = False
     rejected: int = 0  # commands refused so far
-    is_retreating: bool = False  # it takes the robot back the way that it came; commands wait
+    is_retreating: bool = False  # of older recordings alone: their mode says "moving" then
     clamped: Counts = msgspec.field(
         default_factory=dict
     )  # by source: commands a little beyond a joint's range, followed to its end
     mistaken: Counts = msgspec.field(
         default_factory=dict
     )  # by source: commands so far beyond it that they are a mistake, refused
+
+    def __post_init__(self) -> None:
+        """Older recordings say "moving" of a way back and "stopped" of an emergency stop."""
+        if self.mode == "moving" and self.is_retreating:
+            msgspec.structs.force_setattr(self, "mode", "retreating")  # type: ignore[arg-type]  # a Struct
+        elif self.mode == "stopped" and self.estop:
+            msgspec.structs.force_setattr(self, "mode", "estopped")  # type: ignore[arg-type]  # a Struct
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether a stop is latched, an emergency stop or another."""
+        return self.mode in ("stopped", "estopped")
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether it lets the robot move, by commands or on its way back."""
+        return self.mode in ("moving", "retreating")
 
     @property
     def beyond_ranges(self) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 """The process from which those of a run are forked: it has imported what their nodes need, and has one thread.
 
-`ForkServer` is the supervisor's end of it. `forked` forks it from this process, which has imported the nodes for its
-check. `started` starts it afresh, where this process has threads. A module that starts a thread when it is imported is
-then left out, and is `apart`.
+`ForkServer` is the supervisor's end of it. `forked` forks it from this process, which has imported the nodes; it loads
+what they share while this process checks the graph. `started` starts it afresh, where this process has threads. A
+module that starts a thread when it is imported is then left out, and is `apart`.
 
 A process of a run is a child of the supervisor all the same: the server forks twice, and the supervisor adopts the
 orphan (PR_SET_CHILD_SUBREAPER). So the kernel reports its end, and a server that dies ends nobody.
@@ -89,25 +89,24 @@ class ForkServer:
         self._pid = pid
         self._connection = connection
         self._turn = asyncio.Lock()
+        self._is_ended = False
 
     @classmethod
     def forked(cls, nodes: Iterable[type[Node]]) -> ForkServer:
-        """Fork the server from this process, which must have one thread, for these classes. Raises ForkError."""
-        for name in _NEEDED:
-            importlib.import_module(name)
-        if threads() == 1:
-            _share(nodes)
+        """Fork the server from this process, which must have one thread, for these classes. Raises ForkError.
+
+        It prepares itself while this process goes on: `ready` waits for it.
+        """
         if (number := threads()) != 1:
             raise ForkError(f"this process has {number} threads")
         ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
-        _set_apart()
+        gc.freeze()  # what is never looked through for garbage is not copied for each process
         pid = os.fork()
         if pid == 0:
-            _exit_with(lambda: _begin(its, ours))
+            _exit_with(lambda: _begin(its, ours, nodes))
         its.close()
-        ours.setblocking(False)
         return cls(pid, ours)
 
     @classmethod
@@ -118,14 +117,22 @@ class ForkServer:
         command = [sys.executable, "-P", "-u", "-m", _MODULE, str(its.fileno()), *dict.fromkeys(uses)]
         server = cls(os.posix_spawn(sys.executable, command, environment(), setsid=True), ours)
         its.close()
-        ours.settimeout(_PATIENCE_S)
-        try:
-            server.apart = frozenset(json.loads(ours.recv(_REQUEST_BYTES))["apart"])
-        except (OSError, ValueError) as problem:
-            server.close()
-            raise ForkError(f"it did not start ({problem})") from problem
-        ours.setblocking(False)
+        server.ready()
         return server
+
+    def ready(self) -> None:
+        """Wait until it can fork. Raises ForkError."""
+        self._connection.settimeout(_PATIENCE_S)
+        try:
+            told = json.loads(self._connection.recv(_REQUEST_BYTES))
+        except (OSError, ValueError) as problem:
+            self.close()
+            raise ForkError(f"it did not start ({problem})") from problem
+        if number := told["threads"]:
+            self.close()
+            raise ForkError(f"it has {number} threads")
+        self.apart = frozenset(told["apart"])
+        self._connection.setblocking(False)
 
     async def fork(
         self, arguments: Sequence[str], output: int, fds: Sequence[int] = (), program: str = PROCESS
@@ -155,7 +162,10 @@ class ForkServer:
         return ForkedProcess(answer["pid"])
 
     def close(self) -> None:
-        """End the server."""
+        """End the server; a second time does nothing."""
+        if self._is_ended:
+            return
+        self._is_ended = True  # a connection that was given up says nothing of it: the server may hang
         try:
             os.kill(self._pid, signal.SIGKILL)  # before the connection: what is done at an exit is not for it to do
             os.waitpid(self._pid, 0)
@@ -165,13 +175,28 @@ class ForkServer:
 
 
 def fork_server(launch: Launch) -> ForkServer | None:
-    """The fork server for this launch: forked, or started afresh where this process has threads; None for none."""
+    """The fork server for this launch, forked while this process has one thread; None where that is not possible.
+
+    `ready` says whether it is.
+    """
     if not launch.is_forked or not can("fork"):
         return None
     try:
         return ForkServer.forked(spec.cls for spec in launch.here)
     except ForkError:
-        pass
+        return None
+
+
+def ready(server: ForkServer | None, launch: Launch) -> ForkServer | None:
+    """That server once it can fork, or one that is started afresh; None for none."""
+    if not launch.is_forked or not can("fork"):
+        return None
+    if server is not None:
+        try:
+            server.ready()
+            return server
+        except ForkError:
+            pass
     uses = [str(launch.tables["nodes"][spec.name]["use"]) for spec in launch.here]
     try:
         return ForkServer.started(uses)
@@ -211,28 +236,30 @@ def _share(nodes: Iterable[type[Node]]) -> None:
                 continue
 
 
-def _set_apart() -> None:
-    """What is never looked through for garbage is not copied for each process."""
-    gc.collect()
-    gc.freeze()
-
-
 # --- in the server
 
 
-def _begin(connection: socket.socket, other: socket.socket) -> None:
+def _begin(connection: socket.socket, other: socket.socket, nodes: Iterable[type[Node]]) -> None:
     other.close()
+    estop_signal.block()
     os.setsid()  # Ctrl-C is the supervisor's to answer
     for number in (signal.SIGHUP, signal.SIGTERM):
         if signal.getsignal(number) is signal.default_int_handler:  # that of a command
             signal.signal(number, signal.SIG_DFL)
     os.environ.update({**SINGLE_THREADED, **os.environ})
+    for name in _NEEDED:
+        importlib.import_module(name)
+    _share(nodes)
     _serve(connection)
 
 
-def _serve(connection: socket.socket) -> None:
-    """Fork what is asked for, until nobody asks any more."""
+def _serve(connection: socket.socket, apart: Iterable[str] = ()) -> None:
+    """Say so, then fork what is asked for, until nobody asks any more."""
+    number = threads()
+    connection.send(json.dumps({"threads": 0 if number == 1 else number, "apart": sorted(apart)}).encode())
     estop_signal.block()
+    gc.collect()
+    gc.freeze()  # what is never looked through for garbage is not copied for each process
     gc.disable()
     _show("fork server")
     while True:
@@ -344,10 +371,8 @@ def main() -> None:
             os.execv(sys.executable, [sys.executable, "-P", "-u", "-m", _MODULE, *sys.argv[1:], f"{_APART}{module}"])
         nodes += [found] if found is not None else []
     _share(nodes)
-    connection.send(json.dumps({"apart": sorted(apart)}).encode())
-    _set_apart()
     forget_path()
-    _exit_with(lambda: _serve(connection))
+    _exit_with(lambda: _serve(connection, apart))
 
 
 if __name__ == "__main__":

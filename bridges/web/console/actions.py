@@ -385,11 +385,12 @@ class Actions:
 
     def _resume(self, session: Session) -> None:
         guard, now_ns = self._ports.guard.latest(), self._ports.clock.now_ns()
-        if guard is not None and guard.estop:
+        is_estopped = guard is not None and guard.mode == "estopped"
+        if is_estopped:
             for source in (self._ports.name, TERMINAL):
                 self._ports.estop.publish(EStop(source=source, is_pressed=False))
         is_disarmed = guard is not None and guard.mode == "disarmed"
-        do: Literal["arm", "rearm", "resume"] = "rearm" if guard and guard.estop else "arm" if is_disarmed else "resume"
+        do: Literal["arm", "rearm", "resume"] = "rearm" if is_estopped else "arm" if is_disarmed else "resume"
         self._ports.order.publish(self._seats.signer.order(do, session.name, now_ns, session.ident))
 
     def driving_refusal(self, session: Session, now_ns: int) -> str:

@@ -123,7 +123,7 @@ class RunFeed:
 
     def _take_guard(self, message: GuardState, at_ns: int) -> None:
         now = (message.mode, message.reason)
-        is_other_stop = message.mode == "stopped" and now != self._guard  # an emergency stop, or re-armed
+        is_other_stop = message.is_stopped and now != self._guard  # an emergency stop, or re-armed
         is_ordinary = {now[0], self._guard[0]} <= ORDINARY  # to and fro at each key: the header shows it
         said, said_ns = self._interrupt
         is_told = bool(said) and said in message.reason and at_ns - said_ns < to_ns(WISH_S)  # the same event
@@ -234,7 +234,7 @@ def is_stopped(stamped: Stamped[GuardState] | None, now_ns: int) -> bool | None:
     """Whether the guard says that it has stopped the robot; None where no guard says anything."""
     if stamped is None or stamped.age_s(now_ns) > GUARD_SILENT_S:
         return None
-    return stamped.message.mode in ("stopped", "estopped")
+    return stamped.message.is_stopped
 
 
 def status_document(status: RobotStatus | None) -> dict[str, Any] | None:

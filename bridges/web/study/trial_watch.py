@@ -14,7 +14,6 @@ from runtime.msgs import GuardState
 RECORDS_WITHIN_NS = to_ns(3.0)
 """A recorder says twice a second what it does; so long it may take to its first word on a trial."""
 TRIAL_RECORDER = ":TrialRecorder"
-NOT_READY = ("stopped", "estopped", "disarmed")
 
 
 def has_trial_recorder(launch_text: str) -> bool:
@@ -47,7 +46,8 @@ class TrialWatch:
     def why_not_end(self, now_ns: int) -> str:
         """Why one that ended now would not be completed. What there is of its recording is told in the data."""
         guard = self._guard()
-        if guard is not None and is_stopped(guard, now_ns) is not None and guard.message.mode in NOT_READY:
+        is_heard = guard is not None and is_stopped(guard, now_ns) is not None
+        if guard is not None and is_heard and (guard.message.is_stopped or guard.message.mode == "disarmed"):
             return f"the robot is {guard.message.mode} ({guard.message.reason}): resume it first"
         return ""
 

@@ -66,7 +66,7 @@ class TaughtRows:
                 self.next_ns = self.next_ns or envelope.published_ns + PERIOD_NS
             case "guard/state":
                 guard = record.message(GuardState)
-                self.is_stopped = guard.mode == "stopped" or guard.is_retreating
+                self.is_stopped = guard.is_stopped or guard.mode == "retreating"
             case "action" if not self.line.is_shadow(envelope):
                 self._begin(record.message(Action))
             case "command":

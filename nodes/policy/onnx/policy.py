@@ -410,7 +410,7 @@ class OnnxPolicy(ForRobot, SeatNode, HearsPeople):
     @on(guard)
     def guarded(self, guard: GuardState) -> None:
         """While the guard holds the robot still no time runs out. Not read in a tick: it has an image's age."""
-        self.is_guard_stopped = guard.mode == "stopped"
+        self.is_guard_stopped = guard.is_stopped
 
     def on_seat(self) -> None:
         """Take up the action again, from wherever the robot was left."""

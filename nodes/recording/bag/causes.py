@@ -102,7 +102,7 @@ class _Known:
             return None
         try:
             told = self.messages[state].message(GuardState)
-            cause = told.stop_cause if told.mode in {"stopped", "holding"} else ""
+            cause = told.stop_cause if told.is_stopped or told.mode == "holding" else ""
             stops = [one for one in self.by_topic.get("interrupt", ()) if self.messages[one].schema == "Interrupt"]
             return next((one for one in reversed(stops) if self.messages[one].message(Interrupt).id == cause), None)
         except RecordingError:

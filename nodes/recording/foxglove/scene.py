@@ -29,7 +29,8 @@ FORBIDDEN: Rgba = (0.90, 0.10, 0.10, 0.25)
 ALLOWED: Rgba = (0.10, 0.60, 0.30, 0.08)
 ENVELOPES: Mapping[str, Rgba] = {
     "moving": (0.15, 0.70, 0.30, 0.22), "armed": (0.40, 0.60, 0.70, 0.18), "holding": (1.0, 0.75, 0.1, 0.30),
-    "stopped": (0.90, 0.15, 0.10, 0.35), "disarmed": (0.50, 0.50, 0.50, 0.15),
+    "stopped": (0.90, 0.15, 0.10, 0.35), "estopped": (0.70, 0.0, 0.0, 0.45), "retreating": (0.60, 0.30, 0.80, 0.30),
+    "disarmed": (0.50, 0.50, 0.50, 0.15),
 }  # fmt: skip
 """Of the balls by which the guard knows the body, by its mode."""
 TABLE_M, PLACE_M, PERSON_M, PALM_M = 0.6, 0.30, 1.6, 0.10

@@ -209,7 +209,7 @@ class Collaborator(Node):
         """What they or their foot has stopped may go on once nobody is in its way; what others stopped may not."""
         guard = self.guard.latest()
         is_theirs = guard is not None and guard.stopped_by in (self.speaker, *TOUCHES)
-        if guard is None or guard.mode != "stopped" or not is_theirs:
+        if guard is None or not guard.is_stopped or not is_theirs:
             self.done_ns.pop("stopped", None)
             return
         self._mark("stopped")

@@ -9,7 +9,6 @@ from runtime.msgs import GuardState, TrainingScore
 
 EVERYTHING_POINTS, STOP_POINTS, DROPPED_POINTS, LATE_POINTS = 100, 5, 10, 20
 """All in the bin in time: 100. Off for each stop, each thing on the floor, and for twice the time."""
-STOPPED = ("stopped", "estopped")
 
 
 class Training(Node):
@@ -28,7 +27,7 @@ class Training(Node):
             raise ParameterError(f"training: limit_s is {limit_s}; expected a positive number of seconds")
         self._kind, self._limit_s = kind, limit_s
         self._began_ns = self._ended_ns = 0
-        self._stops, self._mode = 0, ""
+        self._stops, self._was_stopped = 0, False
 
     @on(leases)
     def begin(self, lease: Lease) -> None:
@@ -39,9 +38,9 @@ class Training(Node):
     @on(guard)
     def count_stops(self, state: GuardState) -> None:
         """Each time the robot is made to stand while the clock runs."""
-        if self._began_ns and not self._ended_ns and state.mode in STOPPED and self._mode not in STOPPED:
+        if self._began_ns and not self._ended_ns and state.is_stopped and not self._was_stopped:
             self._stops += 1
-        self._mode = state.mode
+        self._was_stopped = state.is_stopped
 
     @every(hz=2)
     def tell(self) -> None:

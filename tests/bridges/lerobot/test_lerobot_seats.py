@@ -84,7 +84,9 @@ def test_a_leader_is_brought_to_the_arm_first_and_then_leads_it_within_its_limit
     recording = Recording(bag)
     told = [message for message in recording if message.topic in ("leader", "command", "robot/state", "robot/command")]
     far = [message for message in told if message.topic == "leader" and not message.message(LeaderState).is_engaged]
-    assert max(max(one.message(LeaderState).away) for one in far) == pytest.approx(60 * 0.0174533, abs=0.05)
+    assert max(max(one.message(LeaderState).away, default=0.0) for one in far) == pytest.approx(
+        60 * 0.0174533, abs=0.05
+    )
     asked = [message.message(JointCommand).position[0] for message in told if message.topic == "command"]
     sent = [message.message(JointCommand).position[0] for message in told if message.topic == "robot/command"]
     assert max(asked) > 0.7

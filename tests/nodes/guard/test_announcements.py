@@ -358,7 +358,7 @@ def test_a_source_counts_as_silent_after_exactly_its_time() -> None:
     assert guard.pressed == set()
     assert guard.machine.mode == "disarmed"
     guard.check_estop_heartbeats(to_ns(0.3) + 1)
-    assert guard.machine.estop_cause == sentence("guard.source_is_silent", source="pendant", seconds=0.3)
+    assert guard.machine.latch.estop == sentence("guard.source_is_silent", source="pendant", seconds=0.3)
 
 
 def started(folder: Path, memory: str = "run") -> Guard:
@@ -419,7 +419,7 @@ def test_a_press_by_signal_names_the_account_and_is_answered_once_the_robot_brak
     pressed = Pressed()
     room.guard.estop_signals = cast(EstopSignals, pressed)
     room.run(0.1)
-    assert room.guard.machine.estop_cause == sentence("guard.pressed_at_terminal", account=account(os.getuid()))
+    assert room.guard.machine.latch.estop == sentence("guard.pressed_at_terminal", account=account(os.getuid()))
     assert pressed.answered == [123]
     assert room.order("rearm").estop, "it is still pressed"
     room.say("estop", EStop(source="terminal", is_pressed=False))

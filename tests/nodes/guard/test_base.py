@@ -96,7 +96,10 @@ def test_a_stopped_base_that_moves_by_itself_presses_the_runstop_within_3_cm_or_
         base.step()
     assert abs(base.x_m - x_m) <= ASIDE_M + abs(v_mps) * 0.05
     assert abs(base.heading_rad - heading_rad) <= ASIDE_RAD + abs(w_radps) * 0.05
-    assert base.machine.runstop_reason in (sentence("guard.base_moves_in_a_stop"), sentence("guard.moves_beyond_long"))
+    assert base.machine.conduct.runstop_reason in (
+        sentence("guard.base_moves_in_a_stop"),
+        sentence("guard.moves_beyond_long"),
+    )
 
 
 def test_a_base_that_never_comes_to_rest_and_one_whose_odometry_is_dead_press_it_too() -> None:

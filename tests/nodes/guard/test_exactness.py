@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from nodes.guard.command_sources import FASTEST_SPEED, MOST_SOURCES, RESTARTED_NS
 from nodes.guard.monitors import FUTURE_NS, GuardSettings
 from nodes.guard.motion_profile import Motion, limits_of, toward
 from nodes.guard.node import Guard
 from nodes.guard.space import Space
-from nodes.guard.state_machine import FASTEST_SPEED, LONGEST_TEXT, MOST_SOURCES, RESTARTED_NS, GuardMachine
+from nodes.guard.state_machine import LONGEST_TEXT, GuardMachine
 from nodes.stretch.limits import STRETCH_3
 from runtime.clock import to_ns
 from runtime.errors import ParameterError
@@ -293,8 +294,8 @@ def test_a_turn_that_is_commanded_comes_out() -> None:
 def test_the_report_says_since_when_the_robot_rests() -> None:
     story = armed()
     story.tick(3, sees=True)
-    assert story.machine.at_rest_ns > 0
-    assert story.machine.report().at_rest_ns == story.machine.at_rest_ns
+    assert story.machine.body.at_rest_ns > 0
+    assert story.machine.report().at_rest_ns == story.machine.body.at_rest_ns
 
 
 def test_an_emergency_stop_that_comes_again_keeps_when_the_first_one_held() -> None:

@@ -246,7 +246,7 @@ def test_what_lasts_in_an_emergency_stop_presses_the_robots_own_button_and_is_no
     lab.shows = {"effort": (99.0, *ZEROS[1:])}
     assert lab.look(LASTS_S["effort"] + RUNSTOP_S["effort"] + 0.1) == ""
     assert lab.machine.needs_runstop(lab.now_ns)
-    assert lab.machine.runstop_reason == sentence("guard.effort_lasts", percent=95, what="lift")
+    assert lab.machine.conduct.runstop_reason == sentence("guard.effort_lasts", percent=95, what="lift")
 
 
 @pytest.mark.parametrize("fault", ["unknown", "motion", "effort"])
@@ -268,7 +268,7 @@ def test_what_lasts_stops_and_then_presses_the_button_after_more_than_exactly_it
     assert (after(0), after(stops_ns), after(stops_ns + 1)) == ("", "", fault)
     for age_ns, is_pressed in ((presses_ns, False), (presses_ns + 1, True)):
         assert after(age_ns) == ""
-        assert bool(story.machine.runstop_reason) is is_pressed
+        assert bool(story.machine.conduct.runstop_reason) is is_pressed
 
 
 def test_what_was_asked_for_more_than_half_a_second_ago_excuses_no_motion() -> None:
@@ -299,11 +299,11 @@ def test_what_lasts_stops_the_robot_and_what_goes_on_after_it_presses_the_runsto
     lab.shows = shows
     assert lab.look(LASTS_S[fault] - 0.04, position=HOME) == "", "a moment of it is none"
     assert lab.look(0.1, position=HOME) == fault
-    assert (lab.machine.mode, lab.machine.stopped_by) == ("stopped", fault)
+    assert (lab.machine.mode, lab.machine.latch.by) == ("stopped", fault)
     assert not lab.machine.needs_runstop(lab.now_ns)
     lab.look(RUNSTOP_S[fault] + 0.1)
     assert lab.machine.needs_runstop(lab.now_ns)
-    assert lab.machine.runstop_reason
+    assert lab.machine.conduct.runstop_reason
     lab.shows = {}
     lab.look(0.04)
     assert not lab.machine.needs_runstop(lab.now_ns), "it is over"

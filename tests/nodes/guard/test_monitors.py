@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from nodes.guard.monitors import FUTURE_NS
-from nodes.guard.state_machine import GO_ON_NS, RESTARTED_NS, SLEPT_NS
+from nodes.guard.command_sources import RESTARTED_NS
+from nodes.guard.latch import GO_ON_NS
+from nodes.guard.monitors import FUTURE_NS, SLEPT_NS
 from runtime.clock import to_ns
 from runtime.msgs import JointCommand, RobotStatus
 from runtime.msgs.robot import RobotMode

@@ -6,17 +6,17 @@ from typing import get_args
 
 import pytest
 
-from nodes.guard.state_machine import CLOSED, OUTPUT, TRANSITIONS, Event, Mode
+from nodes.guard.modes import CLOSED, OUTPUT, TRANSITIONS, Event
 from nodes.robot.driver import Brake, Driver
 from nodes.sim.kinematic import KinematicRobot
 from nodes.stretch.limits import STOW
 from runtime import ALONE, Node, Publisher, Simulation, every
 from runtime.launch.graph import NodeSpec
-from runtime.msgs import JOINTS, GuardState, JointCommand
+from runtime.msgs import JOINTS, GuardMode, GuardState, JointCommand
 from tests.support.guard.guard_driven import Story, interrupt
 from tests.support.sentences import sentence
 
-MODES: tuple[Mode, ...] = get_args(Mode)
+MODES: tuple[GuardMode, ...] = get_args(GuardMode)
 
 
 def test_each_mode_has_one_output_and_only_where_commands_leave_is_one_taken_in() -> None:
@@ -25,7 +25,7 @@ def test_each_mode_has_one_output_and_only_where_commands_leave_is_one_taken_in(
 
 
 @pytest.mark.parametrize("mode", [mode for mode in MODES if OUTPUT[mode] != "command"])
-def test_a_command_at_hand_leaves_in_no_mode_but_those_of_the_table(mode: Mode) -> None:
+def test_a_command_at_hand_leaves_in_no_mode_but_those_of_the_table(mode: GuardMode) -> None:
     story = Story()
     story.drive(20)
     assert story.send(v=0.3) == ""
@@ -49,7 +49,7 @@ def test_a_mode_that_the_table_has_lost_brakes(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize(("mode", "event"), [("moving", "stop"), ("moving", "hold"), ("moving", "estop")])
 def test_an_event_that_a_mode_does_not_know_stops_the_robot_and_is_told(
-    monkeypatch: pytest.MonkeyPatch, mode: Mode, event: Event
+    monkeypatch: pytest.MonkeyPatch, mode: GuardMode, event: Event
 ) -> None:
     story = Story()
     story.drive(20)

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from bench.faults.matrix import Skip, mount_small
+from nodes.guard.latch import CROWD
 from nodes.guard.node import Guard
 from nodes.guard.persistence import Disk, SavedState, StateFile, read
-from nodes.guard.state_machine import CROWD
 from runtime import Simulation
 from runtime.launch.graph import NodeSpec
 from runtime.msgs import EStop, Interrupt, JointCommand
@@ -180,7 +180,7 @@ def test_a_stop_on_a_disk_that_has_filled_up_brakes_at_once_and_outlives_the_gua
     asked_ns = sim.clock.now_ns()
     sim.run(seconds=0.1)
     assert guard.machine.mode == "stopped"
-    assert 0 <= guard.machine.held_ns - asked_ns < 25_000_000
+    assert 0 <= guard.machine.body.held_ns - asked_ns < 25_000_000
     found = read(state_file.path)
     assert found is not None
     assert (found.stop, found.locks) == (sentence("guard.stopped_by", by="Ann", why="Stop!"), {"/Ann": "Ann"})
@@ -201,7 +201,7 @@ def test_a_disk_that_fails_in_the_middle_of_a_stop_takes_nothing_of_it_away(
     asked_ns = sim.clock.now_ns()
     sim.run(seconds=2.0)
     assert guard.machine.mode == "stopped"
-    assert 0 <= guard.machine.held_ns - asked_ns < 25_000_000
+    assert 0 <= guard.machine.body.held_ns - asked_ns < 25_000_000
     assert guard.machine.is_at_rest
     told = [record.message for record in caplog.records if "a restart would not know of this" in record.message]
     assert told

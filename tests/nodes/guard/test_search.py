@@ -1,7 +1,8 @@
 """The guard searched whole: every state that events lead to in any order, breadth first, over the real class.
 
 Two guards whose signature is one count as one state: mode, parts, and each time as its order to now. Speeds and places
-are those of the first way that led there.
+are those of the first way that led there. What must hold is asked of a witness, who knows what happened and believes
+nothing that the guard says of itself. Each of its promises is broken once by a planted fault, which the search finds.
 """
 
 from __future__ import annotations
@@ -11,15 +12,21 @@ import re
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, Literal
 
 import msgspec
 import pytest
 
-from nodes.guard.state_machine import CLOSED, GuardMachine
+from nodes.guard import command_sources, commanded_body, latch, state_machine
+from nodes.guard.modes import OUTPUT, STOPPED, TRANSITIONS
+from nodes.guard.monitors import Monitors
+from nodes.guard.retreat import WAY
+from nodes.guard.soft_hold import HOLDS
+from nodes.guard.state_machine import GuardMachine
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Interrupt, JointCommand, RobotStatus
+from runtime.msgs import GuardMode, Interrupt, JointCommand, RobotStatus
 from runtime.msgs.interrupt import Cause
 from tests.support.guard.guard_driven import MS
 from tests.support.sentences import sentence
@@ -28,6 +35,7 @@ from tests.support.standing import moving
 PAGE = Path(__file__).parents[3] / "docs" / "guard.md"
 ZEROS = (0.0,) * len(STOW)
 EXACT = 1e-9
+OWN_FAULT = sentence("guard.own_fault", mode="|", event="").partition("|")[0]
 SHARED = GuardMachine(STRETCH_3)
 
 
@@ -35,7 +43,7 @@ class World:
     """A guard, the robot that does as it says, and what a witness knows of both."""
 
     def __init__(self) -> None:
-        self.machine = GuardMachine(STRETCH_3, SHARED.settings, SHARED.space)
+        self.machine = GuardMachine(STRETCH_3, SHARED.settings, SHARED.body.space)
         self.now_ns, self.seq = to_ns(10.0), 0
         self.pose = (0.0, 0.0, 0.0)
         self.out: JointCommand | None = None
@@ -45,10 +53,14 @@ class World:
         self.may_go_back = False  # somebody was touched and said go on since
         self.sent_ns = -1  # when the newest command was sent that may be followed
         self.was_touched = False
+        self.seen_ns = self.now_ns  # when the robot was measured last
+        self.is_armed = False  # by somebody, and not lost since
+        self.must_stop: Literal["", "stop", "estop"] = ""  # until somebody lifts it
+        self.held_until_ns = 0
         self.tick(sees=True)
 
     def copied(self) -> World:
-        shared = (self.machine.limits, self.machine.settings, self.machine.space)
+        shared = (self.machine.limits, self.machine.settings, self.machine.body.space, self.machine.monitors.limits)
         return copy.deepcopy(self, {id(one): one for one in shared})
 
     def tick(self, *, sees: bool = True, dt_s: float = 0.02) -> None:
@@ -62,47 +74,68 @@ class World:
             state = moving(self.now_ns, position, ZEROS, v_mps, 0.0, self.pose)
             machine.update_state(msgspec.structs.replace(state, contact=self.contact))  # type: ignore[type-var]
             machine.update_status(self.status)
+            self.seen_ns = self.now_ns
         if machine.check_monitors(self.now_ns) or machine.check_conduct(self.now_ns):
             self.sent_ns, self.was_touched = -1, self.was_touched or bool(self.contact)
+            self.must_stop = self.must_stop or "stop"
         self.out = machine.tick(self.now_ns)
         self.witness(before)
 
     def witness(self, before: JointCommand | None) -> None:
         """No motion without a fresh command or a way back that is owed; none unarmed, blind or under a stop."""
         machine, out = self.machine, self.out
-        assert machine.refusal != sentence("guard.own_fault", mode=machine.mode, event="")
-        if out is None:
-            return
-        assert machine.report().is_armed, "told to the robot without having been armed"
-        assert not machine.monitors.is_runstopped, "told to a robot whose runstop is pressed"
-        assert not machine.monitors.is_silent(self.now_ns), "told to a robot of which nothing is known"
+        assert OWN_FAULT not in machine.reason, "an event came that its mode does not know"
+        assert machine.mode in STOPPED or not self.must_stop, "left a stop that nobody has lifted"
         was_mps = abs(before.base_v_mps) if before is not None else 0.0
+        is_silent = self.now_ns - self.seen_ns > to_ns(1.0)
+        if out is None:
+            assert was_mps <= EXACT or is_silent or self.status.is_runstopped, "let go of a robot that moves"
+            self.is_armed = self.is_armed and not (is_silent or self.status.is_runstopped)
+            return
+        assert self.is_armed, "told to the robot without having been armed"
+        assert not self.status.is_runstopped or self.now_ns != self.seen_ns, "told to a robot whose runstop is pressed"
+        assert not is_silent, "told to a robot of which nothing is known"
         is_faster = abs(out.base_v_mps) > was_mps + EXACT
-        if is_faster and machine.mode == "moving":
-            assert 0 <= self.now_ns - self.sent_ns <= to_ns(0.15), "moved without a fresh command"
-            assert not machine.monitors.is_stale(self.now_ns), "moved without a measured posture"
-        elif is_faster:
-            assert machine.mode == "retreating"
+        if not is_faster:
+            return
+        assert not self.must_stop, "moved in a stop"
+        assert self.now_ns >= self.held_until_ns, "moved while it is held"
+        assert self.now_ns - self.seen_ns <= to_ns(0.2), "moved without a measured posture"
+        if machine.mode == "retreating":
             assert self.may_go_back, "went back though nobody was touched, or nobody has said go on"
-        if self.stops:
-            assert machine.mode in ("stopped", "estopped"), "left a person's stop"
-            assert not is_faster
+        else:
+            assert 0 <= self.now_ns - self.sent_ns <= to_ns(0.15), "moved without a fresh command"
+
+    def arm(self) -> None:
+        self.is_armed = self.machine.arm(self.now_ns) or self.is_armed
+
+    def home(self) -> None:
+        self.is_armed = self.is_armed and self.machine.begin_service(self.now_ns) is not None
+
+    def rearm(self) -> None:
+        if self.machine.rearm("Ana", self.now_ns):
+            self.must_stop = "stop"
 
     def said(self, depth: str, by: str, cause: Cause = "person", *, is_operator: bool = False, **more: bool) -> None:
         was, person = self.machine.mode, by if cause == "person" else ""
-        told = Interrupt(id=f"{by}-{depth}", depth=depth, text=depth, by=by, cause=cause, person=person, **more)  # type: ignore[arg-type]
+        about = {"id": f"{by}-{depth}", "depth": depth, "text": depth, "by": by, "cause": cause, "person": person}
+        told = Interrupt(hold_s=1.0, **about, **more)  # type: ignore[arg-type]  # of the acts below
         self.machine.interrupt(told, self.now_ns, self.now_ns, is_operator=is_operator)
         if depth in ("stop", "replan"):
             self.sent_ns = -1
         if depth == "stop":
             self.stops |= {by}
+            self.must_stop = self.must_stop or "stop"
             self.was_touched = self.was_touched or bool(more.get("is_pain"))
+        if depth == "hold" and (was in ("moving", "retreating") or self.now_ns < self.held_until_ns):
+            self.held_until_ns = self.now_ns + to_ns(1.0)
         if depth == "resume":
             self.stops -= {by} if was == "stopped" and cause == "person" else set()
-            if was in ("stopped", "estopped") and self.machine.mode not in ("stopped", "estopped"):
+            if was in STOPPED and self.machine.mode not in STOPPED:
                 assert cause == "person", "a machine lifted a stop"
-                assert was == "stopped", "words lifted an emergency stop"
-                self.stops = frozenset() if is_operator else self.stops
+                assert self.must_stop == "stop", "words lifted an emergency stop"
+                assert is_operator or not self.stops, "lifted what another person stopped"
+                self.stops, self.must_stop = frozenset(), ""
                 self.may_go_back, self.was_touched = self.was_touched or self.may_go_back, False
 
     def command(self, *, seq: int | None = None, source: str = "policy") -> None:
@@ -111,13 +144,12 @@ class World:
             JointCommand(position=STOW, base_v_mps=0.3), Envelope("command", source, self.seq, self.now_ns)
         )
         if not self.machine.accept_command(wanted, self.now_ns):
-            assert self.machine.mode not in CLOSED
             self.sent_ns = self.now_ns
 
     def estop(self) -> None:
         self.machine.estop("button", self.now_ns)
         assert self.machine.mode == "estopped"
-        self.sent_ns = -1
+        self.sent_ns, self.must_stop = -1, "estop"
 
     def pass_s(self, seconds: float, *, sees: bool = True) -> None:
         for _ in range(round(seconds / 0.02)):
@@ -139,7 +171,7 @@ class World:
 Act = Callable[[World], object]
 FEW: dict[str, Act] = {
     "tick": lambda world: None,
-    "arm": lambda world: world.machine.arm(world.now_ns),
+    "arm": lambda world: world.arm(),
     "command": lambda world: world.command(),
     "Ana stops": lambda world: world.said("stop", "Ana"),
     "Ana is hurt": lambda world: world.said("stop", "Ana", is_pain=True),
@@ -147,8 +179,8 @@ FEW: dict[str, Act] = {
     "a machine goes on": lambda world: world.said("resume", "ladder", "ladder"),
     "hold": lambda world: world.said("hold", "Ana"),
     "estop": lambda world: world.estop(),
-    "rearm": lambda world: world.machine.rearm("Ana", world.now_ns),
-    "home": lambda world: world.machine.begin_service(world.now_ns),
+    "rearm": lambda world: world.rearm(),
+    "home": lambda world: world.home(),
     "driven blind": lambda world: world.drive_blind(),
     "a second": lambda world: world.pass_s(1.0),
 }
@@ -194,13 +226,83 @@ def searched(acts: dict[str, Act]) -> tuple[int, int]:
 def signature(world: World) -> tuple[object, ...]:
     return (
         *world.machine.signature(world.now_ns), world.contact, world.status.mode, world.stops, world.may_go_back,
-        world.was_touched,
+        world.was_touched, world.is_armed, world.must_stop, world.now_ns < world.held_until_ns,
     )  # fmt: skip
 
 
 def told_on_the_page() -> list[tuple[int, int]]:
     found = re.findall(r"([\d,]+)\s+states and ([\d,]+) steps", PAGE.read_text())
     return [(int(states.replace(",", "")), int(steps.replace(",", ""))) for states, steps in found]
+
+
+REFUSAL = latch.Latch.refusal
+
+
+def as_if_stopped(self: latch.Latch, interrupt: Interrupt, _: GuardMode, *times_ns: int, **more: bool) -> object:
+    """A latch that takes an emergency stop for any other."""
+    return REFUSAL(self, interrupt, "stopped", *times_ns, **more)
+
+
+def always(value: object) -> Callable[..., object]:
+    return lambda *_, **__: value
+
+
+TABLES: dict[str, tuple[dict[Any, Any], dict[Any, Any], dict[str, Act]]] = {
+    "an event came that its mode does not know": (TRANSITIONS, {("moving", "hold"): None}, {}),
+    "left a stop that nobody has lifted": (TRANSITIONS, {("estopped", "rearm"): "holding"}, {}),
+    "let go of a robot that moves": (OUTPUT, {"stopped": "nothing"}, {}),
+    "moved while it is held": (HOLDS, {("none", "asked while moving"): "none"}, {}),
+    "went back though nobody was touched, or nobody has said go on": (WAY, {("nothing", "go on"): "going"}, {}),
+    "lifted what another person stopped": (
+        latch.LIFTED_BY, {"persons": {"person"}}, {name: MORE[name] for name in ("Bob stops", "Bob goes on")},
+    ),
+}  # fmt: skip
+"""What breaks each promise: a table, what is wrong in it (None: it is missing), and acts beside `FEW` that show it."""
+
+LINES: dict[str, list[tuple[object, str, object]]] = {
+    "told to the robot without having been armed": [
+        (commanded_body.CommandedBody, "serve", always(value=False)),
+        (state_machine, "OUTPUT", {**OUTPUT, "disarmed": "braking"}),
+    ],
+    "told to a robot whose runstop is pressed": [(commanded_body.CommandedBody, "lose", always(value=False))],
+    "moved without a fresh command": [(command_sources.CommandSources, "staleness", always(""))],
+    "moved without a measured posture": [(Monitors, "is_stale", always(value=False))],
+    "a machine lifted a stop": [(latch, "key_of", always("person"))],
+    "words lifted an emergency stop": [
+        (latch.Latch, "refusal", as_if_stopped),
+        (latch, "LIFTED_BY", {**latch.LIFTED_BY, "emergency": {"person"}}),
+        (state_machine, "TRANSITIONS", {**TRANSITIONS, ("estopped", "resume"): "holding",
+                                        ("estopped", "release"): "disarmed"}),
+    ],
+    "moved in a stop": [
+        (state_machine, "OUTPUT", {**OUTPUT, "stopped": "command"}), (state_machine, "CLOSED", ("disarmed",)),
+        (state_machine, "TRANSITIONS", {**TRANSITIONS, ("stopped", "command"): "stopped"}),
+    ],
+}  # fmt: skip
+"""The same by lines of code; where two are named, one alone is not enough."""
+
+
+@pytest.mark.parametrize("promise", TABLES)
+def test_a_wrong_line_in_a_table_is_found(promise: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, wrong, more = TABLES[promise]
+    for key, value in wrong.items():
+        monkeypatch.delitem(table, key) if value is None else monkeypatch.setitem(table, key, value)
+    with pytest.raises(AssertionError, match=promise):
+        searched({**FEW, **more})
+
+
+def test_a_guard_that_keeps_control_of_a_robot_that_is_silent_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commanded_body.CommandedBody, "lose", always(value=False))
+    with pytest.raises(AssertionError, match="told to a robot of which nothing is known"):
+        searched({**FEW, "silence": MORE["silence"]})
+
+
+@pytest.mark.parametrize("promise", LINES)
+def test_a_wrong_line_of_code_is_found(promise: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for owner, name, wrong in LINES[promise]:
+        monkeypatch.setattr(owner, name, wrong)
+    with pytest.raises(AssertionError, match=promise):
+        searched({**FEW, "runstop": MORE["runstop"]})
 
 
 def test_no_way_of_one_person_one_policy_and_the_buttons_leads_to_motion_that_nobody_may_ask_for() -> None:

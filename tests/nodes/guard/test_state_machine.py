@@ -6,9 +6,10 @@ from math import inf, nan
 
 import pytest
 
+from nodes.guard.command_sources import MOST_SOURCES
 from nodes.guard.monitors import GuardSettings
 from nodes.guard.node import Guard
-from nodes.guard.state_machine import MOST_SOURCES, GuardMachine
+from nodes.guard.state_machine import GuardMachine
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.clock import to_ns
 from runtime.errors import ParameterError
@@ -70,7 +71,7 @@ def test_silence_brakes_after_the_lifespan_and_then_holds() -> None:
         speeds.append(out.base_v_mps)
     assert story.machine.mode == "holding"
     assert story.machine.reason == sentence("guard.no_command", ms=150)
-    assert story.machine.held_ns - last_ns <= to_ns(0.170)
+    assert story.machine.body.held_ns - last_ns <= to_ns(0.170)
     assert speeds[-1] == 0.0
     assert story.machine.is_at_rest
     held = story.tick()

@@ -230,7 +230,7 @@ def test_an_ordinary_go_on_decides_afresh() -> None:
     room.sim.run(seconds=1.5)
     room.say("All right, go on.")
     room.sim.run(seconds=1.0)
-    assert room.mode == "moving"
+    assert room.mode == "retreating"
     assert set(room.picks) > before, "the world may have changed: a new action"
     assert room.notes("resume") == [""]
 
@@ -284,7 +284,7 @@ def test_a_stop_by_anybody_else_in_between_needs_a_go_on() -> None:
     assert room.mode == "stopped"
     room.say("Never mind, go on.")
     room.sim.run(seconds=0.5)
-    assert room.mode == "moving"
+    assert room.mode == "retreating"
     assert room.notes("resume") == [""], "an ordinary resume"
 
 

@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from nodes.guard.state_machine import LONGEST_HOLD_NS
+from nodes.guard.soft_hold import LONGEST_HOLD_NS
 from nodes.interrupts.reflex import HOLD_S
 from nodes.interrupts.second_judge import SecondJudge
 from nodes.interrupts.stop_classifier import MODEL, StopClassifier
@@ -173,4 +173,4 @@ def test_an_order_to_a_stopped_robot_lifts_nothing_and_is_asked_back() -> None:
     assert room.drive(0.5)[-1] == "stopped"
     assert room.said[-1].text == sentence("guard.heard_and_stopped", words="Move it off my foot")
     room.hear("Go on, please.")
-    assert room.drive(0.5)[-1] == "moving"
+    assert room.drive(0.5)[-1] == "retreating"

@@ -34,12 +34,12 @@ def recorded(asked: str) -> Behaviour:
     return status(one["status"], one["body"]["error"]["message"])
 
 
-def test_an_answer_under_the_servers_own_grammar_is_read() -> None:
+def test_an_answer_under_the_servers_own_grammar_is_read_and_its_done_of_nothing_is_asked_again_and_then_told() -> None:
     with FakeOpenAI(recorded("a schema as structured output")) as server, Table(server) as table:
         table.hear(REQUEST)
         table.sim.run(seconds=4.0)
-        assert [one.text for one in table.said] == ["saba"]
-        assert len(server.requests) == 1
+        assert [one.text for one in table.said] == [table.planner.texts.say.unusable]
+        assert len(server.requests) == 2
 
 
 def test_a_refused_schema_becomes_a_tool_call_and_free_text_in_its_place_is_asked_again_and_then_said() -> None:

@@ -9,6 +9,7 @@ import itertools
 import math
 from typing import Literal
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -217,8 +218,8 @@ def test_what_touched_the_table_too_early_is_set_down_higher_after_the_way_back(
         kitchen.sim.run(seconds=0.5)
         kitchen.interrupt("resume")
         kitchen.sim.run(seconds=0.5)
-        assert kitchen.guards[-1].is_retreating
-        kitchen.sim.run(seconds=10.0, until=lambda: not kitchen.guards[-1].is_retreating)
+        assert kitchen.guards[-1].mode == "retreating"
+        kitchen.sim.run(seconds=10.0, until=lambda: kitchen.guards[-1].mode != "retreating")
         assert kitchen.states[-1].is_grasping, "nothing is let go on the way back"
         kitchen.sim.run(seconds=15.0, until=lambda: is_stopped() or is_over())
     answer = kitchen.feedback[-1]
@@ -440,3 +441,37 @@ def test_an_empty_gripper_gives_nothing() -> None:
     told = kitchen.act(Action(id="give 2", skill="hand_over", arguments=give.arguments))
     assert told is not None
     assert told.why == sentence("policy.nothing_to_hand_over")
+
+
+def test_a_kind_without_a_word_is_picked_by_its_place_after_one_yes() -> None:
+    kitchen = Kitchen(sees=True)
+    seen = kitchen.seen("orange_block")
+    stapler = msgspec.structs.replace(seen, label="stapler", colour="black")  # type: ignore[type-var]  # a Struct
+    asked = kitchen.act(Action(id="first", skill="pick", arguments=aimed_at(stapler)))
+    assert asked is not None
+    assert (asked.status, asked.code) == ("failure", "consent")
+    kitchen.sim.publish("heard", Utterance(speaker="Ana", text="Yes"))
+    kitchen.sim.run(seconds=0.2)
+    done = kitchen.act(Action(id="second", skill="pick", arguments=aimed_at(stapler)))
+    assert done is not None
+    assert done.status == "success", done.why
+    assert kitchen.states[-1].is_grasping
+    again = kitchen.act(Action(id="third", skill="place", arguments=aimed_at(BIN, "place")))
+    assert again is not None
+    assert again.status == "success", again.why
+    empty = kitchen.act(Action(id="fourth", skill="pick", arguments=aimed_at(stapler)))  # nothing is there any more
+    assert empty is not None
+    assert empty.status == "failure"
+    assert empty.code != "consent"  # it is asked about once
+
+
+def test_the_head_alone_looks_round_and_slowly() -> None:
+    kitchen = Kitchen()
+    done = kitchen.act(Action(id="round", skill="look_round"), seconds=30.0)
+    assert done is not None
+    assert done.status == "success", done.why
+    track = np.array([state.position for state in kitchen.states])
+    times_s = np.array([state.read_ns for state in kitchen.states]) * 1e-9
+    assert np.ptp(track[:, HEAD_PAN]) > 1.5
+    assert np.ptp(track[:, :6], axis=0).max() < 0.02
+    assert np.abs(np.diff(track[:, HEAD_PAN]) / np.diff(times_s)).max() < 0.9

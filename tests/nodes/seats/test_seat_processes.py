@@ -343,7 +343,7 @@ def test_an_emergency_stop_outlives_the_graph_and_a_renamed_file_and_two_runs_of
     second = start(renamed)
     second.await_running()
     state = second.await_guard(lambda state: True, "the guard's state")
-    assert state.mode == "stopped"
+    assert state.mode == "estopped"
     assert state.estop
     assert guard(second, "arm") == 1
     assert guard(second, "rearm") == 0

@@ -148,7 +148,7 @@ def test_an_emergency_stop_of_a_robot_that_stands_and_its_end_are_lines() -> Non
         (3.0, GuardState(mode="stopped", reason="re-armed by root")),
     ) == [
         "[  1.0 s] guard: stopped by Sam: Halt!",
-        "[  2.0 s] guard: stopped: emergency stop: console: pressed by root",
+        "[  2.0 s] guard: estopped: emergency stop: console: pressed by root",
         "[  3.0 s] guard: stopped: re-armed by root",
     ]
 

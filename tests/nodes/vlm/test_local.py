@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import cast
+from typing import Literal, cast
 
 import msgspec
 import mujoco
@@ -401,3 +401,45 @@ def test_positions_are_those_of_the_odometry_frame() -> None:
     laid = next(thing for thing in build_scene(0).things if thing.name == "blue_cup")
     assert math.hypot(found.x_m - laid.x_m, found.y_m - laid.y_m) < 0.01
     assert np.isfinite(found.z_m)
+
+
+def test_a_cup_that_leaves_its_place_without_the_robot_is_named() -> None:
+    bench = at_work()
+    bench.look(images=10)
+    bench.end("failure", "it slipped")  # and was knocked off the table: no image shows it again
+    empty = msgspec.structs.replace(PICTURE, depth_m=np.full_like(PICTURE.depth_m, 9.0))  # type: ignore[type-var]  # a Struct
+    bench.look(images=12, picture=empty)
+    assert ("blue", "cup") in {(one.colour, one.label) for one in bench.descriptions[-1].gone}
+    assert bench.descriptions[-1].tried[0].startswith("blue cup, 1 time")
+
+
+def armed(bench: Bench) -> None:
+    bench.vlm.follow(GuardState(mode="armed", reason="", is_armed=True))
+
+
+def rounds(bench: Bench) -> int:
+    bench.look()
+    return [one.skill for one in bench.actions].count("look_round")
+
+
+@pytest.mark.parametrize(("looks_round", "before", "after"), [("asked", 0, 0), ("armed", 1, 1), ("never", 0, 0)])
+def test_the_head_looks_round_once_after_arming_and_for_nobody_who_is_no_person(
+    looks_round: Literal["asked", "armed", "never"], before: int, after: int
+) -> None:
+    bench = Bench()
+    bench.vlm.looks_round = looks_round
+    envelope = Envelope("skills", "policy", 1, bench.ns)
+    bench.vlm.skills.push(Stamped(catalogue_of(SPECS.values()), envelope))
+    bench.hear("Hello")
+    assert rounds(bench) == 0, "it is not armed"
+    armed(bench)
+    assert rounds(bench) == before
+    bench.hear("Hello")
+    assert rounds(bench) == after
+    looked = [bench.vlm.has_looked]
+    if after:
+        assert "I look round." in bench.lines
+        bench.end("success")
+        assert rounds(bench) == after
+    looked.append(bench.vlm.has_looked)
+    assert looked == [False, after > 0]

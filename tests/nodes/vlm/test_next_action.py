@@ -278,3 +278,39 @@ def test_one_thing_is_given_at_a_time_and_the_others_are_told() -> None:
 def test_without_a_hand_the_thing_is_kept_and_that_is_told() -> None:
     told = decide(replace(GIVING, holding=RED, failures={"hand": MOST_TRIES}))
     assert (told.progress, told.text) == ("failed", sentence("vlm.no_hand", what="red cup"))
+
+
+LOOKED = replace(BUSY, objects=(BIN,), looks=len(GAZES), is_looking_over=True)
+
+
+@pytest.mark.parametrize(
+    ("now", "progress", "text"),
+    [
+        (replace(LOOKED, moved=(RED, BLUE)), "finished", "moved 2 of 2: the red cup, the blue cup"),
+        (LOOKED, "finished", sentence("vlm.moved_nothing")),
+        (
+            replace(LOOKED, moved=(RED,), gone=(BLUE,)),
+            "failed",
+            "I do not find the blue cup any more; moved 1 of 2: the red cup",
+        ),
+        (
+            replace(LOOKED, failures={"red cup": MOST_TRIES}, reasons={"red cup": "it slips"}),
+            "failed",
+            "I cannot get the red cup, because it slips; moved nothing",
+        ),
+    ],
+)
+def test_the_end_is_told_by_what_was_measured(now: Situation, progress: str, text: str) -> None:
+    ended = decide(now)
+    assert (ended.progress, ended.text) == (progress, text)
+
+
+def test_what_left_its_place_is_looked_for_all_round_before_it_is_given_up() -> None:
+    now = replace(LOOKED, gone=(BLUE,), looks=LOOKS_TO_BE_SURE)
+    assert decide(now).skill == "look"
+    assert decide(replace(now, looks=len(GAZES))).progress == "failed"
+
+
+def test_what_is_not_meant_or_is_to_be_left_alone_may_go() -> None:
+    now = replace(LOOKED, moved=(RED,), gone=(thing("brown", "bottle"), GREEN), vetoed=(Reference(colour="green"),))
+    assert decide(now).progress == "finished"

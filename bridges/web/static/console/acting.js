@@ -17,7 +17,7 @@ export function stop(why = "stop button") {
 }
 // Lifts a stop; what is more than that (re-arming, arming) is only done by the button.
 export function resume() {
-  if (now.state?.guard?.mode === "stopped" && !now.state.guard.estop) now.link.send({ t: "resume" });
+  if (now.state?.guard?.mode === "stopped") now.link.send({ t: "resume" });
 }
 
 export function notDriving() {

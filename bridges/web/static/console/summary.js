@@ -10,7 +10,7 @@ export const nameOf = (thing) => `${thing.colour} ${thing.label}`.trim();
 // A mode that has no words here says its own name.
 export const modeWords = (mode) => words[`mode_${mode}`] ?? mode;
 // After a contact the robot goes back before it goes on: the button says so before it is pressed.
-const isRetreatNext = (guard, robot) => guard?.mode === "stopped" && !guard.estop && Boolean(robot?.contact.length);
+const isRetreatNext = (guard, robot) => guard?.mode === "stopped" && Boolean(robot?.contact.length);
 export function guardWords(guard, robot) {
   const isBack = isRetreatNext(guard, robot),
     goesOn = isBack ? words.resume_back : words.resume;

@@ -99,7 +99,7 @@ def test_each_stop_and_re_arming_is_told_once_in_the_guard_s_own_words() -> None
     assert [event["text"] for event in feed.since(0, dialogue_only=False)[0]] == [
         "moving: commanded by policy",
         "stopped by console: operator: space bar",
-        "stopped: emergency stop: terminal: pressed by Ana",
+        "estopped: emergency stop: terminal: pressed by Ana",
         f"stopped: {sentence('bridges.rearmed', by='Ana')}",
         "holding: resumed by console, no command yet",
     ]

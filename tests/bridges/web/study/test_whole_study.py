@@ -82,7 +82,8 @@ class Guide:
                 assert not message["notices"], message["notices"]
                 self.guide.send(json.dumps({"t": "seen", "n": message["n"]}))
                 self.view = message["view"] or self.view
-                self.token = message["participant"]
+                if "address" in message:
+                    self.token = message["address"]["url"].rpartition("#")[2]
 
     def does(self, **message: Any) -> None:
         self.guide.send(json.dumps(message))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from nodes.guard.latch import Refusal
 from nodes.guard.monitors import GuardSettings
-from nodes.guard.state_machine import GuardMachine, Refusal
+from nodes.guard.state_machine import GuardMachine
 from nodes.robot.rest import REST_MPS, REST_RADPS
 from nodes.stretch.limits import STRETCH_3
 from runtime.clock import to_ns
@@ -127,7 +128,7 @@ def test_an_emergency_stop_tells_its_first_cause_and_when() -> None:
     story.machine.estop("console: pressed too", story.now_ns)
     said = story.machine.report()
     assert (said.mode, said.estop, said.reason) == (
-        "stopped",
+        "estopped",
         "button: pressed",
         sentence("guard.emergency_stop", why="button: pressed"),
     )
@@ -189,9 +190,9 @@ def test_re_arming_leaves_an_ordinary_stop_that_older_words_do_not_lift() -> Non
 def test_what_is_restored_is_latched_as_it_was(stop: str, estop: str, mode: str, reason: str) -> None:
     machine = GuardMachine(STRETCH_3)
     machine.restore(stop, estop, 7)
-    assert (machine.mode, machine.reason, machine.estop_cause) == (mode, reason, estop)
+    assert (machine.mode, machine.reason, machine.latch.estop) == (mode, reason, estop)
     if stop or estop:
-        assert (machine.stop_cause, machine.stop_heard_ns) == ("restart", 7)
+        assert (machine.latch.cause, machine.latch.heard_ns) == ("restart", 7)
         machine.interrupt(interrupt("resume", "Ana"), 7, 8)
         assert machine.mode == mode, "words from before the restart lift nothing"
 
@@ -245,12 +246,12 @@ def test_a_robot_rests_where_nothing_is_asked_of_it_and_it_stands_itself(
     story.arm()
     see(story, **changes)
     story.machine.tick(story.now_ns)
-    assert story.machine.at_rest_ns == (story.now_ns if is_still else 0)
+    assert story.machine.body.at_rest_ns == (story.now_ns if is_still else 0)
     story.machine.tick(story.now_ns + 5)
-    assert story.machine.at_rest_ns == (story.now_ns if is_still else 0), "since when, not when last"
+    assert story.machine.body.at_rest_ns == (story.now_ns if is_still else 0), "since when, not when last"
     see(story, base_v_mps=1.0)
     story.machine.tick(story.now_ns + 9)
-    assert story.machine.at_rest_ns == 0
+    assert story.machine.body.at_rest_ns == 0
     assert story.machine.report().at_rest_ns == 0
 
 

@@ -139,7 +139,7 @@ def test_a_restarted_guard_is_stopped_as_the_one_before_was(tmp_path: Path) -> N
     first.emergency(EStop(source="button", is_pressed=True))
     second = start()
     assert second.machine.mode == "estopped"
-    assert second.machine.estop_cause == "button: pressed"
+    assert second.machine.latch.estop == "button: pressed"
     assert second.arbitration.epochs == first.arbitration.epochs == {"planner": 1, "vlm": 1, "policy": 1}
     StateFile(tmp_path / persistence.FILE_NAME).note(SavedState(stop="stopped by Sam: Ouch!"))
     assert start().machine.mode == "stopped"

@@ -8,8 +8,10 @@ import msgspec
 import pytest
 
 from nodes.guard.arbitration import Arbitration, SeatConfig
+from nodes.guard.commanded_body import SERVICE_STARTS_NS
+from nodes.guard.latch import GO_ON_NS, Refusal
 from nodes.guard.node import Guard
-from nodes.guard.state_machine import GO_ON_NS, SERVICE_STARTS_NS, GuardMachine, Refusal
+from nodes.guard.state_machine import GuardMachine
 from nodes.stretch.limits import STRETCH_3
 from runtime import Simulation
 from runtime.clock import to_ns
@@ -88,7 +90,7 @@ def test_each_reason_not_to_go_on_has_its_code_and_its_words() -> None:
     assert go_on() == Refusal("runstopped", sentence("guard.runstop_is_pressed"))
     machine.estop("button", story.now_ns)
     assert go_on() == Refusal("estopped", sentence("guard.only_rearming"))
-    assert machine.stoppers == {"Bo": "Bo"}
+    assert machine.latch.stoppers == {"Bo": "Bo"}
 
 
 def test_a_soft_hold_is_ended_early_by_its_own_id_alone() -> None:

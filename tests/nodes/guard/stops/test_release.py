@@ -197,29 +197,29 @@ def test_what_was_forgotten_in_the_middle_of_a_step_leaves_nothing_of_it() -> No
 
 def test_a_way_back_is_owed_after_a_touch_where_there_is_a_way_and_it_was_no_false_alarm() -> None:
     way = WayBack()
-    assert not way.begin(is_false_alarm=False), "nobody was touched"
+    assert not way.begin(0, is_false_alarm=False), "nobody was touched"
     way.touch()
-    assert not way.begin(is_false_alarm=False), "it has not moved"
+    assert not way.begin(0, is_false_alarm=False), "it has not moved"
     assert not way.is_touch
     way.note(went(), QUARTER_S)
     way.touch()
-    assert not way.begin(is_false_alarm=True)
+    assert not way.begin(0, is_false_alarm=True)
     way.touch()
-    assert not way.begin(is_false_alarm=False), "with the false alarm its way is forgotten"
+    assert not way.begin(0, is_false_alarm=False), "with the false alarm its way is forgotten"
     way.note(went(), QUARTER_S)
     way.touch()
-    assert way.begin(is_false_alarm=False)
+    assert way.begin(0, is_false_alarm=False)
 
 
 def test_a_false_alarm_on_the_way_back_leaves_the_rest_of_it_owed() -> None:
     way = WayBack()
     way.note(went(), QUARTER_S)
     way.touch()
-    assert way.begin(is_false_alarm=False)
+    assert way.begin(0, is_false_alarm=False)
     assert way.step(QUARTER_S) is not None
-    assert way.begin(is_false_alarm=True)
+    assert way.begin(0, is_false_alarm=True)
     assert [way.step(QUARTER_S) is None for _ in range(4)] == [False, False, False, True]
-    assert not way.begin(is_false_alarm=False), "it is at its end"
+    assert not way.begin(0, is_false_alarm=False), "it is at its end"
 
 
 class Follower(Story):

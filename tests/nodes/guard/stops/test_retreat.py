@@ -257,9 +257,9 @@ def test_a_way_back_that_is_not_free_stops_the_robot_and_the_next_go_on_leads_ah
     room.robot.touch()
     stood_m = room.seen[-1].base_x_m
     behind = (stood_m - 2.0, stood_m - 0.25, -2.0, 2.0, -1.0, 2.0)
-    room.machine.space = Space(room.machine.limits, (), {"wall": behind})
+    room.machine.body.space = Space(room.machine.limits, (), {"wall": behind})
     assert abs(room.goes_back()) < 0.005
-    assert (room.mode, room.machine.stopped_by) == ("stopped", "guard")
+    assert (room.mode, room.machine.latch.by) == ("stopped", "guard")
     assert room.machine.reason == sentence("guard.stopped_by", by="guard", why=sentence("guard.way_back_is_not_free"))
     assert room.goes_back(2.0) < -0.05
     assert room.mode == "moving"
@@ -283,7 +283,7 @@ def test_who_asks_to_be_let_go_is_let_go_before_anything_moves_back() -> None:
     assert closed_m < 0.5 * open_m
     let_go(room)
     room.sim.run(seconds=0.6)
-    assert (room.mode, room.machine.stopped_by) == ("stopped", "Ann")
+    assert (room.mode, room.machine.latch.by) == ("stopped", "Ann")
     assert closed_m < room.seen[-1].position[GRIPPER] < 0.9 * open_m
     now_ns = room.sim.clock.now_ns()
     on = Interrupt(id="r", depth="resume", text="go on", by="Ann", cause="person", person="Ann")
@@ -360,7 +360,7 @@ def test_names_and_causes_of_a_megabyte_are_neither_told_nor_latched_whole() -> 
     room.sim.publish("interrupt", Interrupt(id=much, depth="stop", text=much, by=much))
     room.sim.run(seconds=0.1)
     told = room.guard[-1]
-    assert (told.mode, set(room.machine.stoppers.values())) == ("stopped", {much[:LONGEST_NAME]})
+    assert (told.mode, set(room.machine.latch.stoppers.values())) == ("stopped", {much[:LONGEST_NAME]})
     assert len(told.reason) + len(told.stop_cause) + len(told.stopped_by) < 5 * LONGEST_TEXT
     room.sim.publish("estop", EStop(source=much, is_pressed=True, why=much))
     room.sim.run(seconds=0.1)

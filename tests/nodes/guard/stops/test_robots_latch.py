@@ -46,7 +46,7 @@ def started(run: Path, *, memory: Any = "machine", devices: tuple[str, ...] = ()
 def test_what_one_launch_file_latched_stands_for_any_other_with_the_same_robot(tmp_path: Path, state: Path) -> None:
     started(tmp_path / "1", launch_file="stretch.toml").emergency(EStop(source="button", is_pressed=True, why="toe"))
     other = started(tmp_path / "2", launch_file="wizard.toml")
-    assert other.machine.estop_cause == "button: toe"
+    assert other.machine.latch.estop == "button: toe"
     assert sorted(path.name for path in (state / "robots").iterdir()) == ["stretch_3"]
 
 
@@ -122,7 +122,7 @@ def test_what_is_latched_on_a_real_robot_stands_whatever_the_environment_says(
 ) -> None:
     started(tmp_path / "1", devices=device(tmp_path)).emergency(EStop(source="button", is_pressed=True, why="toe"))
     elsewhere(monkeypatch, tmp_path / "another")
-    assert started(tmp_path / "2", memory="run", devices=device(tmp_path)).machine.estop_cause == "button: toe"
+    assert started(tmp_path / "2", memory="run", devices=device(tmp_path)).machine.latch.estop == "button: toe"
     other = started(tmp_path / "3", devices=("robot other",))
     assert other.machine.mode == "disarmed"
 
@@ -133,7 +133,7 @@ def test_a_latch_moves_to_the_shared_folder_once_there_is_one(tmp_path: Path, st
     assert first.state_file is not None
     (tmp_path / "shared").mkdir()
     second = started(tmp_path / "2", devices=("robot r",))
-    assert second.machine.estop_cause == "button: toe"
+    assert second.machine.latch.estop == "button: toe"
     assert second.state_file is not None
     assert second.state_file.path == tmp_path / "shared" / "robots" / "r" / "guard.json"
     assert not first.state_file.path.exists(), "it stands in one place"
@@ -281,7 +281,7 @@ def test_all_that_may_be_latched_has_room_in_the_file_that_was_made_while_there_
     guard.emergency(EStop(source=text, is_pressed=True, why=text))
     assert path.stat().st_size == BLOCK_BYTES
     after = started(tmp_path / "1").machine
-    assert (after.mode, len(after.stoppers)) == ("estopped", 17)
+    assert (after.mode, len(after.latch.stoppers)) == ("estopped", 17)
 
 
 @pytest.mark.parametrize("damage", ["", None], ids=["empty", "deleted"])

@@ -7,7 +7,7 @@ from typing import get_args
 import msgspec
 import pytest
 
-from nodes.guard.state_machine import TRANSITIONS
+from nodes.guard.modes import TRANSITIONS
 from runtime.msgs.interrupt import Cause
 from tests.support.guard.guard_driven import MS, Story, command, interrupt
 from tests.support.sentences import sentence

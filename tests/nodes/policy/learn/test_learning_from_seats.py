@@ -95,7 +95,7 @@ def test_who_takes_the_seat_teaches_with_what_they_do_there_and_it_counts_more(t
 def test_while_the_guard_holds_the_robot_and_without_an_action_nothing_is_learned(told: Told) -> None:
     told.command(0.0, 4.0, TEACHERS, "teacher")
     told.say(2.0, "guard/state", GuardState(mode="stopped", reason="Ouch!"), "guard")
-    told.say(2.25, "guard/state", GuardState(mode="moving", reason="", is_retreating=True), "guard")
+    told.say(2.25, "guard/state", GuardState(mode="retreating", reason=""), "guard")
     told.say(2.5, "guard/state", GuardState(mode="moving", reason=""), "guard")
     told.say(3.0, "action", Action(id="b", skill="nod"), "vlm", "vlm")
     rows, _ = rows_of(told.written())

@@ -83,7 +83,7 @@ def loud(number: int, quiet_at: int) -> bytes:
 
 
 def test_what_is_too_long_is_cut_at_its_quietest_place_and_nothing_of_it_is_lost() -> None:
-    segmenter, quiet_at, longest = Segmenter(SegmentRules(longest_s=8.0)), blocks(6.0), blocks(8.0)
+    segmenter, quiet_at, longest = Segmenter(SegmentRules(longest_s=8.0)), blocks(7.0), blocks(8.0)
     sounds = [loud(number, quiet_at) for number in range(longest + blocks(1.0))] + [bytes(1024)] * blocks(1.0)
     heard = [
         segmenter.add(0.9 if number < longest + blocks(1.0) else 0.0, sound, START_NS + (number + 1) * BLOCK_NS)
