@@ -10,15 +10,14 @@ from typing import Any
 
 from nodes.robot.protocol import RobotLimits
 from nodes.robot.robot_from_launch import DEFAULT, load_limits
-from nodes.sim.guarded_env import STEP_S, Stepped, check_command
-from nodes.sim.messages import Truth
+from nodes.sim.guarded_env import STEP_S, Stepped, check_command, stepped
 from runtime.clock import SystemClock, to_ns, to_s
 from runtime.command_line.attach import Arrival, Sender, StopSignal, attach, hear, user_name
 from runtime.coordination.lease import Lease
 from runtime.errors import PolyrhythmError, UserError
 from runtime.launch.process_plan import load_type
 from runtime.message import Stamped
-from runtime.msgs import GuardState, Image, JointCommand, RobotState, Utterance
+from runtime.msgs import Image, JointCommand, RobotState, Utterance
 from runtime.msgs.signature import request, token_of, words
 from runtime.serialization.codec import decode
 
@@ -155,17 +154,7 @@ class AttachedEnv:
         state = newest.get("robot/state")
         if not isinstance(state, RobotState):
             raise PolyrhythmError(f"{self._run.title}: nobody tells the robot's state")
-        truth, guard, let = (newest.get(topic) for topic in ("sim/truth", "guard/state", "robot/command"))
         said = tuple(self._said)
         self._said = []
-        return Stepped(
-            time_s=to_s(self._clock.now_ns()),
-            state=state,
-            images={topic: newest[topic].rgb for topic in self.cameras if topic in newest},
-            truth=truth if isinstance(truth, Truth) else None,
-            let_through=let if isinstance(let, JointCommand) else None,
-            guard=guard if isinstance(guard, GuardState) else None,
-            asked=None,
-            said=said,
-            outcome=None,
-        )
+        images = {topic: newest[topic].rgb for topic in self.cameras if topic in newest}
+        return stepped(newest.get, state, images, to_s(self._clock.now_ns()), said)

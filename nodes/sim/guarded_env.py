@@ -6,7 +6,7 @@ The guard is in it, and the person where the file has one. What the loop command
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -145,20 +145,36 @@ class GuardedEnv:
             raise UserError(f"{self.launch.path}: nobody has told the robot's state after {BEGINS_S:g} s")
         seen = {topic: found for topic in self.cameras if (found := simulation.latest_stamped(topic)) is not None}
         self._looked = [state, *seen.values()]
-        truth, guard, let = (simulation.latest(topic) for topic in ("sim/truth", "guard/state", "robot/command"))
         said, asked = tuple(self._said), self._asked
         self._said, self._asked = [], None
-        return Stepped(
-            time_s=simulation.clock.now_ns() * 1e-9,
-            state=state.message,
-            images={topic: found.message.rgb for topic, found in seen.items()},
-            truth=truth if isinstance(truth, Truth) else None,
-            let_through=let if isinstance(let, JointCommand) else None,
-            guard=guard if isinstance(guard, GuardState) else None,
-            asked=asked,
-            said=said,
-            outcome=simulation.outcome,
-        )
+        images = {topic: found.message.rgb for topic, found in seen.items()}
+        now_s = simulation.clock.now_ns() * 1e-9
+        return stepped(simulation.latest, state.message, images, now_s, said, asked=asked, outcome=simulation.outcome)
+
+
+def stepped(
+    latest: Callable[[str], Any],
+    state: RobotState,
+    images: Mapping[str, NDArray[np.uint8]],
+    time_s: float,
+    said: tuple[str, ...],
+    *,
+    asked: JointCommand | None = None,
+    outcome: tuple[bool, str] | None = None,
+) -> Stepped:
+    """What there is now, with the newest message of each topic as `latest` gives it."""
+    truth, guard, let = (latest(topic) for topic in ("sim/truth", "guard/state", "robot/command"))
+    return Stepped(
+        time_s,
+        state,
+        images,
+        truth=truth if isinstance(truth, Truth) else None,
+        let_through=let if isinstance(let, JointCommand) else None,
+        guard=guard if isinstance(guard, GuardState) else None,
+        asked=asked,
+        said=said,
+        outcome=outcome,
+    )
 
 
 def check_command(command: JointCommand, limits: RobotLimits) -> None:

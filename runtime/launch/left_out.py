@@ -6,6 +6,7 @@ What the file says of a node that is gone goes with it: its place on a seat, its
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,8 @@ def leave_out(tables: Tables, names: Sequence[str], path: Path) -> None:
     for name in dict.fromkeys(names):
         del nodes[name]
         specs.pop(name, None)
-    _tidy(tables, frozenset(names), specs)
+    with suppress(TypeError, AttributeError):  # a value of another type, which `resolve` refuses
+        _tidy(tables, frozenset(names), specs)
 
 
 def _spec(path: Path, name: str, table: Tables) -> NodeSpec | None:

@@ -67,6 +67,19 @@ def test_a_node_that_cannot_be_had_here_may_be_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "written",
+    ["[seats.policy]\nshadows = 3", "[links.both]\nfrom = [[1]]\ndelay = 0.1", "[budgets.paths.one]\ntopics = [{}]"],
+)
+def test_a_table_of_another_shape_is_refused_in_a_sentence(tmp_path: Path, written: str) -> None:
+    file = tmp_path / "graph.toml"
+    file.write_text(
+        f'[nodes.talker]\nuse = "nodes.hello:Talker"\n[nodes.spare]\nuse = "nodes.hello:Talker"\n{written}\n'
+    )
+    with pytest.raises(LaunchFileError):
+        load(file, without=["spare"])
+
+
+@pytest.mark.parametrize(
     ("launch", "name", "refusal"),
     [
         ("laptop", "guard", sentence("runtime.keeps_guard", name="guard")),
