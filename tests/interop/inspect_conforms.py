@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from inspect_robots import Action, Embodiment, Policy, Scene, resolve
+from inspect_robots import Action, Embodiment, Scene, resolve
 from inspect_robots.compat import check_compatibility
 from inspect_robots.conformance import check_embodiment, check_guardrail_contribution
+
+from bridges.inspect_robots.policies import SeatPolicy
 
 
 def main() -> None:
@@ -15,7 +17,7 @@ def main() -> None:
         assert report.ok
     seat = resolve("policy", "polyrhythm_seat")
     assert isinstance(robot, Embodiment)
-    assert isinstance(seat, Policy)
+    assert isinstance(seat, SeatPolicy)
     seat.bind(robot.info)
     for name in ("polyrhythm_clear", "polyrhythm_reach"):
         found = check_compatibility(seat, robot, resolve("task", name))
