@@ -21,7 +21,9 @@ from inspect_robots import (
 from inspect_robots.types import Action
 
 from nodes.models.onnx_file import read_model
+from nodes.policy.onnx.convention import convention_of, out_of_range
 from nodes.policy.onnx.inputs import Felt
+from nodes.policy.onnx.policy import STEP_S
 from nodes.policy.onnx.session import PolicySession
 from nodes.stretch.limits import STRETCH_3
 from runtime.errors import PolyrhythmError, UserError
@@ -86,23 +88,30 @@ class ModelPolicy:
         shown = tuple(CameraSpec(camera, height, width) for camera in self._cameras.values())
         needs = ObservationSpace(shown, frozenset({"joint_pos"}))
         digest = hashlib.sha256(data).hexdigest()
-        self.info = PolicyInfo("polyrhythm_model", _joints(len(STRETCH_3.joints)), needs, 20.0, checkpoint=digest)
+        self.info = PolicyInfo("polyrhythm_model", _joints(len(STRETCH_3.joints)), needs, self._hz, checkpoint=digest)
         self.config = PolicyConfig(action_horizon=self._session.steps)
-        self._is_relative = wants.is_relative
+        self._wants = wants
+        self._convention = convention_of(wants.units, STRETCH_3.joints)
+        self._hz = 1 / (wants.step_s or STEP_S)
 
     def reset(self, scene: Scene) -> None:
         """Nothing is kept here."""
 
     def act(self, observation: Observation) -> ActionChunk:
-        """The model's chunk, 20 steps a second. Raises PolyrhythmError where it is not finite."""
+        """The model's chunk. Raises PolyrhythmError where it is not finite, or asks a joint far out of its range."""
         joints = observation.state["joint_pos"]
         images = {name: observation.images[camera] for name, camera in self._cameras.items()}
         felt = Felt(tuple(float(value) for value in joints), text=observation.instruction or "")
-        chunk = self._session.run(images, felt).chunk
+        convention = self._convention
+        answer = self._session.run(images, felt if convention is None else convention.told(felt))
+        is_relative = self._wants.is_relative
+        chunk = (answer if convention is None else convention.ours(answer, is_relative=is_relative)).chunk
         if not np.isfinite(chunk).all():
             raise PolyrhythmError(f"{self._session.name} gave a chunk that is not finite; nothing was commanded")
-        first = np.asarray(joints) if self._is_relative else 0.0
-        return ActionChunk([Action(row[:8] + first, {"base": (row[8], row[9])}) for row in chunk], control_hz=20.0)
+        chunk[:, :8] += np.asarray(joints) if is_relative else 0.0
+        if why := out_of_range(chunk, STRETCH_3.joints):
+            raise PolyrhythmError(f"{self._session.name}: {why}; nothing was commanded")
+        return ActionChunk([Action(row[:8], {"base": (row[8], row[9])}) for row in chunk], control_hz=self._hz)
 
 
 _FELT = ObservationSpace(state_keys=frozenset({"joint_pos"}))
