@@ -84,6 +84,7 @@ class ModelPolicy:
                 f"{path.name} wants {', '.join(sorted(unmet))}, which a benchmark does not tell; run it on its "
                 "seat, with the policy polyrhythm_seat"
             )
+        self._hz = 1 / (wants.step_s or STEP_S)
         self._cameras = {name: camera for name, camera in CAMERAS.items() if name in wants.names}
         shown = tuple(CameraSpec(camera, height, width) for camera in self._cameras.values())
         needs = ObservationSpace(shown, frozenset({"joint_pos"}))
@@ -92,7 +93,6 @@ class ModelPolicy:
         self.config = PolicyConfig(action_horizon=self._session.steps)
         self._wants = wants
         self._convention = convention_of(wants.units, STRETCH_3.joints)
-        self._hz = 1 / (wants.step_s or STEP_S)
 
     def reset(self, scene: Scene) -> None:
         """Nothing is kept here."""

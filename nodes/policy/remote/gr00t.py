@@ -246,8 +246,8 @@ class Gr00tSession:
                 )
         steps = told["action"].delta_indices
         if steps != tuple(range(len(steps))):
-            frames = ", ".join(map(str, sorted(steps)))
-            raise PolyrhythmError(f"{self._server} gives actions for the frames {frames}; expected each one from 0 on")
+            listed = ", ".join(map(str, sorted(steps)))
+            raise PolyrhythmError(f"{self._server} gives actions for the frames {listed}; expected each one from 0 on")
         if not told["language"].modality_keys or told["language"].delta_indices != (0,):
             raise PolyrhythmError(f"{self._server} wants no text of now; expected one or more, of the frame 0")
 
