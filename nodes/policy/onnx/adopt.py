@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from nodes.policy.onnx.convention import convention_of, out_of_range
 from nodes.policy.onnx.inputs import PolicyAnswer
 from nodes.policy.onnx.tensors import ALL, COLUMNS, problems_of, unit_problem
-from nodes.policy.onnx.training import Training, training_of
+from nodes.policy.onnx.training import PolicyTraining, training_of
 from nodes.robot.robot_from_launch import DEFAULT, load_limits
 from runtime.command_line.arguments import check_new, count
 from runtime.errors import PolyrhythmError, UserError, choices
@@ -169,14 +169,14 @@ def _why_it_does_not_run(model: bytes, width_px: int, height_px: int) -> list[st
 
 
 def adopt(
-    folder: Path, exported: Path, names: Mapping[str, str], training: Training | None = None
+    folder: Path, exported: Path, names: Mapping[str, str], training: PolicyTraining | None = None
 ) -> tuple[bytes, list[str]]:
     """The ONNX file's bytes, and what a person should know; `exported` is the model as exported. Raises UserError."""
     try:
         import onnx
     except ModuleNotFoundError as problem:
         raise UserError("adopting a model needs onnx: pip install 'polyrhythm[adopt]'") from problem
-    training = training or Training()
+    training = training or PolicyTraining()
     config = _decoded(folder / "config.json", Config)
     before, after = (_processor(folder / f"policy_{which}processor.json") for which in ("pre", "post"))
     notes = list(training.notes)
@@ -226,7 +226,7 @@ def _normalises(processor: Processor, kind: str) -> bool:
     )
 
 
-def _doubts(affine: Affine | None, training: Training, width: int) -> list[str]:
+def _doubts(affine: Affine | None, training: PolicyTraining, width: int) -> list[str]:
     """Whether the middle of its actions is where no joint goes: then units are missing, or wrong."""
     if affine is None or affine.offset.size != width:
         return []
@@ -239,7 +239,7 @@ def _doubts(affine: Affine | None, training: Training, width: int) -> list[str]:
 
 
 def _adopt_from_lerobot(
-    folder: Path, python: str, names: Mapping[str, str], training: Training
+    folder: Path, python: str, names: Mapping[str, str], training: PolicyTraining
 ) -> tuple[bytes, list[str]]:
     """The same, exported by LeRobot and compared with it. Raises UserError."""
     from nodes.policy.onnx.lerobot_process import as_lerobot_says, exported
@@ -269,7 +269,7 @@ def _sample(feature: Feature, affine: Affine | None) -> NDArray[np.float32]:
     return values if affine is None else (0.3 * values - affine.offset) / affine.scale
 
 
-def _pose(affine: Affine | None, training: Training) -> NDArray[np.float32]:
+def _pose(affine: Affine | None, training: PolicyTraining) -> NDArray[np.float32]:
     """Of the base, nothing special: what becomes 0."""
     if affine is None:
         return np.zeros(3, np.float32)
@@ -284,7 +284,7 @@ def _opset_of(model: ModelProto) -> int:
 class _Graph:
     """A model that is being wrapped."""
 
-    def __init__(self, model: ModelProto, training: Training) -> None:
+    def __init__(self, model: ModelProto, training: PolicyTraining) -> None:
         from onnx import helper, numpy_helper
 
         self.helper, self.arrays = helper, numpy_helper

@@ -1,4 +1,4 @@
-"""`Training`: what a policy's dataset tells of its numbers: joints by column, frames a second; and their units by hand.
+"""`PolicyTraining`: what a policy's dataset tells of its numbers: joints by column, frames a second, units by hand.
 
 LeRobot saves a train_config.json beside a policy, which names the dataset; its meta/info.json has names and rate.
 """
@@ -24,7 +24,7 @@ BASE_OF_ACTION = ("base_v", "base_w")
 
 
 @dataclass(frozen=True, slots=True)
-class Training:
+class PolicyTraining:
     """`state` and `action` name the columns; empty where nobody says, and then the columns are ours."""
 
     state: tuple[str, ...] = ()
@@ -96,7 +96,7 @@ class _TrainConfig(msgspec.Struct):
 
 def training_of(
     folder: Path, dataset: Path | None, joints: tuple[str, ...], hz: float | None, units: Mapping[str, str]
-) -> Training:
+) -> PolicyTraining:
     """What is said, and what the dataset says of the rest. Raises UserError for a dataset that cannot be read."""
     found = dataset or _dataset_of(folder)
     notes = []
@@ -121,7 +121,7 @@ def training_of(
     if not units:
         notes.append("its units are taken to be rad and m: where it counts in degrees or percent, say --unit")
     named = [tuple(name.removesuffix(".pos") for name in told) for told in (state, action)]
-    return Training(joints or named[0], joints or named[1], rate_hz, units, tuple(notes))
+    return PolicyTraining(joints or named[0], joints or named[1], rate_hz, units, tuple(notes))
 
 
 def element_names(told: object, shape: tuple[int, ...]) -> list[str]:
