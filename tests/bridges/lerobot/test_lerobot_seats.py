@@ -77,7 +77,8 @@ def test_a_leader_s_motors_bring_it_to_the_arm_first_and_then_it_leads_within_li
         eventually(lambda: subprocess.run(arming, capture_output=True).returncode == 0, "it is armed", 20.0)
         eventually((tmp_path / "goals").exists, "the guard holds the arm")
         lines = (tmp_path / "goals").read_text().splitlines()[:-1]
-        assert all(abs(json.loads(line)[2]["shoulder_pan.pos"]) < 1.0 for line in lines)
+        near = math.degrees(0.1) + 1.0  # within the tolerance it leads, and it comes no further by itself
+        assert all(abs(json.loads(line)[2]["shoulder_pan.pos"]) < near for line in lines)
         eventually(lambda: "the leader leads" in log.read_text(), "the leader leads")
         brought = [json.loads(line) for line in (leader / "brought").read_text().splitlines()]
         assert brought[0] > 60 - math.degrees(0.6 * 0.15) - 1.0
