@@ -33,6 +33,8 @@ from runtime.operating_system.terminal import signals_of_end
 
 RECORDING = "run.mcap"
 REPORT = "nodes.report.command:report_figures"
+LAST, PICTURES = "last.jpg", "pictures"
+"""What a report calls the picture of how a run ended, and where those of all runs are."""
 _ASKED_WRONGLY = 2
 _LAST_WORDS = 400
 _GRACE_S = 10.0
@@ -168,6 +170,10 @@ class Runs:
         if self._measures and result.recording:
             own = measured(self._measures, Path(result.recording), one.folder.name, self._complain)
             result = msgspec.structs.replace(result, measures={**result.measures, **own})
+        picture = one.folder / LAST
+        if picture.is_file():
+            (self._folder / PICTURES).mkdir(exist_ok=True)
+            picture.rename(self._folder / PICTURES / f"{one.trial.name}.jpg")
         if result.is_success and not self._keeps_all:
             shutil.rmtree(one.folder, ignore_errors=True)
             return msgspec.structs.replace(result, recording="")
