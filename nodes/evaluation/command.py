@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -107,7 +107,7 @@ def _evaluate(asked: argparse.Namespace) -> int:
     if asked.rerun:
         _write_rerun(results)
     models = [_models(path, variant) for variant in variants]
-    status = "complete" if len(results) == len(trials) else "stopped"
+    status: Literal["complete", "stopped"] = "complete" if len(results) == len(trials) else "stopped"
     log = EvaluationLog(
         status=status, written=wall_time_text(), launch_file=str(path), launch_sha256=digest_of(path),
         launch=card.launch,

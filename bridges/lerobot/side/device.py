@@ -176,7 +176,7 @@ def raw_places(device: Any, *, opens: bool) -> dict[str, int]:
 
     With `opens` the bus is opened for it and closed again, and torque stays as it was.
     """
-    bus = getattr(device, "bus", None)
+    bus: Any = getattr(device, "bus", None)
     if not all(hasattr(bus, name) for name in ("connect", "sync_read", "disconnect")):
         return {}
     try:

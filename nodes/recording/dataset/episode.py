@@ -289,7 +289,8 @@ def read_episode(
     """Resample a recording. Raises RecordingError where it lacks robot states or commands, or one cannot be read.
 
     `only`: the topics of the cameras that are wanted; empty: all that there are. Raises UserError for one that is not.
-    `within`: frames of that span alone; None: all. With `skip_damaged` what cannot be read is left out, as if the camera, say, had not given that image, and told.
+    `within`: frames of that span alone; None: all. With `skip_damaged` what cannot be read is left out, as if the
+    camera, say, had not given that image, and told.
     """
     columns = columns or Columns()
     schemas = {message.topic: message.schema for message in recording}

@@ -90,6 +90,9 @@ def test_a_leader_s_motors_bring_it_to_the_arm_first_and_then_it_leads_within_li
             return bool(goals) and json.loads(goals[-1])[1]["shoulder_pan"] > 40.0
 
         eventually(is_there, "the arm is where the leader is")
+        eventually(
+            lambda: len((leader / "looked").read_text()) > 10 if (leader / "looked").exists() else False, "it sees"
+        )
     recording = Recording(bag)
     told = [message for message in recording if message.topic in ("leader", "command", "robot/state", "robot/command")]
     far = [message for message in told if message.topic == "leader" and not message.message(LeaderState).is_engaged]
