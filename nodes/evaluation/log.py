@@ -151,7 +151,7 @@ def _card(trial: LoggedTrial, out: Path, *, has_picture: bool) -> str:
     facts |= {f"grade by {one.by}": f"{one.grade}. {one.note}".rstrip(". ") for one in trial.grades}
     facts |= {"recording": trial.recording} if trial.recording else {}
     spoken = "".join(f"<dt>{at_s:.1f} s {escape(who)}</dt><dd>{escape(text)}</dd>" for at_s, who, text in trial.words)
-    words = f"<details><summary>{len(trial.words)} lines were spoken</summary><dl>{spoken}</dl></details>"
+    words = f"<details><summary>words ({len(trial.words)})</summary><dl>{spoken}</dl></details>"
     image = _image(out / trial.picture, f"the end of {trial.name}") if trial.picture and has_picture else ""
     return (
         f'<article class="{trial.outcome}"><h2>{escape(trial.name)}</h2>{image}{_listed(facts)}'
