@@ -11,8 +11,7 @@ from typing import Literal
 import msgspec
 
 from nodes.evaluation.figures import SuccessRate, rate_of
-from nodes.evaluation.reflex_cost import UTTERANCES_A_MINUTE, hold_delay_s
-from nodes.evaluation.story_cost import STORY, StoryCost, story_costs
+from nodes.evaluation.reflex_cost import STORY, UTTERANCES_A_MINUTE, StoryCost, hold_delay_s, story_costs
 from nodes.interrupts.intent import Meaning, understand
 from nodes.interrupts.stop_classifier import StopClassifier
 from runtime.command_line.arguments import answered
