@@ -1,4 +1,4 @@
-"""What a soft hold costs: on a robot's way while somebody says what nobody understands, and in the story of `laptop`."""
+"""What a soft hold costs: on a way beside somebody who says what nobody understands, and in the story of `laptop`."""
 
 from __future__ import annotations
 
