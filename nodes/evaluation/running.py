@@ -41,7 +41,10 @@ _GRACE_S = 10.0
 WATCHED_EACH_S, EACH_S = 2.0, 60.0
 """So often it is told which runs go on, on a terminal and elsewhere, where no run ends meanwhile."""
 MOST_WAIT_S = 1e6  # the longest that a process can be waited for
-_LIBRARIES = ("cv2", "mcap.writer", "runtime.virtual.simulation", "runtime.commands.run", "runtime.bag.file")
+_LIBRARIES = (
+    "cv2", "mcap.writer", "nodes.report.contact_sheet", "runtime.virtual.simulation", "runtime.commands.run",
+    "runtime.bag.file",
+)  # fmt: skip
 """What a run imports besides the modules of its nodes."""
 
 

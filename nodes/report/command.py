@@ -111,15 +111,20 @@ def _draw(run: Run, out: Path) -> list[str]:
 
 
 def _draw_last(run: Run, file: Path) -> None:
-    """How it stood in the end, as the robot or the room saw it; nothing where nobody did."""
+    """How it stood in the end, as the robot or the room saw it; nothing where nobody did, or nothing here can draw."""
+    try:
+        from nodes.report.contact_sheet import MAIN_TOPICS, draw_strip
+    except ModuleNotFoundError:
+        return
     if not run.image_topics:
         return
-    from nodes.report.contact_sheet import MAIN_TOPICS, draw_strip
-
     topic = next((topic for topic in MAIN_TOPICS if topic in run.image_topics), run.image_topics[0])
     stamps = {f"{run.at_s(ns):.1f} s": ns for ns in (max(run.end_ns - to_ns(ago), run.begin_ns) for ago in LAST_S)}
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(draw_strip(run, topic, stamps, kind="JPEG"))
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(draw_strip(run, topic, stamps, kind="JPEG"))
+    except OSError as problem:
+        print(f"! {file}: {os_sentence(problem)}; the run counts without its picture", file=sys.stderr)
 
 
 def _film(run: Run, out: Path, *, shows_progress: bool, name: str = FILM) -> str | None:
