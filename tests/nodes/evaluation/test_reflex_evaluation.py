@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from nodes.evaluation import command, reflex
-from nodes.evaluation.reflex import Line, ReflexFigures, figures_of, read, score
-from nodes.evaluation.reflex_cost import StoryCost, hold_delay_s, story_costs
+from nodes.evaluation.reflex import Line, ReflexFigures, StoryCost, figures_of, read, score, story_costs
+from nodes.evaluation.reflex_cost import hold_delay_s
 from nodes.interrupts.stop_classifier import StopClassifier
 from tests.support.sentences import sentence
 
