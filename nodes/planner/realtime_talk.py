@@ -382,7 +382,7 @@ class RealtimeTalk:
             fault = (_text(error, "message") if isinstance(error, dict) else "")[:300] or "its answer failed"
         elif response.get("status") == "incomplete":
             fault = f"its answer was cut off ({_text(details, 'reason') if isinstance(details, dict) else ''})"
-        tokens = [max(0, token_count(spent.get(name))) for name in ("input_tokens", "output_tokens")]
+        tokens = max(0, token_count(spent.get("input_tokens"))), max(0, token_count(spent.get("output_tokens")))
         if answer is None or answer.turn <= self._void_to:
             return [Ended(*tokens, has_spoken=True, is_void=True)]
         return [Ended(*tokens, has_spoken=any(answer.texts.values()), fault=fault, may_pass=may_pass)]

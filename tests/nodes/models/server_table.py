@@ -18,7 +18,7 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -333,7 +333,7 @@ def spoken(rows: Sequence[Row]) -> dict[str, Cell]:
         number = person.number
         if not (0 <= number < len(odd)) or number < len(person.answers):
             return Answer()
-        other = {"things": [{"label": "cup", "colour": "", "count": 1 + number % 99, "id": ""}]}
+        other: dict[str, Any] = {"things": [{"label": "cup", "colour": "", "count": 1 + number % 99, "id": ""}]}
         plan = json.loads(put("blue", text=PLANNED, **other))
         text = cast(Callable[[str], str], odd[number].text)(json.dumps({k: plan[k] for k in plan if k != "say"}))
         return Answer("", 0.0, (text,))
@@ -430,14 +430,15 @@ HEAD = "| behaviour | planner | VLM | episode | judge | realtime | what is said 
 def table(lines: dict[str, str]) -> str:
     """All sections."""
     parts = []
-    for title, rows in (*SECTIONS.items(), (SPOKEN, REALTIME)):
-        if found := [lines[row.name] for row in rows if row.name in lines]:
+    names = {title: [row.name for row in rows] for title, rows in SECTIONS.items()}
+    for title, listed in (names | {SPOKEN: [row.name for row in REALTIME]}).items():
+        if found := [lines[name] for name in listed if name in lines]:
             parts.append("\n".join([f"### {title}", "", HEAD, *found]))
     return "\n\n".join(parts)
 
 
 def all_rows() -> list[Row]:
-    """Every behaviour."""
+    """Every behaviour but those of realtime servers."""
     return [row for rows in SECTIONS.values() for row in rows]
 
 

@@ -529,20 +529,18 @@ IMAGES = (
 
 LIMIT = "Rate limit reached"
 OUTAGES = (
-    first("429, Retry-After in seconds", 1, lambda: status(429, LIMIT, **{"retry-after": "1"})),
+    first("429, Retry-After in seconds", 1, lambda: status(429, LIMIT, retry_after="1")),
     first(
         "429, Retry-After as a date",
         1,
-        lambda: status(
-            429, LIMIT, **{"retry-after": formatdate(3601, usegmt=True), "date": formatdate(3600, usegmt=True)}
-        ),
+        lambda: status(429, LIMIT, retry_after=formatdate(3601, usegmt=True), date=formatdate(3600, usegmt=True)),
     ),
-    first("429, Retry-After in ms", 1, lambda: status(429, LIMIT, **{"retry-after-ms": "900"})),
+    first("429, Retry-After in ms", 1, lambda: status(429, LIMIT, retry_after_ms="900")),
     first("429, in words", 1, lambda: status(429, f"{LIMIT}. Please try again in 1s.")),
     first(
         "429, x-ratelimit-reset",
         1,
-        lambda: status(429, LIMIT, **{"x-ratelimit-reset-requests": "1s", "x-ratelimit-remaining-requests": "0"}),
+        lambda: status(429, LIMIT, x_ratelimit_reset_requests="1s", x_ratelimit_remaining_requests="0"),
     ),
     always("429 and nothing else", status(429, "slow down")),
     always(
