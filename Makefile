@@ -124,6 +124,7 @@ interop-itself: $(STAMP)
 	  --out runs/published.jsonl --profiles runs/published-profiles && \
 	  .interop/bin/python tests/interop/load_sotopia_logs.py runs/published.jsonl runs/published-profiles; }
 	tests/interop/field $(BIN)/python
+	tests/interop/inspect $(PYTHON)
 	tests/interop/recordings $(BIN)/python
 	tests/interop/eyes $(BIN)/python
 	tests/interop/stretch $(BIN)/python

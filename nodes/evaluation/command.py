@@ -191,7 +191,7 @@ def _run_all(
         for trial in left:
             variant = by_name[trial.variant]
             changes = changes_of_task(trial.task, variant.changes) if trial.task else variant.changes
-            changed = TrialVariant(variant.name, tuple(changes), variant.added)
+            changed = msgspec.structs.replace(variant, changes=tuple(changes))
             how = (folder.card.launch, asked.for_s, keeps_all, asked.longest, report, folder.card.measures)
             works.append(TrialWork(trial, changed, launch, *how))
         run_on_ray(works, folder.path, done)
@@ -245,7 +245,7 @@ def _checked(path: Path, variants: Sequence[TrialVariant]) -> Launch:
     """The launch file, once it is known that it loads with each variant's changes. Raises UserError."""
     for variant in variants:
         try:
-            check(load(path, overrides=variant.changes))
+            check(load(path, variant.changes, added=variant.added, without=variant.without))
         except UserError as problem:
             raise UserError(f"variant {variant.name!r}: {problem}" if len(variants) > 1 else str(problem)) from problem
     return load(path)
@@ -278,9 +278,9 @@ def _changes_of_task(task: str, changes: Sequence[str]) -> list[str]:
 
 
 def _variants(asked: Sequence[tuple[str, str]]) -> list[TrialVariant]:
-    """What `--set` before the first `--variant` changes is changed in all."""
-    shared: list[str] = []
-    named: list[tuple[str, list[str]]] = []
+    """What `--set`, `--add` and `--without` before the first `--variant` change is changed in all."""
+    shared: list[tuple[str, str]] = []
+    named: list[tuple[str, list[tuple[str, str]]]] = []
     for option, value in asked:
         if option == "variant":
             if not value or "/" in value or value[0] in ".-" or len(value) > LONGEST_NAME or not value.isprintable():
@@ -290,13 +290,18 @@ def _variants(asked: Sequence[tuple[str, str]]) -> list[TrialVariant]:
                 )
             named.append((value, []))
         else:
-            (named[-1][1] if named else shared).append(value)
+            (named[-1][1] if named else shared).append((option, value))
     names = [name for name, _ in named]
     if doubled := next((name for name in names if names.count(name) > 1), None):
         raise UserError(f"--variant {doubled!r} is named twice")
     if not named:
-        return [TrialVariant(FIRST, tuple(shared))]
-    return [TrialVariant(name, (*shared, *own)) for name, own in named]
+        return [_variant(FIRST, shared)]
+    return [_variant(name, [*shared, *own]) for name, own in named]
+
+
+def _variant(name: str, asked: Sequence[tuple[str, str]]) -> TrialVariant:
+    of = {option: tuple(value for one, value in asked if one == option) for option in ("set", "add", "without")}
+    return TrialVariant(name, of["set"], of["add"], of["without"])
 
 
 def seeds_of(text: str) -> range:
@@ -312,7 +317,7 @@ def seeds_of(text: str) -> range:
 
 
 class _InOrder(argparse.Action):
-    """Keeps `--variant` and `--set` in the order in which they come."""
+    """Keeps `--variant` and what is changed in the order in which they come."""
 
     def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option: str | None = None) -> None:
         changes = getattr(namespace, "changes", None) or []
@@ -342,9 +347,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--tasks", type=Path, metavar="FOLDER",
                         help="a folder of the kitchen's scenario files, each played by `kitchen`")  # fmt: skip
     parser.add_argument("--variant", action=_InOrder, dest="changes", metavar="NAME",
-                        help="the --set after it are of this variant; several are compared with the first")  # fmt: skip
+                        help="what changes after it are of this variant; several are compared")  # fmt: skip
     parser.add_argument("--set", action=_InOrder, dest="changes", metavar="NODE.PARAM=VALUE",
                         help="as for run; before the first --variant: in all")  # fmt: skip
+    parser.add_argument("--add", action=_InOrder, dest="changes", metavar="NAME=MODULE:CLASS",
+                        help="a node more than the file has; as --set")  # fmt: skip
+    parser.add_argument("--without", action=_InOrder, dest="changes", metavar="NAME",
+                        help="leave this node out; as --set")  # fmt: skip
     add_run_options(parser, real_time="in real time, one after the other")
     parser.add_argument("--for", type=seconds, dest="for_s", metavar="S",
                         help="end each run after that many seconds (default: the launch file's)")  # fmt: skip

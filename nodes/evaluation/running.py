@@ -83,8 +83,7 @@ class Runs:
         `reads`: files that each run reads besides, and the digests that they must keep."""
         self._launch = launch
         self._launch_text = launch_text
-        self._changes = {variant.name: variant.changes for variant in variants}
-        self._added = {variant.name: variant.added for variant in variants}
+        self._variants = {variant.name: variant for variant in variants}
         self._changes_of_task = changes_of_task
         self._folder = folder
         self._is_virtual = is_virtual
@@ -176,13 +175,14 @@ class Runs:
 
     def _modules(self, trial: EvaluationRun) -> list[str]:
         """What the process that others are forked from imports: all that the graph's nodes and the report are in."""
-        added = self._added[trial.variant]
-        launch = load(Path(self._launch), overrides=self._changes_with(trial), added=added)
+        variant = self._variants[trial.variant]
+        changes = self._changes_with(trial)
+        launch = load(Path(self._launch), changes, added=variant.added, without=variant.without)
         nodes = {spec.cls.__module__ for spec in launch.graph.nodes.values()}
         return [*_LIBRARIES, self._report.partition(":")[0], *sorted(nodes)]
 
     def _changes_with(self, trial: EvaluationRun) -> Sequence[str]:
-        changes = self._changes[trial.variant]
+        changes = self._variants[trial.variant].changes
         return self._changes_of_task(trial.task, changes) if trial.task else changes
 
     def _check_unchanged(self) -> None:
@@ -201,7 +201,9 @@ class Runs:
         command += ["--virtual"] if self._is_virtual else []
         command += ["--for", str(self._for_s)] if self._for_s is not None else []
         command += ["--out", str(folder), "--record", str(recording)]
-        command += [part for node in self._added[trial.variant] for part in ("--add", node)]
+        variant = self._variants[trial.variant]
+        command += [part for node in variant.added for part in ("--add", node)]
+        command += [part for node in variant.without for part in ("--without", node)]
         return command + [part for change in (*changes, f"run.report={self._report}") for part in ("--set", change)]
 
 

@@ -11,11 +11,12 @@ NO_TASK = ""
 
 
 class TrialVariant(msgspec.Struct, frozen=True):
-    """One way to run the graph: a name, and what `--set` changes in the launch file and `--add` adds to it."""
+    """One way to run the graph: a name, and what `--set`, `--add` and `--without` make of the launch file."""
 
     name: str
     changes: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
 
 
 class EvaluationRun(msgspec.Struct, frozen=True):

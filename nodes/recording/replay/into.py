@@ -99,6 +99,7 @@ def mix(
         "launch_text": source.text,
         "overrides": list(source.overrides),
         "added": list(source.added),
+        "without": list(source.without),
         "seed": seed,
         "folder": str(out),
         "replayed": list(played),

@@ -141,6 +141,7 @@ def successes(told: str) -> dict[str, list[int]]:
 
 
 @pytest.mark.processes
+@pytest.mark.long
 def test_variants_run_on_the_same_seeds_and_an_evaluation_that_was_stopped_goes_on(
     tmp_path: Path, launch: Path
 ) -> None:

@@ -594,6 +594,7 @@ IN_SIGHT = """() => {
 }"""
 
 
+@pytest.mark.long
 def test_on_a_phone_one_drives_in_sight_of_the_picture_wherever_the_page_is_scrolled(
     run: ConsoleRun, chromium: Any
 ) -> None:
@@ -764,6 +765,7 @@ def grows(states: list[str], to: int) -> bool:
     return len(states) > to
 
 
+@pytest.mark.long
 def test_a_page_on_which_nothing_happens_changes_little_and_focus_survives_all_that_comes(
     run: ConsoleRun, chromium: Any
 ) -> None:
