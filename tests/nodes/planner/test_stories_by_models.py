@@ -38,7 +38,7 @@ def played(graph: str, eyes: StandInEyes, folder: Path, settings: Sequence[str])
         command += [part for one in wanted for part in ("--set", one)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
-    return done.stdout, planner
+    return done.stdout + done.stderr, planner
 
 
 @pytest.mark.parametrize("script", ["demo", "story"])
