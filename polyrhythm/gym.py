@@ -1,5 +1,6 @@
-"""The simulated robot as a Gymnasium environment: `from polyrhythm.gym import TableEnv`. Needs the extra `gym`."""
+"""The robot for somebody else's loop: `from polyrhythm.gym import GuardedEnv, TableEnv`. Needs the extra `gym`."""
 
+from nodes.sim.guarded_env import GuardedEnv, Stepped
 from nodes.sim.gymnasium_env import TableEnv
 
-__all__ = ["TableEnv"]
+__all__ = ["GuardedEnv", "Stepped", "TableEnv"]

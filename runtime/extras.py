@@ -17,6 +17,7 @@ EXTRA_OF = {
     "faster_whisper": "models",
     "foxglove": "foxglove",
     "gymnasium": "gym",
+    "inspect_robots": "inspect",
     "isal": "camera",
     "matplotlib": "report",
     "google": "mcap",

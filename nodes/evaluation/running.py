@@ -33,13 +33,18 @@ from runtime.operating_system.terminal import signals_of_end
 
 RECORDING = "run.mcap"
 REPORT = "nodes.report.command:report_figures"
+LAST, PICTURES = "last.jpg", "pictures"
+"""What a report calls the picture of how a run ended, and where those of all runs are."""
 _ASKED_WRONGLY = 2
 _LAST_WORDS = 400
 _GRACE_S = 10.0
 WATCHED_EACH_S, EACH_S = 2.0, 60.0
 """So often it is told which runs go on, on a terminal and elsewhere, where no run ends meanwhile."""
 MOST_WAIT_S = 1e6  # the longest that a process can be waited for
-_LIBRARIES = ("cv2", "mcap.writer", "runtime.virtual.simulation", "runtime.commands.run", "runtime.bag.file")
+_LIBRARIES = (
+    "cv2", "mcap.writer", "nodes.report.contact_sheet", "runtime.virtual.simulation", "runtime.commands.run",
+    "runtime.bag.file",
+)  # fmt: skip
 """What a run imports besides the modules of its nodes."""
 
 
@@ -83,8 +88,7 @@ class Runs:
         `reads`: files that each run reads besides, and the digests that they must keep."""
         self._launch = launch
         self._launch_text = launch_text
-        self._changes = {variant.name: variant.changes for variant in variants}
-        self._added = {variant.name: variant.added for variant in variants}
+        self._variants = {variant.name: variant for variant in variants}
         self._changes_of_task = changes_of_task
         self._folder = folder
         self._is_virtual = is_virtual
@@ -169,6 +173,10 @@ class Runs:
         if self._measures and result.recording:
             own = measured(self._measures, Path(result.recording), one.folder.name, self._complain)
             result = msgspec.structs.replace(result, measures={**result.measures, **own})
+        picture = one.folder / LAST
+        if picture.is_file():
+            (self._folder / PICTURES).mkdir(exist_ok=True)
+            picture.rename(self._folder / PICTURES / f"{one.trial.name}.jpg")
         if result.is_success and not self._keeps_all:
             shutil.rmtree(one.folder, ignore_errors=True)
             return msgspec.structs.replace(result, recording="")
@@ -176,13 +184,14 @@ class Runs:
 
     def _modules(self, trial: EvaluationRun) -> list[str]:
         """What the process that others are forked from imports: all that the graph's nodes and the report are in."""
-        added = self._added[trial.variant]
-        launch = load(Path(self._launch), overrides=self._changes_with(trial), added=added)
+        variant = self._variants[trial.variant]
+        changes = self._changes_with(trial)
+        launch = load(Path(self._launch), changes, added=variant.added, without=variant.without)
         nodes = {spec.cls.__module__ for spec in launch.graph.nodes.values()}
         return [*_LIBRARIES, self._report.partition(":")[0], *sorted(nodes)]
 
     def _changes_with(self, trial: EvaluationRun) -> Sequence[str]:
-        changes = self._changes[trial.variant]
+        changes = self._variants[trial.variant].changes
         return self._changes_of_task(trial.task, changes) if trial.task else changes
 
     def _check_unchanged(self) -> None:
@@ -201,7 +210,9 @@ class Runs:
         command += ["--virtual"] if self._is_virtual else []
         command += ["--for", str(self._for_s)] if self._for_s is not None else []
         command += ["--out", str(folder), "--record", str(recording)]
-        command += [part for node in self._added[trial.variant] for part in ("--add", node)]
+        variant = self._variants[trial.variant]
+        command += [part for node in variant.added for part in ("--add", node)]
+        command += [part for node in variant.without for part in ("--without", node)]
         return command + [part for change in (*changes, f"run.report={self._report}") for part in ("--set", change)]
 
 

@@ -179,6 +179,11 @@ def declared(data: bytes) -> tuple[list[Tensor], list[Tensor]]:
     return found
 
 
+def metadata_of(data: bytes) -> dict[str, str]:
+    """What a model's file says of itself by name, such as its training's rate. Raises ValueError as `declared` does."""
+    return {_text(part, 1): _text(part, 2) for part in _parts(memoryview(data), 14)}
+
+
 def _tensor(data: memoryview) -> Tensor:
     kind = "?"
     shape: list[int | None] = []

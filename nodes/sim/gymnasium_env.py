@@ -1,6 +1,6 @@
 """`TableEnv`: the simulated robot and its table as a Gymnasium environment; the only file that imports gymnasium.
 
-The same world as in a graph: physics, limits of joints and wheels, grip, cameras. It has no guard and no person.
+It is a `GuardedEnv` of launch/laptop.toml with nobody in it but driver, guard and cameras.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from nodes.robot.protocol import Body
 from nodes.robot.robot_from_launch import load_body
-from nodes.sim.camera import WorldView, model_of
+from nodes.sim.guarded_env import GuardedEnv, Stepped
 from nodes.sim.messages import Truth
-from nodes.sim.robot import SimRobot
-from runtime.clock import NS_PER_S, to_ns
+from nodes.sim.table_scene import kinds_of
 from runtime.errors import ParameterError
 from runtime.msgs import JointCommand, RobotState
 
@@ -29,13 +28,16 @@ Action = NDArray[np.float32]
 Reward = Callable[[RobotState, Truth], tuple[float, bool]]
 """Takes what the robot feels and what is so; gives the reward and whether the task is done."""
 
-STEP_S = 0.05
-DRIVER_S = 0.02
+LAUNCH = "laptop"
+WITHOUT = (
+    "planner", "vlm", "policy", "reflex", "interrupt_records", "ladder", "shadow_compare", "collaborator", "recorder",
+)  # fmt: skip
+CAMERAS = {"head": "head/image", "wrist": "wrist/image"}
 REACHED_M = 0.05
 
 
 class TableEnv(gymnasium.Env[Observation, Action]):
-    """Actions are -1 to 1: one for each joint over its range, then base speed and turning rate.
+    """Actions are -1 to 1: one for each joint over its range, then base speed and turning rate; the guard limits them.
 
     Observations: `state` (positions, velocities, x, y, heading, v, w, whether it grasps), `things` (x, y, z in m of
     each, odometry frame) and, with `camera`, `image` (height, width, 3). A step is 0.05 s; after `steps` of them the
@@ -49,26 +51,27 @@ class TableEnv(gymnasium.Env[Observation, Action]):
         self, steps: int = 400, camera: str = "", width: int = 160, height: int = 120, reward: Reward | None = None,
         render_mode: str | None = None,
     ) -> None:  # fmt: skip
-        if camera not in ("", "head", "wrist"):
+        if camera not in ("", *CAMERAS):
             raise ParameterError(f"camera is {camera!r}; expected 'head', 'wrist' or '' for none")
         if render_mode not in (None, "rgb_array"):
             raise ParameterError(f"render_mode is {render_mode!r}; expected 'rgb_array' or None")
         self.render_mode = render_mode
         self._steps, self._camera, self._reward = steps, camera, reward or partial(_near_a_thing, load_body(""))
-        self._size = (width, height)
-        self._robot = SimRobot()
-        self._now_ns = NS_PER_S
+        drawn = {camera, "head"} if render_mode else {camera}
+        changes = [f"{name}_camera.{key}={value}" for name in drawn & CAMERAS.keys()
+                   for key, value in (("width", width), ("height", height), ("hz", 20))]  # fmt: skip
+        unseen = [f"{name}_camera" for name in (*CAMERAS, "room") if name not in drawn]
+        self._env = GuardedEnv(LAUNCH, without=(*WITHOUT, *unseen), changes=changes)
         self._step = 0
-        self._renderer: WorldView | None = None
-        joints, base = self._robot.limits.joints, self._robot.limits.base
+        self._now: Stepped | None = None
+        joints, base = self._env.limits.joints, self._env.limits.base
         self._lowest = np.array([joint.lowest for joint in joints])
         self._range = np.array([joint.highest - joint.lowest for joint in joints])
         self._fastest = (base.wheel_speed_mps, 2 * base.wheel_speed_mps / base.track_m)
-        things = len(self._robot.truth().objects)
         self.action_space = spaces.Box(-1.0, 1.0, (len(joints) + 2,), np.float32)
         parts: dict[str, spaces.Space[Any]] = {
             "state": spaces.Box(-np.inf, np.inf, (2 * len(joints) + 6,), np.float64),
-            "things": spaces.Box(-np.inf, np.inf, (things, 3), np.float64),
+            "things": spaces.Box(-np.inf, np.inf, (len(kinds_of()), 3), np.float64),
         }
         if camera:
             parts["image"] = spaces.Box(0, 255, (height, width, 3), np.uint8)
@@ -79,13 +82,9 @@ class TableEnv(gymnasium.Env[Observation, Action]):
     ) -> tuple[Observation, dict[str, Any]]:
         """Lay the table anew; the same seed lays the same table."""
         super().reset(seed=seed)
-        self._robot.close()
-        self._robot = SimRobot(seed=int(self.np_random.integers(2**31)))
-        self._now_ns = NS_PER_S
         self._step = 0
-        self._robot.start(self._now_ns)
-        self._close_renderer()
-        return self._observe(), {}
+        self._now = self._env.reset(int(self.np_random.integers(2**31)))
+        return self._observe(self._now), {}
 
     def step(self, action: Action) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Command for 0.05 s. Raises ValueError where the action is not finite."""
@@ -93,46 +92,33 @@ class TableEnv(gymnasium.Env[Observation, Action]):
         position = self._lowest + (wanted[:-2] + 1.0) / 2.0 * self._range
         v_mps, w_radps = (float(part) * most for part, most in zip(wanted[-2:], self._fastest, strict=True))
         command = JointCommand(position=tuple(position.tolist()), base_v_mps=v_mps, base_w_radps=w_radps)
-        end_ns = self._now_ns + to_ns(STEP_S)
-        while self._now_ns < end_ns:
-            self._robot.command(command)
-            self._now_ns = min(self._now_ns + to_ns(DRIVER_S), end_ns)
-            self._robot.advance(self._now_ns)
+        self._now = now = self._env.step(command)
         self._step += 1
-        state = self._robot.read(self._now_ns)
-        reward, is_done = self._reward(state, self._robot.truth())
-        return self._observe(), float(reward), is_done, self._step >= self._steps, {"contact": state.contact}
+        assert now.truth is not None, "the simulated driver tells it"
+        reward, is_done = self._reward(now.state, now.truth)
+        told = {"contact": now.state.contact, "guard": now.guard.mode if now.guard else ""}
+        return self._observe(now), float(reward), is_done, self._step >= self._steps, told
 
     def render(self) -> NDArray[np.uint8] | None:
         """What the head camera sees, where `render_mode` is "rgb_array"."""
-        return self._see("head") if self.render_mode == "rgb_array" else None
+        return self._now.images[CAMERAS["head"]] if self.render_mode == "rgb_array" and self._now else None
 
     def close(self) -> None:
         """Let go of robot and renderer."""
-        self._close_renderer()
-        self._robot.close()
+        self._env.close()
 
-    def _observe(self) -> Observation:
-        state = self._robot.read(self._now_ns)
+    def _observe(self, now: Stepped) -> Observation:
+        state = now.state
         base = (
             state.base_x_m, state.base_y_m, state.base_heading_rad, state.base_v_mps, state.base_w_radps,
             float(state.is_grasping),
         )  # fmt: skip
-        things = [(thing.x_m, thing.y_m, thing.z_m) for thing in self._robot.truth().objects]
+        assert now.truth is not None, "the simulated driver tells it"
+        things = [(thing.x_m, thing.y_m, thing.z_m) for thing in now.truth.objects]
         observation = {"state": np.array([*state.position, *state.velocity, *base]), "things": np.array(things)}
         if self._camera:
-            observation["image"] = self._see(self._camera)
+            observation["image"] = now.images[CAMERAS[self._camera]]
         return observation
-
-    def _see(self, camera: str) -> NDArray[np.uint8]:
-        if self._renderer is None:
-            self._renderer = WorldView(model_of(), camera, *self._size)
-        return np.asarray(self._renderer.see(self._robot.world())[0], np.uint8)
-
-    def _close_renderer(self) -> None:
-        if self._renderer is not None:
-            self._renderer.close()
-            self._renderer = None
 
 
 def _near_a_thing(body: Body, state: RobotState, truth: Truth) -> tuple[float, bool]:

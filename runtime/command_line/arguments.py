@@ -88,6 +88,20 @@ def _number(text: str) -> float:
         return math.nan
 
 
+def add_launch_options(parser: argparse.ArgumentParser) -> None:
+    """`--set`, `--add` and `--without`: what a command changes in the launch file that it is given."""
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NODE.PARAM=VALUE", help="override one value of the file"
+    )
+    parser.add_argument(
+        "--add", action="append", default=[], metavar="NAME=MODULE:CLASS", help="a node more than the file has"
+    )
+    parser.add_argument(
+        "--without", action="append", default=[], metavar="NAME",
+        help="leave this node out; never the guard or the driver of a robot",
+    )  # fmt: skip
+
+
 def new_path(asked: Path | None, default: Path, option: str = "--out") -> Path:
     """Where a command writes: what somebody named, or else the next free one of `default`.
 

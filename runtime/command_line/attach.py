@@ -14,13 +14,13 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import FrameType, TracebackType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from runtime.clock import SystemClock, to_ns
-from runtime.context import NodeAges, captured_ns_of, inherit
+from runtime.context import HandlerContext, NodeAges, captured_ns_of, inherit
 from runtime.errors import PolyrhythmError, TransportError, UserError, choices
 from runtime.launch.process_plan import TopicInfo
-from runtime.message import Envelope, Message
+from runtime.message import Envelope, Message, Stamped
 from runtime.operating_system.machine import login
 from runtime.operating_system.terminal import signals_of_end
 from runtime.serialization.codec import Frame, decode_envelope
@@ -191,13 +191,14 @@ class Sender:
                 "polyrhythm nodes tells how it fares"
             )
 
-    def publish(self, message: Message) -> Envelope:
-        """Send one message; returns its envelope."""
+    def publish(self, message: Message, *, stems_from: Iterable[Stamped[Any]] = ()) -> Envelope:
+        """Send one message, as old as what it stems from; returns its envelope."""
         self._seq += 1
         now_ns = self._clock.now_ns()
+        ages = NodeAges()
         envelope = inherit(
-            None,
-            NodeAges(),
+            HandlerContext(now_ns, ages=ages).stating(stems_from),
+            ages,
             topic=self._topic,
             source=self._source,
             seq=self._seq,

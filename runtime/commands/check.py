@@ -8,6 +8,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from runtime.command_line.arguments import add_launch_options
 from runtime.commands.companions import check_companions
 from runtime.commands.graph_page import write_page
 from runtime.errors import UserError
@@ -22,12 +23,7 @@ from runtime.refusals import refusing
 def _parser(name: str, does: str, example: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"polyrhythm {name}", description=does, epilog=f"example: {example}")
     parser.add_argument("file", help="a launch file, or the name of a shipped one")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="NODE.PARAM=VALUE", help="override one value of the file"
-    )
-    parser.add_argument(
-        "--add", action="append", default=[], metavar="NAME=MODULE:CLASS", help="a node more than the file has"
-    )
+    add_launch_options(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     return parser
 
@@ -41,7 +37,7 @@ def check_main(argv: list[str]) -> int:
     )
     arguments = parser.parse_args(argv)
     try:
-        launch = load(find(arguments.file), arguments.set, added=arguments.add)
+        launch = load(find(arguments.file), arguments.set, added=arguments.add, without=arguments.without)
         missing = check(launch, needs_variables=False)
         check_companions(launch)
         with refusing("P041"):
@@ -101,7 +97,7 @@ def graph_main(argv: list[str]) -> int:
         "budgets",
     )
     arguments = parser.parse_args(argv)
-    launch = load(find(arguments.file), arguments.set, added=arguments.add)
+    launch = load(find(arguments.file), arguments.set, added=arguments.add, without=arguments.without)
     if arguments.html is not None:
         write_page(launch, arguments.html)
         print(f"written: {arguments.html}", file=sys.stderr if arguments.json or arguments.mermaid else sys.stdout)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from runtime.command_line.arguments import add_launch_options
 from runtime.commands.companions import check_companions
 from runtime.commands.doctor_hosts import examine_hosts
 from runtime.errors import LaunchFileError, PolyrhythmError, UserError
@@ -27,7 +28,9 @@ def doctor_main(argv: list[str]) -> int:
     path = find(asked.file) if asked.file else None
     findings = examine()
     if path is not None:
-        findings += examine_launch(path, asked.set, asked.host, is_timed=asked.models)
+        findings += examine_launch(
+            path, asked.set, asked.host, added=asked.add, without=asked.without, is_timed=asked.models
+        )
     elif asked.host:
         raise UserError(f"doctor --host {asked.host}: of which launch file? polyrhythm doctor FILE --host {asked.host}")
     elif asked.models:
@@ -44,7 +47,13 @@ def doctor_main(argv: list[str]) -> int:
 
 
 def examine_launch(
-    path: Path, overrides: Sequence[str] = (), host: str = "", *, is_timed: bool = False
+    path: Path,
+    overrides: Sequence[str] = (),
+    host: str = "",
+    *,
+    added: Sequence[str] = (),
+    without: Sequence[str] = (),
+    is_timed: bool = False,
 ) -> list[Finding]:
     """What the nodes of a launch file miss here: packages, variables, model files and whatever else they check.
 
@@ -52,9 +61,9 @@ def examine_launch(
     loaded and run.
     """
     try:
-        launch = load(path, overrides, host=host)
+        launch = load(path, overrides, added=added, without=without, host=host)
     except LaunchFileError as problem:
-        return [Finding("launch file", "problem", text) for text in _each_node(path) or [str(problem)]]
+        return [Finding("launch file", "problem", text) for text in _each_node(path, without) or [str(problem)]]
     findings = [
         Finding(node, "problem", problem)
         for node, problem in launch.graph.problems(host) + launch.graph.process_problems()
@@ -127,7 +136,7 @@ def examine_robot(name: str) -> list[Finding]:
     return findings
 
 
-def _each_node(path: Path) -> list[str]:
+def _each_node(path: Path, without: Sequence[str]) -> list[str]:
     """The problem of every node by itself, where `load` ends at the first."""
     try:
         nodes = read_toml(path)["nodes"].items()
@@ -135,6 +144,8 @@ def _each_node(path: Path) -> list[str]:
         return []
     problems = []
     for name, table in nodes:
+        if name in without:
+            continue
         try:
             spec = node_spec(path, name, table)
             problems += [f"{path}: [nodes.{name}] {problem}" for problem in unset_variables(spec)]
@@ -151,9 +162,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="example: polyrhythm doctor laptop --set planner.use=nodes.planner.openai_api:OpenAIPlanner",
     )
     parser.add_argument("file", nargs="?", help="a launch file, or the name of a shipped one")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="NODE.PARAM=VALUE", help="override one value of the file"
-    )
+    add_launch_options(parser)
     parser.add_argument("--host", default="", metavar="NAME", help="this machine's part of several ([hosts.NAME])")
     parser.add_argument(
         "--robot",

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runtime.clock import wall_time_text
-from runtime.command_line.arguments import check_new, seconds, unique_path
+from runtime.command_line.arguments import add_launch_options, check_new, seconds, unique_path
 from runtime.commands.companions import check_companions, make_view, reported
 from runtime.commands.message_counts import MessageCounts
 from runtime.commands.not_kept import PROMISES, lines, not_kept
@@ -62,10 +62,12 @@ def main(argv: list[str]) -> int:
 def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
     use_one_thread(is_virtual=arguments.virtual)
     open_more_files()
-    launch = load(find(arguments.file), arguments.set, added=arguments.add, host=arguments.host)
+    launch = load(
+        find(arguments.file), arguments.set, added=arguments.add, without=arguments.without, host=arguments.host
+    )
     if arguments.lan:
         opened = [*arguments.set, *_on_network(launch)]
-        launch = load(find(arguments.file), opened, added=arguments.add, host=arguments.host)
+        launch = load(find(arguments.file), opened, added=arguments.add, without=arguments.without, host=arguments.host)
     if arguments.record is not None:
         launch = _recorded(launch, arguments.record)
     server = None if arguments.virtual else _server_of(launch)  # it loads what the nodes share meanwhile
@@ -86,6 +88,7 @@ def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
         "folder": str(folder),
         "overrides": in_order(arguments.set),
         "added": list(arguments.add),
+        "without": list(arguments.without),
         "seats": as_data(launch.seats),
         **launch.graph.facts,
         "budgets": launch.budgets.as_data(),
@@ -259,12 +262,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--for", dest="for_s", type=seconds, metavar="S", help="end after that many seconds")
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder for recording and pictures; default: runs/...")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="NODE.PARAM=VALUE", help="override one value of the file"
-    )
-    parser.add_argument(
-        "--add", action="append", default=[], metavar="NAME=MODULE:CLASS", help="a node more than the file has"
-    )
+    add_launch_options(parser)
     parser.add_argument("--lan", action="store_true", help="open its pages to the machines of this network, with TLS")
     parser.add_argument("--open", action="store_true", help="open a page in the browser that looks on")
     parser.add_argument("--film", action="store_true", help="at the end of a simulated run, draw a film of it, too")

@@ -15,6 +15,7 @@ from runtime.errors import LaunchFileError, MissingVariable, UserError, choices
 from runtime.hosts.hosts_table import Host, parse_hosts
 from runtime.launch.budgets_table import Budgets, parse_budgets
 from runtime.launch.graph import Graph, NodeSpec
+from runtime.launch.left_out import leave_out
 from runtime.launch.links_table import LinkModel, parse_links
 from runtime.launch.nodes_table import NODE_KEYS, Instead, node_spec, told_of_robot
 from runtime.launch.path_check import PathAccount, accounts
@@ -142,10 +143,18 @@ def shipped() -> dict[str, Path]:
     return {file.stem: file for folder in folders for file in sorted(folder.glob("*.toml"))}
 
 
-def load(path: Path, overrides: Sequence[str] = (), *, added: Sequence[str] = (), host: str = "") -> Launch:
+def load(
+    path: Path,
+    overrides: Sequence[str] = (),
+    *,
+    added: Sequence[str] = (),
+    without: Sequence[str] = (),
+    host: str = "",
+) -> Launch:
     """Read a launch file, to run the part of `host`. Raises LaunchFileError at the first thing that is wrong.
 
     `added` are nodes that the file lacks, as NAME=MODULE:CLASS. `overrides` are NODE.PARAM=VALUE, also of those.
+    `without` are nodes to leave out: never the guard or the driver of a robot.
     """
     try:
         text = read_text(path)
@@ -156,6 +165,7 @@ def load(path: Path, overrides: Sequence[str] = (), *, added: Sequence[str] = ()
         add_node(tables, text_of_node)
     for change in in_order(overrides):
         override(tables, change)
+    leave_out(tables, without, path)
     return resolve(tables, path=path, text=text, host=host)
 
 

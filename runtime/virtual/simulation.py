@@ -10,13 +10,13 @@ import asyncio
 import gc
 import sys
 from asyncio import events
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol
 
 from runtime.bag.journal import calls_topic
 from runtime.clock import answer_of, to_ns
-from runtime.context import captured_ns_of
+from runtime.context import HandlerContext, NodeAges, captured_ns_of, inherit
 from runtime.coordination.fence import PreemptionEpochs
 from runtime.coordination.health import Health
 from runtime.coordination.lease import SeatHolders
@@ -180,14 +180,21 @@ class Simulation:
         """Every topic on which something was published."""
         return tuple(self._delivery.newest)
 
-    def publish(self, topic: str, message: Message, *, source: str = OUTSIDE) -> None:
-        """Publish a message on a topic of the graph now, from outside of it. Raises as a node's port does."""
+    def publish(
+        self, topic: str, message: Message, *, source: str = OUTSIDE, stems_from: Iterable[Stamped[Any]] = ()
+    ) -> None:
+        """Publish a message on a topic of the graph now, from outside of it. Raises as a node's port does.
+
+        It is as old as what it stems from: give what was looked at, as `latest_stamped` returns it.
+        """
         check_message(topic, message, self.graph)
         message = checked(message, type(message), f"publishes on topic {topic!r}")
         self._seq += 1
         now_ns = self.scheduler.now_ns
-        own = {message.message_origin: captured_ns_of(message, now_ns)} if message.message_origin else {}
-        self._delivery.send(Envelope(topic, source, self._seq, now_ns, own), message)
+        ages = NodeAges(self.graph.ages)
+        call = HandlerContext(now_ns, ages=ages).stating(stems_from)
+        origin, own_ns = message.message_origin, captured_ns_of(message, now_ns)
+        self._delivery.send(inherit(call, ages, topic, source, self._seq, now_ns, origin, own_ns, ""), message)
 
     def run(self, seconds: float | None = None, *, until: Callable[[], bool] | None = None) -> None:
         """Run for that many seconds, until `until()` holds after a step, or until a node finishes the run.

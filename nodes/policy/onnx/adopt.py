@@ -23,7 +23,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.policy.onnx.tensors import COLUMNS, problems_of
+from nodes.policy.onnx.convention import convention_of, out_of_range
+from nodes.policy.onnx.inputs import PolicyAnswer
+from nodes.policy.onnx.tensors import ALL, COLUMNS, problems_of, unit_problem
+from nodes.policy.onnx.training import PolicyTraining, training_of
+from nodes.robot.robot_from_launch import DEFAULT, load_limits
 from runtime.command_line.arguments import check_new, count
 from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.msgs import JOINTS
@@ -130,10 +134,11 @@ def main(argv: list[str]) -> int:
     out: Path = arguments.out
     check_new(out)
     folder: Path = arguments.folder
+    training = training_of(folder, arguments.dataset, arguments.joints, arguments.hz, dict(arguments.unit))
     if arguments.python and not arguments.model and not any(folder.glob("*.onnx")):
-        model, notes = _adopt_from_lerobot(folder, arguments.python, names)
+        model, notes = _adopt_from_lerobot(folder, arguments.python, names, training)
     else:
-        model, notes = adopt(folder, _model_file(folder, arguments.model), names)
+        model, notes = adopt(folder, _model_file(folder, arguments.model), names, training)
     out.write_bytes(model)
     width_px, height_px = _image_size(model)
     wrong = problems_of(str(out), "", width_px=width_px, height_px=height_px)
@@ -145,7 +150,7 @@ def main(argv: list[str]) -> int:
     print(f"{out}: sha256 {hashlib.sha256(model).hexdigest()}")
     print(
         "polyrhythm run laptop --set policy.use=nodes.policy.onnx.policy:OnnxPolicy "
-        f"--set policy.model={out} --set policy.step_s={1 / arguments.hz:g} "
+        f"--set policy.model={out} "
         f"--set policy.image_width_px={width_px} --set policy.image_height_px={height_px}"
     )
     return 0
@@ -163,15 +168,20 @@ def _why_it_does_not_run(model: bytes, width_px: int, height_px: int) -> list[st
     return []
 
 
-def adopt(folder: Path, exported: Path, names: Mapping[str, str]) -> tuple[bytes, list[str]]:
+def adopt(
+    folder: Path, exported: Path, names: Mapping[str, str], training: PolicyTraining | None = None
+) -> tuple[bytes, list[str]]:
     """The ONNX file's bytes, and what a person should know; `exported` is the model as exported. Raises UserError."""
     try:
         import onnx
     except ModuleNotFoundError as problem:
         raise UserError("adopting a model needs onnx: pip install 'polyrhythm[adopt]'") from problem
+    training = training or PolicyTraining()
     config = _decoded(folder / "config.json", Config)
     before, after = (_processor(folder / f"policy_{which}processor.json") for which in ("pre", "post"))
-    notes: list[str] = []
+    notes = list(training.notes)
+    if (before is None) != (after is None):
+        raise UserError(f"{folder} has one of its two processors; expected policy_preprocessor.json and the other")
     if before is None or after is None:
         if set(config.normalization_mapping.values()) - {"IDENTITY"}:
             raise UserError(
@@ -196,17 +206,41 @@ def adopt(folder: Path, exported: Path, names: Mapping[str, str]) -> tuple[bytes
             f"{folder}: its action has {width} numbers; expected {len(JOINTS)} ({', '.join(JOINTS)}), "
             f"or {COLUMNS} with the base's v and w"
         )
-    graph = _Graph(model)
+    if wrong := training.problem(width):
+        raise UserError(f"{folder}: {wrong}")
+    graph = _Graph(model, training)
+    affine = _affines(folder, after, notes, inverse=True).get("action")
+    if affine is None and before is not None and _normalises(before, "ACTION"):
+        raise UserError(f"{folder}: its actions are normalised, and its postprocessor does not take that back")
+    notes += _doubts(affine, training, width)
     graph.take_inputs(config, names, _affines(folder, before, notes, inverse=False), notes)
-    graph.take_output(width, _affines(folder, after, notes, inverse=True).get("action"), _relative(before, width))
-    onnx.helper.set_model_props(model, {"adopted_from": f"lerobot {config.type}"})
-    notes.append(
-        "the joints' order, units and the frames per second are not in the folder: compare them with the dataset"
-    )
+    graph.take_output(width, affine, _relative(before, width))
+    onnx.helper.set_model_props(model, {"adopted_from": f"lerobot {config.type}", **training.metadata})
     return model.SerializeToString(), notes
 
 
-def _adopt_from_lerobot(folder: Path, python: str, names: Mapping[str, str]) -> tuple[bytes, list[str]]:
+def _normalises(processor: Processor, kind: str) -> bool:
+    return any(
+        step.registry_name in NORMALIZERS and step.config.norm_map.get(kind, "IDENTITY") != "IDENTITY"
+        for step in processor.steps
+    )
+
+
+def _doubts(affine: Affine | None, training: PolicyTraining, width: int) -> list[str]:
+    """Whether the middle of its actions is where no joint goes: then units are missing, or wrong."""
+    if affine is None or affine.offset.size != width:
+        return []
+    limits = load_limits(DEFAULT).joints
+    middle = affine.offset.reshape(1, -1)[:, training.of_action(width)].astype(np.float64)
+    convention = convention_of(training.units, limits)
+    told = PolicyAnswer(middle) if convention is None else convention.ours(PolicyAnswer(middle), is_relative=False)
+    why = out_of_range(told.chunk, limits)
+    return [f"in the middle of its training {why}"] if why else []
+
+
+def _adopt_from_lerobot(
+    folder: Path, python: str, names: Mapping[str, str], training: PolicyTraining
+) -> tuple[bytes, list[str]]:
     """The same, exported by LeRobot and compared with it. Raises UserError."""
     from nodes.policy.onnx.lerobot_process import as_lerobot_says, exported
 
@@ -215,14 +249,14 @@ def _adopt_from_lerobot(folder: Path, python: str, names: Mapping[str, str]) -> 
     sample = {name: _sample(feature, affines.get(name)) for name, feature in config.input_features.items()}
     for name, values in sample.items():
         if names.get(name) == "joints" and values.shape == (STATE_WITH_BASE,):
-            values[-3:] = _pose(affines.get(name))
+            values[training.of_state(STATE_WITH_BASE)[-3:]] = _pose(affines.get(name), training)
     with tempfile.TemporaryDirectory(prefix="polyrhythm-adopt-") as place:
         answer = exported(python, folder, sample, Path(place))
-        model, notes = adopt(folder, Path(place) / "model.onnx", names)
+        model, notes = adopt(folder, Path(place) / "model.onnx", names, training)
     given = {names[name]: values[None] for name, values in sample.items() if name in names}
-    if given.get("joints", np.zeros((1, 0))).shape == (1, STATE_WITH_BASE):
-        given["joints"] = given["joints"][:, : len(JOINTS)]
-    notes.append(as_lerobot_says(model, given, answer))
+    if "joints" in given:
+        given["joints"] = given["joints"][:, training.of_state(given["joints"].shape[1])[: len(JOINTS)]]
+    notes.append(as_lerobot_says(model, given, answer[:, training.of_action(answer.shape[1])]))
     return model, notes
 
 
@@ -235,11 +269,12 @@ def _sample(feature: Feature, affine: Affine | None) -> NDArray[np.float32]:
     return values if affine is None else (0.3 * values - affine.offset) / affine.scale
 
 
-def _pose(affine: Affine | None) -> NDArray[np.float32]:
+def _pose(affine: Affine | None, training: PolicyTraining) -> NDArray[np.float32]:
     """Of the base, nothing special: what becomes 0."""
-    return (
-        np.zeros(3, np.float32) if affine is None else -affine.offset.reshape(-1)[-3:] / affine.scale.reshape(-1)[-3:]
-    )
+    if affine is None:
+        return np.zeros(3, np.float32)
+    where = training.of_state(STATE_WITH_BASE)[-3:]
+    return -affine.offset.reshape(-1)[where] / affine.scale.reshape(-1)[where]
 
 
 def _opset_of(model: ModelProto) -> int:
@@ -249,11 +284,12 @@ def _opset_of(model: ModelProto) -> int:
 class _Graph:
     """A model that is being wrapped."""
 
-    def __init__(self, model: ModelProto) -> None:
+    def __init__(self, model: ModelProto, training: PolicyTraining) -> None:
         from onnx import helper, numpy_helper
 
         self.helper, self.arrays = helper, numpy_helper
         self.graph = model.graph
+        self.training = training
         self.before: list[NodeProto] = []
         self.after: list[NodeProto] = []
 
@@ -290,10 +326,13 @@ class _Graph:
             elif ours in WIDTHS and sizes[-1:] != [WIDTHS[ours]]:
                 raise UserError(f"its input {one.name!r} has the shape {sizes}; expected (1, {WIDTHS[ours]})")
             affine = affines.get(theirs)
+            given = ours
+            if ours == "joints" and inner == one.name:
+                given = self._in_their_order(ours, len(JOINTS))
             if affine is not None and inner == one.name:
-                self._scaled(ours, inner, affine, self.before)
+                self._scaled(given, inner, affine, self.before)
             elif inner == one.name:
-                self.before.append(self.helper.make_node("Identity", [ours], [inner]))
+                self.before.append(self.helper.make_node("Identity", [given], [inner]))
             sizes[0] = 1
             found.append(self.helper.make_tensor_value_info(ours, kind, sizes))
         del self.graph.input[:]
@@ -304,16 +343,28 @@ class _Graph:
 
     def _with_base(self, inner: str, affine: Affine | None) -> str:
         """Joints and a base's pose that is nothing special."""
-        pose = _pose(affine)
+        pose = _pose(affine, self.training)
         both = f"{inner} with base"
         self.before.append(
             self.helper.make_node("Concat", ["joints", self.constant("pose", pose[None])], [both], axis=1)
         )
+        given = self._in_their_order(both, STATE_WITH_BASE)
         if affine is not None:
-            self._scaled(both, inner, affine, self.before)
+            self._scaled(given, inner, affine, self.before)
         else:
-            self.before.append(self.helper.make_node("Identity", [both], [inner]))
+            self.before.append(self.helper.make_node("Identity", [given], [inner]))
         return both
+
+    def _in_their_order(self, given: str, width: int) -> str:
+        """The same numbers in the order of its dataset."""
+        places = np.argsort(self.training.of_state(width))
+        if (places == np.arange(width)).all():
+            return given
+        name = f"{given} in their order"
+        self.before.append(
+            self.helper.make_node("Gather", [given, self.constant(f"order {given}", places)], [name], axis=1)
+        )
+        return name
 
     def _scaled(self, given: str, into: str, affine: Affine, where: list[NodeProto]) -> None:
         scale, offset = self.constant(f"scale {into}", affine.scale), self.constant(f"offset {into}", affine.offset)
@@ -339,8 +390,17 @@ class _Graph:
         if affine is not None:
             self._scaled(name, "actions", affine, self.after)
             name = "actions"
-        if relative is not None and relative.any():
-            mask, axes = self.constant("mask", relative[: len(JOINTS)]), self.constant("row", np.array([1], np.int64))
+        places = self.training.of_action(width)
+        if (places != np.arange(width)).any():
+            self.after.append(
+                self.helper.make_node("Gather", [name, self.constant("our order", places)], ["ordered"], axis=2)
+            )
+            name = "ordered"
+        if relative is not None and relative[places].any():
+            mask, axes = (
+                self.constant("mask", relative[places][: len(JOINTS)]),
+                self.constant("row", np.array([1], np.int64)),
+            )
             self.after.append(self.helper.make_node("Mul", ["joints", mask], ["start"]))
             self.after.append(self.helper.make_node("Unsqueeze", ["start", axes], ["start row"]))
             if width == COLUMNS:
@@ -349,6 +409,8 @@ class _Graph:
             start = "whole start" if width == COLUMNS else "start row"
             self.after.append(self.helper.make_node("Add", [name, start], ["absolute actions"]))
             name = "absolute actions"
+        if relative is not None and relative[places][len(JOINTS) :].any():
+            raise UserError("its base velocities are relative to the state; train it with these in exclude_joints")
         pads = self.constant("pads", np.array([0, 0, 0, 0, 0, COLUMNS - width], np.int64))
         self.after.append(self.helper.make_node("Pad", [name, pads], ["chunk"]))
         nodes = [*self.before, *self.graph.node, *self.after]
@@ -378,8 +440,6 @@ def _relative(processor: Processor | None, width: int) -> NDArray[np.float32] | 
             mask = np.ones(width, np.float32)
             for number, name in enumerate(names[:width]):
                 mask[number] = not any(token in name.lower() for token in tokens)
-            if mask[len(JOINTS) :].any():
-                raise UserError("its base velocities are relative to the state; train it with these in exclude_joints")
             return mask
     return None
 
@@ -501,7 +561,7 @@ def _parser() -> argparse.ArgumentParser:
         description="A policy that LeRobot trained takes the seat: as one ONNX file, or in LeRobot's own server. "
         "The server of any policy is tried before a robot stands there.",
         epilog="example: polyrhythm policy adopt outputs/train/act/pretrained_model --python ~/lerobot/bin/python "
-        "--out act.onnx --hz 20",
+        "--out act.onnx",
     )
     verbs = parser.add_subparsers(dest="verb", required=True)
     adopting = verbs.add_parser(
@@ -516,9 +576,13 @@ def _parser() -> argparse.ArgumentParser:
         "--python", default="", metavar="PATH", help="of LeRobot's environment: exports the model where it has none yet"
     )
     adopting.add_argument("--name", action="append", default=[], type=_name, metavar="THEIRS=OURS", help="of an input")
-    adopting.add_argument(
-        "--hz", type=_hz, default=20.0, help="frames per second of its training; default: %(default)g"
-    )
+    adopting.add_argument("--dataset", type=Path, metavar="DIR",
+                          help="what it was trained on; default: as train_config.json has it")  # fmt: skip
+    adopting.add_argument("--hz", type=_hz, help="frames per second of its training; default: the dataset's")
+    adopting.add_argument("--joints", type=_joints, default=(), metavar="NAMES",
+                          help="ours, in the order of its dataset, with commas; default: its own")  # fmt: skip
+    adopting.add_argument("--unit", action="append", default=[], type=_unit, metavar="[JOINT=]UNIT",
+                          help="degrees, percent or 'signed percent' of the range; default: rad, m")  # fmt: skip
     gateway = verbs.add_parser(
         "gateway",
         help="LeRobot's asynchronous policy server, on this machine, for nodes.policy.remote.openpi:OpenPiPolicy",
@@ -542,6 +606,21 @@ def _name(text: str) -> tuple[str, str]:
     if not theirs or not ours:
         raise argparse.ArgumentTypeError(f"{text!r} is no pair; expected one like observation.images.top=image")
     return theirs, ours
+
+
+def _joints(text: str) -> tuple[str, ...]:
+    names = tuple(text.split(","))
+    if sorted(names[: len(JOINTS)]) != sorted(JOINTS):
+        raise argparse.ArgumentTypeError(f"{text!r} are not the joints; expected {','.join(JOINTS)} in some order")
+    return names
+
+
+def _unit(text: str) -> tuple[str, str]:
+    joint, _, unit = text.rpartition("=")
+    pair = (joint or ALL, unit)
+    if wrong := unit_problem(dict([pair])):
+        raise argparse.ArgumentTypeError(wrong)
+    return pair
 
 
 def _hz(text: str) -> float:

@@ -37,6 +37,8 @@ class Wants(msgspec.Struct, frozen=True):
     previous: int = 0  # steps of what is planned
     judges: bool = False  # it says whether an action is done
     is_relative: bool = False  # its positions are the way from the joints as they are felt
+    step_s: float = 0.0  # from step to step of its chunks, where it says so
+    units: dict[str, str] = {}  # of its joints, where these are not rad and m
 
     @property
     def trigger(self) -> Trigger:
@@ -65,6 +67,7 @@ class Felt(msgspec.Struct, frozen=True):
     text: str = ""
     previous: tuple[tuple[float, ...], ...] = ()  # commands that are planned for now and later
     seed: int = 0  # of the input "noise"
+    seen_ns: int = 0  # when its newest image was captured
     frozen: float = 0.0  # how many of these will have been played when the answer comes
     memory: bytes = b""  # float32: what the model's answer before this one left behind; empty: it begins
 

@@ -23,11 +23,12 @@ from nodes.models.onnx_file import read_model_with_data
 from nodes.policy.action_request import ActionRequest
 from nodes.policy.allowed import SEEN_FOR_S, Confirmations, why_not
 from nodes.policy.onnx.chunks import BLEND_S, Playback, as_message, seen_ns
+from nodes.policy.onnx.convention import convention_of, out_of_range
 from nodes.policy.onnx.inputs import Felt, PolicyModel, Pose, Trigger, feel, pose_of
-from nodes.policy.onnx.tensors import CAMERAS, LONGEST_HISTORY, problems_of
+from nodes.policy.onnx.tensors import CAMERAS, LONGEST_HISTORY, problems_of, unit_problem
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
 from nodes.policy.stretch_motion import StretchMotion
-from nodes.robot.robot_from_launch import ForRobot
+from nodes.robot.robot_from_launch import DEFAULT, ForRobot, load_limits
 from nodes.seats.seat_node import SeatNode
 from nodes.stretch.kinematics import GRIPPER
 from runtime import (
@@ -65,6 +66,8 @@ if TYPE_CHECKING:
     from nodes.policy.onnx.session import PolicySession
 
 RATE_HZ = 20
+STEP_S = 0.05
+"""From step to step of a chunk, where neither the launch file nor the model's own says it."""
 MOST_THREADS = 64
 SMALLEST_PX, LARGEST_PX = 8, 4096
 FELT_EVERY_S = 0.04
@@ -177,6 +180,8 @@ class PlaybackSettings(TypedDict, total=False):
     """How the chunks of any model are played; `OnnxPolicy` has the defaults."""
 
     step_s: float
+    units: dict[str, str]
+    limits: str
     max_chunk_age_s: float
     needs_action: bool
     limit_s: float
@@ -200,7 +205,11 @@ class OnnxPolicy(ForRobot, SeatNode, HearsPeople):
     `stall_s` in which nothing could be played. It is done when `done_chunks` answers in a row give it at least the
     probability `done_at`, and has failed after `limit_s` without, or after `stall_s` in which nothing moved; then the
     posture is kept. These two are never told by a model that has no `done`. An answer that took longer than `budget_s`
-    (0: `max_chunk_age_s`) is dropped, too; a model that never takes less is refused at start.
+    (0: `max_chunk_age_s`) is dropped, too; a model that never takes less is refused at start. So is a chunk that asks a
+    joint far out of its range, and as the first one it ends the action.
+
+    `step_s` 0 takes the model's own, or 0.05. `units` are those of the model's joints, by name or "all": "degrees",
+    "percent" of the range, "signed percent"; without, those that its file says.
     """
 
     realtime = True
@@ -208,9 +217,12 @@ class OnnxPolicy(ForRobot, SeatNode, HearsPeople):
     effect_name = "chunk flushed"
     provenance = "model:onnx"
     made_for_joints = JOINTS
+    robot_parameter = "limits"
 
     image = Subscription(Image, "head/image", qos=QoS(lifespan_s=0.5))
     wrist = Subscription(Image, "wrist/image", qos=QoS(lifespan_s=0.5, required=False))
+    camera_3 = Subscription(Image, "camera_3/image", qos=QoS(lifespan_s=0.5, required=False))
+    camera_4 = Subscription(Image, "camera_4/image", qos=QoS(lifespan_s=0.5, required=False))
     state = Subscription(RobotState, "robot/state", qos=QoS(lifespan_s=0.25))
     action = Subscription(Action, "action", qos=QoS(required=False))
     interrupts = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
@@ -231,7 +243,7 @@ class OnnxPolicy(ForRobot, SeatNode, HearsPeople):
         sha256: str = "",
         image_width_px: int = 160,
         image_height_px: int = 120,
-        step_s: float = 0.05,
+        step_s: float = 0.0,
         max_chunk_age_s: float = 1.0,
         providers: tuple[str, ...] = ("CPUExecutionProvider",),
         needs_action: bool = True,
@@ -242,11 +254,13 @@ class OnnxPolicy(ForRobot, SeatNode, HearsPeople):
         budget_s: float = 0.0,
         threads: int = 1,
         stall_s: float = 3.0,
+        units: dict[str, str] | None = None,
+        limits: str = "",
     ) -> None:
         for name, size_px in (("image_width_px", image_width_px), ("image_height_px", image_height_px)):
             if not SMALLEST_PX <= size_px <= LARGEST_PX:
                 raise ParameterError(f"policy: {name} is {size_px}; expected {SMALLEST_PX} to {LARGEST_PX}")
-        times = {"step_s": step_s, "max_chunk_age_s": max_chunk_age_s, "limit_s": limit_s, "stall_s": stall_s}
+        times = {"step_s": step_s or STEP_S, "max_chunk_age_s": max_chunk_age_s, "limit_s": limit_s, "stall_s": stall_s}
         for name, time_s in times.items():
             if not 0.0 < time_s < math.inf:
                 raise ParameterError(f"policy: {name} is {time_s}; expected a positive number of seconds")
@@ -266,7 +280,10 @@ class OnnxPolicy(ForRobot, SeatNode, HearsPeople):
         self.sha256 = sha256
         self.image_width_px = image_width_px
         self.image_height_px = image_height_px
-        self.step_s = step_s
+        self.is_step_stated = step_s > 0
+        self.step_s = step_s or STEP_S
+        self.units = units or {}
+        self.joint_limits = load_limits(limits or DEFAULT).joints
         self.max_chunk_age_s = max_chunk_age_s
         self.providers = tuple(providers)
         self.needs_action = needs_action
@@ -310,8 +327,13 @@ class OnnxPolicy(ForRobot, SeatNode, HearsPeople):
 
     def problems(self) -> list[str]:
         """Return in sentences what is wrong with the model file, which is read and not loaded."""
-        place = place_of(self.model)
-        return problems_of(place, self.sha256, width_px=self.image_width_px, height_px=self.image_height_px)
+        place, wrong = place_of(self.model), self.unit_problems()
+        return wrong or problems_of(place, self.sha256, width_px=self.image_width_px, height_px=self.image_height_px)
+
+    def unit_problems(self) -> list[str]:
+        """What is wrong with the parameter `units`, in sentences."""
+        wrong = unit_problem(self.units)
+        return [wrong] if wrong else []
 
     def opened(self) -> PolicySession:
         """Return the model, loaded and asked once. Raises PolyrhythmError."""
@@ -452,36 +474,45 @@ class OnnxPolicy(ForRobot, SeatNode, HearsPeople):
                 known, skill, is_hopeless = ", ".join(sorted(wants.skills)), under_way.action.skill, True
                 raise PolyrhythmError(f"{self.model} has not learned to {skill}; it knows {known}")
             self.felt_ns = state.read_ns
-            wrist = self.wrist.latest() if "wrist" in wants.names and trigger == "image" else None
-            if wrist is not None:
-                seen["wrist"] = wrist
-            elif "wrist" in wants.names and trigger == "image" and self._is_new(under_way):
-                return
+            beside = {"wrist": self.wrist, "camera_3": self.camera_3, "camera_4": self.camera_4}
+            for camera in (name for name in CAMERAS[1:] if name in wants.names and name not in seen):
+                image = beside[camera].latest()
+                if image is not None:
+                    seen[camera] = image
+                elif self._is_new(under_way):
+                    return
             is_hopeless = not self.playback.plans and not wants.names.isdisjoint(set(CAMERAS) - set(seen))
             action = under_way.action if under_way is not None and wants.is_about_action else None
             began = under_way.began if under_way is not None else None
             elapsed_s = under_way.elapsed_s if under_way is not None else 0.0
             felt = feel(state, action, began, self.recent, wants.history, elapsed_s)
+            step_s = self.step_s if self.is_step_stated else wants.step_s or self.step_s
             if wants.previous:
                 since_ns = next((image.captured_ns for image in seen.values()), state.read_ns)
-                felt = self._with_previous(felt, since_ns, wants.previous)
+                felt = self._with_previous(felt, since_ns, wants.previous, step_s)
             if "noise" in wants.names:
                 felt = msgspec.structs.replace(felt, seed=self.random.getrandbits(63))
             since = (under_way.action.id if under_way is not None else "", self.fence_ns)
             if self.remembered[:2] == since:  # what it saw before a stop, or for another action, is forgotten
                 felt = msgspec.structs.replace(felt, memory=self.remembered[2])
+            felt = msgspec.structs.replace(felt, seen_ns=max((image.captured_ns for image in seen.values()), default=0))
+            convention = convention_of(self.units or wants.units, self.joint_limits)
+            felt = felt if convention is None else convention.told(felt)
             begun_ns = self.clock.now_ns()
             answer = self.session.run({camera: image.rgb for camera, image in seen.items()}, felt)
             if self.clock.since_s(begun_ns) > self.budget_s:
                 self.remembered = (*since, b"")
                 raise PolyrhythmError(f"{self.model} took longer than its budget of {1e3 * self.budget_s:g} ms")
+            if convention is not None:
+                answer = convention.ours(answer, is_relative=wants.is_relative)
             if wants.is_relative:
                 start = (*self.playback.anchor(state.position, state.read_ns), 0.0, 0.0)
                 answer = replace(answer, chunk=answer.chunk + start)
             numbers = (answer.chunk, answer.done or 0.0, np.frombuffer(answer.memory, np.float32))
             is_finite = all(bool(np.isfinite(number).all()) for number in numbers)
             self.remembered = (*since, answer.memory if is_finite else b"")
-            why = "" if is_finite else "the model's output is not finite"
+            why = out_of_range(answer.chunk, self.joint_limits) if is_finite else "the model's output is not finite"
+            is_hopeless = is_hopeless or (is_finite and not self.playback.plans)
         except PolyrhythmError as problem:
             why = str(problem)
         if why:
@@ -491,15 +522,15 @@ class OnnxPolicy(ForRobot, SeatNode, HearsPeople):
         self.refusal = ""
         about = under_way.stamped if under_way is not None and action is not None else None
         self.chunk.publish(
-            as_message(answer, self.step_s, state.read_ns, action.id if action is not None else ""),
+            as_message(answer, step_s, state.read_ns, action.id if action is not None else ""),
             stems_from=() if about is None else about,
         )
 
-    def _with_previous(self, felt: Felt, since_ns: int, steps: int) -> Felt:
+    def _with_previous(self, felt: Felt, since_ns: int, steps: int, step_s: float) -> Felt:
         """What is felt, with what is planned and how much of that will be over when the answer comes."""
-        planned = self.playback.ahead(since_ns, steps, self.step_s)
+        planned = self.playback.ahead(since_ns, steps, step_s)
         rows = ((*felt.joints, 0.0, 0.0),) * steps if planned is None else tuple(map(tuple, planned.tolist()))
-        frozen = 0 if planned is None else min(math.ceil(self.latency_ns / to_ns(self.step_s)), steps)
+        frozen = 0 if planned is None else min(math.ceil(self.latency_ns / to_ns(step_s)), steps)
         return msgspec.structs.replace(felt, previous=rows, frozen=float(frozen))
 
     def _is_new(self, under_way: UnderWay | None) -> bool:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from nodes.models.onnx_file import Tensor
 from nodes.models.onnx_runtime import NodeArg, OnnxModel, Timing, timed
 from nodes.policy.onnx.inputs import NOTHING, Felt, PolicyAnswer, Wants, feed
-from nodes.policy.onnx.tensors import CAMERAS, COLUMNS, RELATIVE, problems
+from nodes.policy.onnx.tensors import CAMERAS, COLUMNS, RELATIVE, problems, trained_of
 from runtime.clock import SystemClock
-from runtime.errors import PolyrhythmError, choices
+from runtime.errors import PolyrhythmError, UserError, choices
 
 LARGEST_BATCH = 64
 ALIKE = 1e-3
@@ -66,6 +66,10 @@ class PolicySession:
         self._std = _of_colours(metadata.get("image_std", ""), 1.0, f"{name}: metadata image_std")
         if not (self._std > 0).all():
             raise PolyrhythmError(f"{name}: metadata image_std is {metadata['image_std']!r}; expected more than 0")
+        try:
+            trained = trained_of(metadata)
+        except UserError as problem:
+            raise PolyrhythmError(f"{name}: {problem}") from problem
         self._wants = Wants(
             frozenset(self._inputs),
             history=self._rows("history"),
@@ -73,6 +77,8 @@ class PolicySession:
             previous=self._rows("previous"),
             judges="done" in self._outputs,
             is_relative=metadata.get("positions", "") == RELATIVE,
+            step_s=trained.step_s,
+            units=dict(trained.units),
         )
         has_open_rows = all(tensor.shape[:1] == (None,) for tensor in (*self._inputs.values(), *outputs))
         self._most = LARGEST_BATCH if has_open_rows else 1

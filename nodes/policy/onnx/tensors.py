@@ -7,10 +7,11 @@ A model is given what it names, and nothing else. All inputs but `joints` may be
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from nodes.models.onnx_file import Tensor, declared, read_model_with_data
-from runtime.errors import choices
+from nodes.models.onnx_file import Tensor, declared, metadata_of, read_model_with_data
+from runtime.errors import UserError, choices
 from runtime.msgs import JOINTS
 
 SKILLS = ("pick", "place", "look", "point", "nod", "shake", "hold")
@@ -26,7 +27,15 @@ LONGEST = {"history": LONGEST_HISTORY, "previous": 256}
 RELATIVE = "relative"
 """The metadata `positions` of a model whose positions are the way from the joints as they are felt."""
 
-CAMERAS = ("image", "wrist")
+CAMERAS = ("image", "wrist", "camera_3", "camera_4")
+"""The first two call for an answer; the others are looked at beside them."""
+
+UNITS = ("rad", "m", "degrees", "percent", "signed percent")
+"""Of a model's joints; percent from 0 to 100 over the joint's range, signed percent from -100 to 100."""
+
+ALL = "all"
+"""In place of a joint's name: every joint whose unit is not said."""
+
 ABOUT_THE_ACTION = frozenset({"target", "size", "skill", "text", "base", "elapsed"})
 """A model with one of these answers for one action; without, it knows of none."""
 
@@ -36,7 +45,7 @@ def known_inputs(width_px: int, height_px: int) -> dict[str, Tensor]:
     joints = len(JOINTS)
     found = (
         Tensor("image", "float", (1, 3, height_px, width_px)),
-        Tensor("wrist", "float", (1, 3, None, None)),
+        *(Tensor(camera, "float", (1, 3, None, None)) for camera in CAMERAS[1:]),
         Tensor("joints", "float", (1, joints)),
         Tensor("velocity", "float", (1, joints)),
         Tensor("effort", "float", (1, joints)),
@@ -76,13 +85,16 @@ def problems(inputs: Sequence[Tensor], outputs: Sequence[Tensor], *, width_px: i
     for tensor in inputs:
         if (
             not found
-            and tensor.name in ("wrist", "history", "previous", "noise", "memory")
+            and tensor.name in (*CAMERAS[1:], "history", "previous", "noise", "memory")
             and None in tensor.shape[1:]
         ):
             found.append(f"input {tensor.name!r} is {tensor}; the model must fix its sizes")
         if not found and tensor.name in LONGEST and not 1 <= (tensor.shape[1] or 0) <= LONGEST[tensor.name]:
             what = "postures" if tensor.name == "history" else "steps"
             found.append(f"input {tensor.name!r} is {tensor}; expected 1 to {LONGEST[tensor.name]} {what}")
+    names = {tensor.name for tensor in inputs}
+    if not found and names & set(CAMERAS[2:]) and names.isdisjoint(CAMERAS[:2]):
+        found.append(f"it sees by {choices(sorted(names & set(CAMERAS)))} alone; one of its cameras is image or wrist")
     memory = next((tensor for tensor in inputs if tensor.name == "memory"), None)
     after = next((tensor for tensor in outputs if tensor.name == "next_memory"), None)
     if not found and (memory is None) != (after is None):
@@ -99,10 +111,51 @@ def problems_of(path: str, sha256: str, *, width_px: int, height_px: int) -> lis
         return found
     try:
         inputs, outputs = declared(data)
+        metadata = metadata_of(data)
     except ValueError as problem:
         return [f"model {path!r} is no ONNX model: {problem}"]
     wrong = problems(inputs, outputs, width_px=width_px, height_px=height_px)
+    try:
+        trained_of(metadata)
+    except UserError as problem:
+        wrong.append(str(problem))
     return [f"model {path!r}: {sentence}" for sentence in wrong]
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What a file says of its training: seconds from step to step (0: nothing), and units by joint."""
+
+    step_s: float = 0.0
+    units: Mapping[str, str] = field(default_factory=dict)
+
+
+def trained_of(metadata: Mapping[str, str]) -> Trained:
+    """By the metadata `step_s`, `units` and `joints`. Raises UserError for what cannot be meant."""
+    try:
+        step_s = float(metadata.get("step_s", "0"))
+    except ValueError:
+        step_s = math.nan
+    if not 0 <= step_s < math.inf or ("step_s" in metadata and not step_s):
+        raise UserError(f"its metadata step_s is {metadata['step_s']!r}; expected a positive number of seconds")
+    joints = tuple(name for name in metadata.get("joints", "").split(",") if name)
+    if joints and joints != JOINTS:
+        raise UserError(
+            f"it was trained for the joints {', '.join(joints)}; expected {', '.join(JOINTS)}, in this order"
+        )
+    units = dict(pair.partition("=")[::2] for pair in metadata.get("units", "").split(",") if pair)
+    if wrong := unit_problem(units):
+        raise UserError(f"its metadata {wrong}")
+    return Trained(step_s, units)
+
+
+def unit_problem(units: Mapping[str, str]) -> str:
+    """What is wrong with units by joint, in a sentence; "" where nothing is."""
+    if unknown := sorted(set(units) - {*JOINTS, ALL}):
+        return f"units names {choices(unknown)}; known: {choices([*JOINTS, ALL])}"
+    if unknown := sorted(set(units.values()) - set(UNITS)):
+        return f"units has {choices(unknown)}; expected {choices(UNITS)}"
+    return ""
 
 
 def _unlike(found: Sequence[Tensor], known: dict[str, Tensor], what: str, needed: str) -> list[str]:

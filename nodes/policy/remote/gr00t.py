@@ -9,6 +9,7 @@ is opened anew. N1.5's server speaks another dialect; that is told.
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Unpack, cast
 
@@ -19,7 +20,8 @@ import zmq
 from numpy.typing import NDArray
 
 from nodes.policy.onnx.inputs import Felt, PolicyAnswer, Wants
-from nodes.policy.onnx.tensors import CAMERAS, COLUMNS
+from nodes.policy.onnx.policy import RATE_HZ, STEP_S
+from nodes.policy.onnx.tensors import CAMERAS, COLUMNS, LONGEST_HISTORY
 from nodes.policy.remote.policy_server import (
     LARGEST_BYTES,
     ServerPolicy,
@@ -31,11 +33,13 @@ from nodes.policy.remote.policy_server import (
     padded,
     unpacked,
 )
-from runtime import PolyrhythmError
+from runtime import PolyrhythmError, to_ns
 from runtime.msgs import JOINTS
 
 BASE = ("base_v", "base_w")
 COLUMN_OF = {name: column for column, name in enumerate((*JOINTS, *BASE))}
+LONGEST_S = 10.0
+"""How far back an image or a posture may be asked for."""
 PARTS: Mapping[str, tuple[str, ...]] = {"joints": JOINTS, "base": BASE}
 
 
@@ -77,8 +81,15 @@ class Gr00tPolicy(ServerPolicy):
 
     def connect(self, key: str) -> Gr00tSession:
         """Make a session with the server."""
-        cameras = {"image": self.cameras["image"], "wrist": self.cameras["wrist"]}
-        return Gr00tSession(self.model, cameras, self.parts, size_px=self.size_px, within_s=self.within_s, key=key)
+        return Gr00tSession(
+            self.model,
+            self.cameras,
+            self.parts,
+            size_px=self.size_px,
+            within_s=self.within_s,
+            key=key,
+            step_s=self.step_s,
+        )
 
 
 class Modality(msgspec.Struct, frozen=True):
@@ -89,7 +100,11 @@ class Modality(msgspec.Struct, frozen=True):
 
 
 class Gr00tSession:
-    """The same as a `PolicySession`, answered by a GR00T server within a deadline."""
+    """The same as a `PolicySession`, answered by a GR00T server within a deadline.
+
+    Of images that the server wants from before it gets those that it was asked with nearest to then; where it was asked
+    with none so early, the first.
+    """
 
     def __init__(
         self,
@@ -100,8 +115,11 @@ class Gr00tSession:
         size_px: int,
         within_s: float,
         key: str = "",
+        step_s: float = STEP_S,
     ) -> None:
-        """`cameras`: what the server calls image and wrist; an empty one is not sent."""
+        """`cameras`: what the server calls each; an empty one is not sent. Its frames are `step_s` apart."""
+        self._step_s = step_s
+        self._shown: list[tuple[int, dict[str, NDArray[np.uint8]]]] = []  # when captured, oldest first
         self._server = server
         self._cameras = cameras
         self._parts = parts
@@ -114,9 +132,10 @@ class Gr00tSession:
 
     def wants(self) -> Wants:
         """Ask the server what it was trained on. Raises PolyrhythmError where it does not say, or wants too much."""
-        seen = self._trained_on()["video"].modality_keys
-        ours = {camera for camera in CAMERAS if self._cameras[camera] in seen}
-        return Wants(frozenset({"joints", "text", *ours}))
+        trained = self._trained_on()
+        seen = trained["video"].modality_keys
+        ours = {camera for camera in CAMERAS if self._cameras.get(camera) in seen}
+        return Wants(frozenset({"joints", "text", *ours}), history=self._postures(trained["state"]))
 
     def run(self, images: Mapping[str, NDArray[np.uint8]], felt: Felt) -> PolicyAnswer:
         """Ask the server for a chunk. Raises PolyrhythmError where none came in time, or it is none."""
@@ -124,14 +143,14 @@ class Gr00tSession:
         wanted = {camera: name for camera, name in self._cameras.items() if name in trained["video"].modality_keys}
         if missing := lacking(wanted, images):
             raise PolyrhythmError(f"{self._server} was given no {', '.join(sorted(missing))}")
-        (words,) = trained["language"].modality_keys
+        rows = [self._posture(felt, frame) for frame in trained["state"].delta_indices]
         observation = {
-            "video": {name: padded(images[camera], self._size_px)[None, None] for camera, name in wanted.items()},
+            "video": self._frames(wanted, images, felt.seen_ns, trained["video"].delta_indices),
             "state": {
-                part: np.array([[[felt.joints[COLUMN_OF[joint]] for joint in self._parts[part]]]], np.float32)
+                part: np.array([[[row[COLUMN_OF[joint]] for joint in self._parts[part]] for row in rows]], np.float32)
                 for part in trained["state"].modality_keys
             },
-            "language": {words: [[felt.text]]},
+            "language": {words: [[felt.text]] for words in trained["language"].modality_keys},
         }
         answer = self._asked("get_action", {"observation": observation, "options": None})
         if not isinstance(answer, list) or len(answer) != 2 or not isinstance(answer[0], dict):
@@ -142,6 +161,36 @@ class Gr00tSession:
         """Close the connection."""
         self._hang_up()
         self._context.term()
+
+    def _frames(
+        self,
+        wanted: Mapping[str, str],
+        images: Mapping[str, NDArray[np.uint8]],
+        seen_ns: int,
+        frames: Sequence[int],
+    ) -> dict[str, NDArray[np.uint8]]:
+        """(1, frames, height, width, 3) by the server's name."""
+        seen = {name: padded(images[camera], self._size_px) for camera, name in wanted.items()}
+        oldest_ns = seen_ns + to_ns((min(frames) - 1) * self._step_s)
+        is_apart = bool(self._shown) and not oldest_ns <= self._shown[-1][0] <= seen_ns
+        kept = [] if is_apart else self._shown  # what was seen long before belongs to something else
+        before = [one for one in kept if one[0] < oldest_ns][-1:]  # the nearest to the oldest one may be this
+        self._shown = shown = [*before, *(one for one in kept if oldest_ns <= one[0] < seen_ns), (seen_ns, seen)]
+        chosen = [
+            min(shown, key=lambda one: abs(one[0] - at_ns))[1]
+            for at_ns in (seen_ns + to_ns(frame * self._step_s) for frame in frames)
+        ]
+        return {name: np.stack([one[name] for one in chosen])[None] for name in seen}
+
+    def _postures(self, trained: Modality) -> int:
+        """How many postures it needs of the ticks before; 0 where the one of now is enough."""
+        earliest = min(trained.delta_indices)
+        return 1 + math.ceil(-earliest * self._step_s * RATE_HZ) if earliest else 0
+
+    def _posture(self, felt: Felt, frame: int) -> Sequence[float]:
+        if not frame or not felt.history:
+            return felt.joints
+        return felt.history[max(len(felt.history) - 1 + round(frame * self._step_s * RATE_HZ), 0)]
 
     def _rows(self, actions: dict[object, object], parts: Iterable[str], felt: Felt) -> NDArray[np.float64]:
         rows: NDArray[np.float64] | None = None
@@ -186,16 +235,21 @@ class Gr00tSession:
                     f"{self._server} was trained with {kind} {', '.join(sorted(unknown))}; "
                     f"known: {', '.join(sorted(known))}; {remedy}"
                 )
-        for kind in ("video", "state"):
-            if told[kind].delta_indices != (0,):
-                frames = ", ".join(map(str, sorted(told[kind].delta_indices)))
-                raise PolyrhythmError(f"{self._server} wants {kind} of the frames {frames}; expected 0 alone, now")
+        longest_s = {"video": LONGEST_S, "state": (LONGEST_HISTORY - 1) / RATE_HZ}
+        for kind, most_s in longest_s.items():
+            frames = told[kind].delta_indices
+            if not frames or max(frames) > 0 or -min(frames) * self._step_s > most_s:
+                listed = ", ".join(map(str, frames)) or "none"
+                raise PolyrhythmError(
+                    f"{self._server} wants {kind} of the frames {listed}, {self._step_s:g} s apart; expected some "
+                    f"up to now (0), and none more than {most_s:g} s before"
+                )
         steps = told["action"].delta_indices
         if steps != tuple(range(len(steps))):
-            frames = ", ".join(map(str, sorted(steps)))
-            raise PolyrhythmError(f"{self._server} gives actions for the frames {frames}; expected each one from 0 on")
-        if len(told["language"].modality_keys) != 1:
-            raise PolyrhythmError(f"{self._server} wants {len(told['language'].modality_keys)} texts; expected one")
+            listed = ", ".join(map(str, sorted(steps)))
+            raise PolyrhythmError(f"{self._server} gives actions for the frames {listed}; expected each one from 0 on")
+        if not told["language"].modality_keys or told["language"].delta_indices != (0,):
+            raise PolyrhythmError(f"{self._server} wants no text of now; expected one or more, of the frame 0")
 
     def _asked(self, endpoint: str, data: object) -> object:
         request = {"endpoint": endpoint} | ({} if data is None else {"data": data})
@@ -254,7 +308,8 @@ def unpack(data: bytes) -> object:
 
 def _read(found: dict[Any, Any]) -> object:
     if "__ModalityConfig_class__" in found:
-        return found["as_json"]
+        told = found["as_json"]
+        return msgspec.json.decode(told) if isinstance(told, str | bytes) else told
     if "__ndarray_class__" not in found:
         return array_of(found)
     file = io.BytesIO(found["as_npy"])

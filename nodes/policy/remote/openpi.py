@@ -37,7 +37,8 @@ class OpenPiPolicy(ServerPolicy):
     """Asks the server at `server`, like "ws://127.0.0.1:8000", and plays its chunks as any policy's.
 
     The names under which openpi's training knows images, joints and words are parameters; an image without a name is
-    not sent. Its `actions` are the eight joints, or these and the base's v and w, `step_s` apart.
+    not sent. `images_name` is that of a dictionary in which all images are, as ALOHA's `images`; with `channels_first`
+    they are (3, height, width). Its `actions` are the eight joints, or these and the base's v and w, `step_s` apart.
     """
 
     provenance = "model:openpi"
@@ -52,23 +53,46 @@ class OpenPiPolicy(ServerPolicy):
         wrist_name: str = "observation/wrist_image",
         joints_name: str = "observation/state",
         text_name: str = "prompt",
+        images_name: str = "",
+        channels_first: bool = False,
         **settings: Unpack[ServerSettings],
     ) -> None:
         super().__init__(server, {"image": image_name, "wrist": wrist_name}, **settings)
-        self.names = {"image": image_name, "wrist": wrist_name, "joints": joints_name, "text": text_name}
+        self.names = {**self.cameras, "joints": joints_name, "text": text_name}
+        self.images_name, self.channels_first = images_name, channels_first
 
     def connect(self, key: str) -> OpenPiSession:
         """Make a session with the server."""
         import websockets  # noqa: F401  # what is not installed is told now, and not at the first answer
 
-        return OpenPiSession(self.model, self.names, size_px=self.size_px, within_s=self.within_s, key=key)
+        return OpenPiSession(
+            self.model,
+            self.names,
+            size_px=self.size_px,
+            within_s=self.within_s,
+            key=key,
+            images_name=self.images_name,
+            channels_first=self.channels_first,
+        )
 
 
 class OpenPiSession:
     """The same as a `PolicySession`, answered by an openpi server within a deadline."""
 
-    def __init__(self, server: str, names: Mapping[str, str], *, size_px: int, within_s: float, key: str = "") -> None:
-        """`names`: what the server calls image, wrist, joints and text; an empty one is not sent."""
+    def __init__(
+        self,
+        server: str,
+        names: Mapping[str, str],
+        *,
+        size_px: int,
+        within_s: float,
+        key: str = "",
+        images_name: str = "",
+        channels_first: bool = False,
+    ) -> None:
+        """`names`: what the server calls each camera, joints and text; an empty one is not sent."""
+        self._images_name = images_name
+        self._axes = (2, 0, 1) if channels_first else (0, 1, 2)
         self._server = server
         self._names = {ours: name for ours, name in names.items() if name}
         self._size_px = size_px
@@ -85,7 +109,11 @@ class OpenPiSession:
         if missing := lacking(self._names, images):
             raise PolyrhythmError(f"{self._server} was given no {', '.join(sorted(missing))}")
         cameras = [camera for camera in CAMERAS if camera in self._names]
-        seen: dict[str, object] = {self._names[camera]: padded(images[camera], self._size_px) for camera in cameras}
+        shown = {
+            self._names[camera]: np.ascontiguousarray(padded(images[camera], self._size_px).transpose(self._axes))
+            for camera in cameras
+        }
+        seen: dict[str, object] = {self._images_name: shown} if self._images_name else {**shown}
         if "joints" in self._names:
             seen[self._names["joints"]] = np.asarray(felt.joints, np.float32)
         if "text" in self._names:

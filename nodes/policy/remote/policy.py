@@ -45,7 +45,7 @@ class RemotePolicy(OnnxPolicy):
 
     def problems(self) -> list[str]:
         """What is wrong with the server's place, in sentences; it is not called."""
-        problems = []
+        problems = self.unit_problems()
         try:
             place, port = split(self.server.removeprefix("tcp://"))
         except UserError:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Literal, Protocol, TypedDict, Unpack, cast
+from typing import Any, ClassVar, Literal, Protocol, Unpack, cast
 from urllib.parse import urlsplit
 
 import msgpack
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from nodes.policy.onnx.inputs import Felt, PolicyAnswer, PolicyModel
 from nodes.policy.onnx.policy import OnnxPolicy, PlaybackSettings, deadline_over_age, deadline_over_budget
-from nodes.policy.onnx.tensors import COLUMNS
+from nodes.policy.onnx.tensors import CAMERAS, COLUMNS
 from runtime import MissingVariable, ParameterError, PolyrhythmError
 from runtime.msgs import JOINTS
 
@@ -44,17 +45,15 @@ class ServerSettings(PlaybackSettings, total=False):
     size_px: int
     key_variable: str
     within_s: float
-
-
-class Cameras(TypedDict):
-    """What the server calls the cameras; an empty name is not sent."""
-
-    image: str
-    wrist: str
+    camera_3_name: str
+    camera_4_name: str
 
 
 class ServerPolicy(OnnxPolicy):
-    """Asks a server, and plays its chunks as any policy's. Subclasses say `schemes`, `port` and `connect`."""
+    """Asks a server, and plays its chunks as any policy's. Subclasses say `schemes`, `port` and `connect`.
+
+    `cameras` is what the server calls each; an empty name is not sent.
+    """
 
     schemes: ClassVar[tuple[str, ...]] = ()
     """Of its address."""
@@ -66,22 +65,23 @@ class ServerPolicy(OnnxPolicy):
     def __init__(
         self,
         server: str,
-        cameras: Cameras,
+        cameras: Mapping[str, str],
         size_px: int = 224,
         key_variable: str = "",
         within_s: float = 0.4,
+        camera_3_name: str = "",
+        camera_4_name: str = "",
         **playback: Unpack[PlaybackSettings],
     ) -> None:
         super().__init__(model=server, **playback)
-        self.is_step_stated = "step_s" in playback
-        self.cameras = cameras
+        self.cameras = {**cameras, "camera_3": camera_3_name, "camera_4": camera_4_name}
         self.size_px = size_px
         self.key_variable = key_variable
         self.within_s = within_s
 
     def problems(self) -> list[str]:
         """What is wrong with the server's place, in sentences; it is not called."""
-        problems = []
+        problems = self.unit_problems()
         like = f"{self.schemes[0]}://127.0.0.1:{self.port}"
         try:
             place = urlsplit(self.model)
@@ -98,6 +98,9 @@ class ServerPolicy(OnnxPolicy):
             problems.append(MissingVariable(f"the environment variable {self.key_variable} is not set"))
         if not self.cameras["image"] and not self.cameras["wrist"]:
             problems.append("image_name and wrist_name are empty; expected a name for at least one image")
+        named = [name for name in self.cameras.values() if name]
+        if twice := sorted({name for name in named if named.count(name) > 1}):
+            problems.append(f"two cameras are called {', '.join(twice)}; expected a name for each")
         if self.size_px and not SMALLEST_PX <= self.size_px <= LARGEST_PX:
             problems.append(
                 f"size_px is {self.size_px}; expected {SMALLEST_PX} to {LARGEST_PX}, or 0 for images as they are"
@@ -142,7 +145,7 @@ class ServerPolicy(OnnxPolicy):
         """Images and feelings of a robot that stands in the dark, all joints at 0: something to ask a server."""
         side_px = self.size_px or WARM_PX
         black = np.zeros((side_px, side_px, 3), np.uint8)
-        return {"image": black, "wrist": black}, Felt((0.0,) * len(JOINTS), text="hold still")
+        return dict.fromkeys(CAMERAS, black), Felt((0.0,) * len(JOINTS), text="hold still")
 
     def _warm_up(self, key: str) -> None:
         """Ask once and use no answer: the first one of a server that loads or compiles its model takes long."""
@@ -166,7 +169,14 @@ def unpacked(data: bytes, read: Callable[[dict[Any, Any]], object]) -> object:
     """What msgpack packed, each dictionary as `read` gives it. Raises ValueError for what is none."""
     try:
         return cast(object, msgpack.unpackb(data, object_hook=read))
-    except (TypeError, KeyError, AttributeError, RecursionError, msgpack.UnpackException) as problem:
+    except (
+        TypeError,
+        KeyError,
+        AttributeError,
+        RecursionError,
+        msgspec.DecodeError,
+        msgpack.UnpackException,
+    ) as problem:
         raise ValueError(str(problem) or type(problem).__name__) from problem
 
 
@@ -232,4 +242,4 @@ def padded(rgb: NDArray[np.uint8], size_px: int) -> NDArray[np.uint8]:
 
 def lacking(names: Mapping[str, str], images: Mapping[str, object]) -> list[str]:
     """The cameras that have a name and no image."""
-    return [camera for camera in ("image", "wrist") if names.get(camera) and camera not in images]
+    return [camera for camera in CAMERAS if names.get(camera) and camera not in images]

@@ -15,6 +15,7 @@ import pyarrow as arrow
 import pyarrow.parquet as parquet
 from numpy.typing import NDArray
 
+from nodes.policy.onnx.training import element_names
 from nodes.recording.dataset.statistics import ColumnStats
 from runtime.errors import RecordingError, choices
 
@@ -92,11 +93,8 @@ class DatasetFolder:
 
     def names(self, feature: str) -> list[str]:
         """What the elements of a feature are called; by number where it does not say."""
-        told = self.info.features[feature].get("names")
-        while isinstance(told, dict) and told:  # {"motors": [...]}, as LeRobot's older recordings have it
-            told = next(iter(told.values())) if isinstance(next(iter(told.values())), list) else list(told)
-        shape = self.info.features[feature].get("shape") or [1]
-        return [str(name) for name in told] if isinstance(told, list) else [str(one) for one in range(int(shape[0]))]
+        one = self.info.features[feature]
+        return element_names(one.get("names"), tuple(map(int, one.get("shape") or (1,))))
 
     @property
     def stats(self) -> dict[str, ColumnStats]:

@@ -10,6 +10,7 @@ from typing import Any
 from nodes.recording.bag.recording import Recording
 from runtime.errors import RecordingError
 from runtime.launch.file import Launch, add_node, in_order, override, resolve
+from runtime.launch.left_out import leave_out
 from runtime.launch.provenance import blas_kernel, git_state, machine, versions
 
 LAUNCH_FILE_NAME = "launch.toml"
@@ -22,6 +23,7 @@ class LaunchSource:
     text: str
     added: tuple[str, ...]
     overrides: tuple[str, ...]
+    without: tuple[str, ...] = ()
 
 
 def recorded_launch(recording: Recording, overrides: list[str]) -> Launch:
@@ -45,9 +47,8 @@ def launch_source(recording: Recording, overrides: list[str]) -> LaunchSource:
     if text is None:
         raise RecordingError(f"{recording.path}: holds no launch file, so its nodes are not known")
     try:
-        return LaunchSource(
-            text.decode(), _noted(recording, "added"), (*_noted(recording, "overrides"), *in_order(overrides))
-        )
+        changes = (*_noted(recording, "overrides"), *in_order(overrides))
+        return LaunchSource(text.decode(), _noted(recording, "added"), changes, _noted(recording, "without"))
     except UnicodeDecodeError as problem:
         raise RecordingError(f"{recording.path}: its launch file cannot be read ({problem})") from problem
 
@@ -67,6 +68,7 @@ def recorded_tables(recording: Recording, source: LaunchSource) -> dict[str, Any
         add_node(tables, node)
     for change in source.overrides:
         override(tables, change)
+    leave_out(tables, source.without, recording.path)
     for table in _node_tables(tables):
         if "trace" in str(table.get("latency", "")):
             del table["latency"]

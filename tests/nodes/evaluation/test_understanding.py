@@ -40,6 +40,7 @@ def test_the_fresh_tuning_half_is_understood_without_a_wrong_deed(capsys: pytest
     assert figures["wrong_deeds"]["count"] == 0
 
 
+@pytest.mark.long
 def test_an_utterance_that_breaks_off_anywhere_or_runs_into_another_is_read() -> None:
     generator = random.Random(1)
     texts = [line.text.split() for line in read_set((FOLDER / "understanding_tuning.jsonl").read_bytes())]
@@ -110,6 +111,7 @@ def without_exceptions(order: Order) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("name", ["tuning", "fresh-tuning"])
+@pytest.mark.long
 def test_the_planner_does_what_is_scored_on_each_tuned_line_and_answers_it(name: str) -> None:
     """A stop is the reflex's; an undo needs a deed that can be undone."""
     around = empty_kitchen()

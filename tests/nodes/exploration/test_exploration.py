@@ -152,6 +152,7 @@ def explored(policy: str, seed: int, **task: int) -> tuple[ExplorationResult, li
     return results[0], states, steps
 
 
+@pytest.mark.long
 def test_the_robots_body_goes_through_the_room_and_refines_what_it_was_asked() -> None:
     result, states, steps = explored("frontier", 3, steps=3, questions=3, most_steps=60)
     assert result.acc_ref == 1.0 >= result.acc_exp  # it looks for what it was asked until it knows

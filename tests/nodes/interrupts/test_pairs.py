@@ -11,6 +11,8 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from nodes.interrupts import intent
 from nodes.interrupts.phrase_matcher import find, words_of
 from tests.nodes.interrupts.test_meanings import written
@@ -65,6 +67,7 @@ def test_each_table_has_a_phrase_here() -> None:
     assert [table for table in tables if not find(words_of(PHRASES.get(table, ""))).has(table)] == []
 
 
+@pytest.mark.long
 def test_every_pair_of_phrases_means_what_it_did() -> None:
     pairs = list(said())
     wanted = read()

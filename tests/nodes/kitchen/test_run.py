@@ -29,6 +29,7 @@ def played(folder: Path, scenario: str, seed: int = 1, vlm: str = "SimulatorEyes
     return summary
 
 
+@pytest.mark.long
 def test_it_asks_which_mug_and_brings_the_one_that_was_meant(tmp_path: Path) -> None:
     summary = played(tmp_path / "which", "which-mug")
     assert summary["outcome"] == {"ok": True, "reason": "blue mug on tray"}
@@ -52,7 +53,7 @@ def test_a_person_who_says_nothing_is_no_yes(tmp_path: Path) -> None:
     ("scenario", "reason"),
     [
         ("stop-and-correct", "green apple on tray; banana on table"),
-        ("two-on-one-tray", "blue mug on tray; white mug on tray"),
+        pytest.param("two-on-one-tray", "blue mug on tray; white mug on tray", marks=pytest.mark.long),
     ],
 )
 def test_what_was_corrected_and_what_was_chosen_stays_so_to_the_end(tmp_path: Path, scenario: str, reason: str) -> None:

@@ -44,6 +44,7 @@ def test_a_plan_from_an_http_server_moves_the_robot(tmp_path: Path) -> None:
 
 
 @pytest.mark.processes
+@pytest.mark.long
 def test_an_unreachable_planner_ends_the_run_as_failed_with_the_reason(tmp_path: Path) -> None:
     done = run("http://127.0.0.1:9/v1", tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr

@@ -93,7 +93,14 @@ def test_words_of_any_length_are_read_in_time() -> None:
         assert meant(text).deed != "do"
 
 
-@pytest.mark.parametrize(("word", "most"), [("zorp", 0.03), ("zorply", 0.02), ("never", 0.02)])
+@pytest.mark.parametrize(
+    ("word", "most"),
+    [
+        ("zorp", 0.03),
+        pytest.param("zorply", 0.02, marks=pytest.mark.long),
+        pytest.param("never", 0.02, marks=pytest.mark.long),
+    ],
+)
 def test_a_word_put_anywhere_into_an_order_is_almost_never_passed_over(word: str, most: float) -> None:
     done = tried = 0
     for line in read_set((FOLDER / SETS["tuning"]).read_bytes()):
@@ -179,6 +186,7 @@ def test_what_is_said_behind_an_order_may_take_it_back(behind: str) -> None:
         assert meant(order + behind).deed != "do", order + behind
 
 
+@pytest.mark.long
 def test_a_remark_beside_any_order_changes_nothing_of_it_or_is_asked_about() -> None:
     remarks = (
         "The bottle was a gift.", "I rinsed the glass this morning.", "My aunt gave me the green bowl.",

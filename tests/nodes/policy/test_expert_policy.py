@@ -123,6 +123,7 @@ def test_pick_and_place_put_the_cup_in_the_bin_and_touch_nothing_else() -> None:
     assert max(moved_m(thing, before[thing.name]) for thing in others) < 0.005
 
 
+@pytest.mark.long
 def test_things_are_let_go_beside_each_other_in_the_bin() -> None:
     kitchen = Kitchen()
     ways_m: list[float] = []

@@ -82,6 +82,7 @@ def test_the_clip_is_the_same_film_small_and_moving(recording: Path, tmp_path: P
     assert (tmp_path / "clip.webp").stat().st_size < 200_000
 
 
+@pytest.mark.long
 def test_of_a_run_without_a_simulated_world_there_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recording = write_run(tmp_path)
     assert not draw_film(read_run(recording), tmp_path / "film.mp4")

@@ -96,6 +96,7 @@ def test_the_guard_lets_through_what_the_robots_own_limits_allow_and_no_more(fol
     assert "waist 0.302" in why
 
 
+@pytest.mark.long
 def test_what_is_made_of_a_recording_calls_the_joints_by_their_names(folder: Path, recorded: Path) -> None:
     names = [limit.name for limit in LIMITS]
     code, said = told(folder, "runtime", "bag", "export", recorded.name, "--to", "lerobot", "--out", "dataset")
@@ -109,6 +110,7 @@ def test_what_is_made_of_a_recording_calls_the_joints_by_their_names(folder: Pat
     assert Recording(folder / "again" / "run.mcap").joints == tuple(names)
 
 
+@pytest.mark.long
 def test_it_runs_in_real_time_and_in_processes(folder: Path) -> None:
     code, said = told(folder, "runtime", "run", "wave.toml", "--for", "5")
     assert code == 0, said

@@ -62,6 +62,7 @@ def asks_blas(tree: ast.AST) -> Iterator[int]:
                 yield node.lineno
 
 
+@pytest.mark.long
 def test_what_a_tick_computes_asks_no_blas() -> None:
     found = [
         f"{name}:{line}"

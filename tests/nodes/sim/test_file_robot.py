@@ -103,6 +103,7 @@ params  = {{ arm = "auto", memory = "run", keep_in = [-1.5, 1.5, -1.5, 1.5, -0.1
     assert abs(states[-1].base_v_mps) < 0.01
 
 
+@pytest.mark.long
 def test_the_arm_clears_cubes_and_holds_when_it_is_told_to() -> None:
     launch = load(find("arm"), ["person.cues=['lifted:red_block | 0.3 | Sam | Stop!', 'then | 2 | Sam | Go on']"])
     kept = [spec for name, spec in launch.graph.nodes.items() if name not in ("recorder", "room_camera")]

@@ -48,7 +48,12 @@ def lose_middle(data: bytearray, rng: random.Random) -> None:
 
 @pytest.mark.parametrize(
     "damage",
-    [flip, cut, pytest.param(forge_length, marks=pytest.mark.long), pytest.param(lose_middle, marks=pytest.mark.long)],
+    [
+        pytest.param(flip, marks=pytest.mark.long),
+        cut,
+        pytest.param(forge_length, marks=pytest.mark.long),
+        pytest.param(lose_middle, marks=pytest.mark.long),
+    ],
 )
 def test_every_command_survives_damage_and_says_what_it_cannot_do(
     damage: Callable[[bytearray, random.Random], None],

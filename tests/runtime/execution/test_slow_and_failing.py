@@ -39,7 +39,7 @@ def test_a_handler_that_blocks_is_named_live_and_at_the_end(tmp_path: Path) -> N
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("cls", ["Endless", "EndlessLoop", "Slumber"])
+@pytest.mark.parametrize("cls", [pytest.param("Endless", marks=pytest.mark.long), "EndlessLoop", "Slumber"])
 def test_a_plain_handler_that_never_returns_is_named_with_its_line_while_it_runs_and_at_the_end(
     tmp_path: Path, cls: str
 ) -> None:

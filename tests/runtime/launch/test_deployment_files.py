@@ -70,6 +70,7 @@ def test_a_detector_in_the_process_describes_what_a_webcam_sees(tmp_path: Path) 
 
 
 @pytest.mark.processes
+@pytest.mark.long
 def test_the_scripted_vlm_tells_the_colours_that_a_real_camera_sees(tmp_path: Path) -> None:
     """Without a model and without depth: that much and no more."""
     video = make_video(tmp_path / "a.avi")

@@ -49,6 +49,7 @@ def busy_machine() -> Iterator[None]:
 
 
 @pytest.mark.processes
+@pytest.mark.long
 def test_one_seed_gives_one_stream_whatever_the_load_and_another_seed_another(tmp_path: Path) -> None:
     alone = trace(start(tmp_path, "alone", 7))
     with busy_machine():

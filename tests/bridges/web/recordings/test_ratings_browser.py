@@ -60,6 +60,7 @@ def goes_by_chosen_keys(page: Any) -> None:
     wait(page, lambda: text(page, "#time") == there, "and back again")
 
 
+@pytest.mark.long
 def test_two_annotators_rate_an_episode_and_a_kill_loses_nothing(chromium: Any, tmp_path: Path) -> None:
     problems: list[str] = []
     path = recorded(tmp_path / "episode.mcap", "sotopia")

@@ -152,6 +152,7 @@ def test_a_double_click_and_a_key_pressed_twice_are_one_press(chromium: Any, tmp
     assert trials == ["started", "aborted", "started", "completed"]
 
 
+@pytest.mark.long
 def test_who_once_pressed_stop_taking_part_and_thought_better_of_it_is_asked_anew(
     chromium: Any, tmp_path: Path
 ) -> None:

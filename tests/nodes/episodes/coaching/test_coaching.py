@@ -205,6 +205,7 @@ params = {{ task = "quiet-hours", max_turns = 9 }}
 
 
 @pytest.mark.processes
+@pytest.mark.long
 def test_a_coach_whose_process_is_killed_ends_nothing_and_the_log_says_from_when(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -391,6 +392,7 @@ def is_planned(path: Path) -> bool:
 
 
 @pytest.mark.processes
+@pytest.mark.long
 def test_a_killed_collection_ends_as_if_nothing_had_been(tmp_path: Path) -> None:
     kill_collections(tmp_path, 1)
 

@@ -331,6 +331,7 @@ def test_a_budget_stops_a_run_that_resume_can_finish(tmp_path: Path, capsys: pyt
         assert len(server.requests) == 12
 
 
+@pytest.mark.long
 def test_shards_merged_are_the_run_in_one_piece(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked = ("--task", "quiet-hours", "--task", "give-me-the-keys", "--seeds", "3")
     assert run(tmp_path / "whole.sqlite", *asked) == 0
@@ -500,6 +501,7 @@ def test_a_file_that_is_damaged_or_in_no_place_to_write_is_told_in_a_sentence(
 
 
 @pytest.mark.processes
+@pytest.mark.long
 def test_a_run_whose_disk_fills_up_says_so_and_goes_on_where_it_was(tmp_path: Path) -> None:
     """A limit on the size of files stands for the full disk."""
     path = tmp_path / "run.sqlite"

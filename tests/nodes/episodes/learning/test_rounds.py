@@ -105,6 +105,7 @@ def test_killed_at_twenty_random_moments_the_rounds_lose_and_repeat_nothing(tmp_
     assert len(moments) >= 4, f"the kills hit few of 11 steps: {moments}"
 
 
+@pytest.mark.long
 def test_a_policy_that_learned_to_offer_is_compared_with_its_base(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -122,6 +123,7 @@ def test_a_policy_that_learned_to_offer_is_compared_with_its_base(
     assert time.monotonic() - began < 60
 
 
+@pytest.mark.long
 def test_a_round_begins_with_the_model_that_it_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = rounds_file(tmp_path, free_ports(1))
     path.write_text(path.read_text() + 'begin_with = "base"\n')
@@ -191,6 +193,7 @@ def test_the_shipped_file_has_prompts_enough_for_the_rounds_that_follow_each_oth
     assert main([*asked, "--out", str(tmp_path / "bc-sr"), "--not-in", str(tmp_path / "bc")]) == 0
 
 
+@pytest.mark.long
 def test_no_server_outlives_its_killed_command(tmp_path: Path) -> None:
     port = free_ports(1)
     path = rounds_file(tmp_path, port)

@@ -105,6 +105,7 @@ def what_was_said(log: Path) -> list[tuple[int, int, str, str, str]]:
 
 
 @pytest.mark.processes
+@pytest.mark.long
 def test_a_run_that_was_killed_goes_on_and_ends_like_an_uninterrupted_one(tmp_path: Path, runs: Runs) -> None:
     with FakeOpenAI(Seller(10**6)) as server:
         launch, log = launch_file(tmp_path, "whole", server.url)
@@ -135,6 +136,7 @@ def test_a_run_that_was_killed_goes_on_and_ends_like_an_uninterrupted_one(tmp_pa
 
 
 @pytest.mark.processes
+@pytest.mark.long
 def test_the_log_names_who_really_played(tmp_path: Path, runs: Runs) -> None:
     with FakeOpenAI(Seller(10**6)) as server:
         launch, log = launch_file(tmp_path, "players", server.url)

@@ -19,6 +19,7 @@ from nodes.policy.onnx.adopt import main
 from nodes.policy.onnx.inputs import Felt
 from nodes.policy.onnx.policy import OnnxPolicy
 from nodes.policy.onnx.session import PolicySession
+from nodes.policy.onnx.tensors import trained_of
 from runtime import Node, Publisher, Simulation, every
 from runtime.errors import UserError
 from runtime.msgs import Action, Image, RobotState
@@ -153,7 +154,7 @@ def test_what_comes_out_is_what_lerobot_s_processors_and_the_model_say(
         assert row == pytest.approx(expected(HOME, 1.0), abs=1e-5)
     said = capsys.readouterr().out
     assert sentence("policy.pose_is_the_mean") in said
-    assert "--set policy.step_s=0.1 --set policy.image_width_px=32 --set policy.image_height_px=24" in said
+    assert "--set policy.image_width_px=32 --set policy.image_height_px=24" in said
 
 
 def test_actions_of_the_joints_alone_leave_the_base_where_it_is(tmp_path: Path) -> None:
@@ -182,6 +183,42 @@ def test_an_exporter_s_names_are_understood_and_others_are_given_by_hand(tmp_pat
     with pytest.raises(UserError, match="its input 'proprio' is not known"):
         adopted(folder, folder)
     assert chunk(adopted(folder, folder, "--name", "proprio=joints")).shape == (STEPS, 10)
+
+
+def beside_its_dataset(folder: Path, state: list[str], action: list[str], fps: float = 25) -> None:
+    """As LeRobot's training leaves it: the policy names the dataset, which names the numbers."""
+    dataset = folder.parent / "dataset"
+    features = {"observation.state": {"names": {"motors": state}}, "action": {"names": action}}
+    (dataset / "meta").mkdir(parents=True)
+    (dataset / "meta" / "info.json").write_text(json.dumps({"fps": fps, "features": features}))
+    told = {"dataset": {"repo_id": "local/mine", "root": str(dataset)}}
+    (folder / "train_config.json").write_text(json.dumps(told))
+
+
+def test_rate_order_and_units_come_from_its_dataset_and_travel_with_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = trained(tmp_path / "act")
+    turned = ["lift", "arm", "head_tilt", "head_pan", "gripper", "wrist_roll", "wrist_pitch", "wrist_yaw"]
+    action = [*(f"{name}.pos" for name in turned), "base_v", "base_w"]
+    beside_its_dataset(folder, [*turned, "base_x", "base_y", "base_heading"], action)
+    file = adopted(folder, tmp_path, "--unit", "wrist_yaw=degrees")
+    order = [0, 1, 7, 6, 5, 4, 3, 2]
+    theirs = expected(tuple(HOME[place] for place in order), 1.0)
+    assert chunk(file)[0, :8] == pytest.approx(theirs[:8][order], abs=1e-5)
+    assert chunk(file)[0, 8:] == pytest.approx(theirs[8:], abs=1e-5)
+    told = trained_of({one.key: one.value for one in onnx.load(file).metadata_props})
+    assert (told.step_s, told.units) == (0.04, {"wrist_yaw": "degrees"})
+    assert pattern("policy.order_is_not_known") not in capsys.readouterr().out
+
+
+def test_the_joints_of_another_robot_are_refused_and_may_be_named_by_hand(tmp_path: Path) -> None:
+    folder = trained(tmp_path / "act")
+    beside_its_dataset(folder, ["shoulder_pan.pos", "elbow.pos"], ["shoulder_pan.pos", "elbow.pos"])
+    with pytest.raises(UserError, match=pattern("policy.names_other_joints", names="shoulder_pan, elbow")):
+        adopted(folder, tmp_path)
+    named = ",".join(["lift", "arm", "wrist_yaw", "wrist_pitch", "wrist_roll", "gripper", "head_pan", "head_tilt"])
+    assert chunk(adopted(folder, tmp_path, "--joints", named))[0] == pytest.approx(expected(HOME, 1.0), abs=1e-5)
 
 
 class Robot(Node):

@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from numpy.typing import NDArray
 
 from nodes.models.onnx_file import Tensor
+from nodes.policy.onnx.convention import convention_of
 from nodes.policy.onnx.inputs import Felt, PolicyAnswer, PolicyModel, Wants
 from nodes.policy.onnx.policy import OnnxPolicy
 from nodes.policy.onnx.tensors import problems as tensor_problems
+from nodes.robot.robot_from_launch import DEFAULT, load_limits
 from runtime import Node, Publisher, Simulation, every
 from runtime.errors import ParameterError
 from runtime.launch.graph import NodeSpec
@@ -150,9 +153,9 @@ def test_a_stop_flushes_the_chunk_until_a_newer_image(model: str) -> None:
 
 
 def recurrent(steps: int = 4) -> bytes:
-    """Each answer's lift is how many answers it remembers."""
+    """Each answer's lift, in cm, is how many answers it remembers."""
     counts = np.zeros((6, 10), np.float32)
-    counts[0, 0] = 1.0
+    counts[0, 0] = 0.01
     inputs = {"joints": (1, 8), "image": (1, 3, 12, 16), "memory": (1, 2, 3)}
     return linear_model(inputs, {"memory": counts}, steps=steps)
 
@@ -163,15 +166,15 @@ def test_a_recurrent_model_remembers_its_last_answer_until_a_stop_or_another_act
     story.sim.publish("action", pick())
     story.sim.run(seconds=0.42)
     first = [chunk.position[0][0] for chunk in chunks]
-    assert first == [float(number) for number in range(len(first))]
+    assert first == pytest.approx([0.01 * number for number in range(len(first))])
     assert len(first) >= 3
     story.sim.publish("interrupt", Interrupt(id="i", depth="stop", text="Ouch!", by="Ana"))
     story.sim.run(seconds=0.2)
-    assert [chunk.position[0][0] for chunk in chunks[len(first) :]][:2] == [0.0, 1.0]
+    assert [chunk.position[0][0] for chunk in chunks[len(first) :]][:2] == pytest.approx([0.0, 0.01])
     before = len(chunks)
     story.sim.publish("action", Action(id="a2", skill="nod"))
     story.sim.run(seconds=0.2)
-    assert [chunk.position[0][0] for chunk in chunks[before:]][:2] == [0.0, 1.0]
+    assert [chunk.position[0][0] for chunk in chunks[before:]][:2] == pytest.approx([0.0, 0.01])
 
 
 def test_memory_that_leads_nowhere_is_told_at_check() -> None:
@@ -281,6 +284,50 @@ def test_output_that_is_not_finite_is_dropped_and_ends_the_action_once_nothing_w
     assert caplog.text.count(f"dropped: {sentence('policy.not_finite')}") == 1
 
 
+def test_a_model_in_other_units_moves_nothing_until_its_units_are_said(tmp_path: Path) -> None:
+    model = write_model(tmp_path, linear_model({"joints": (1, 8)}, bias=50.0))
+    story = Story(model)
+    story.sim.publish("action", pick())
+    story.sim.run(seconds=2.0)
+    assert story.commands == []
+    assert [one.status for one in story.feedback] == ["running", "failure"]
+    assert sentence("policy.asks_out_of_range", what="lift to 50 (range 0 to 1.1)") in story.feedback[-1].why
+    story = Story(model, units={"all": "percent"})
+    story.sim.publish("action", pick())
+    story.sim.run(seconds=2.0)
+    middle = [(joint.lowest + joint.highest) / 2 for joint in load_limits(DEFAULT).joints]
+    assert story.commands[-1].position[:8] == pytest.approx(middle, abs=1e-5)
+
+
+def test_what_a_model_feels_and_says_is_in_its_units_and_comes_back_as_it_was() -> None:
+    joints = load_limits(DEFAULT).joints
+    units = {"all": "degrees", "lift": "percent", "gripper": "signed percent"}
+    convention = convention_of(units, joints)
+    assert convention is not None
+    told = convention.told(Felt(HOME, previous=((*HOME, 0.1, 0.2),)))
+    assert told.joints[0] == pytest.approx(100 * HOME[0] / 1.10)
+    assert told.joints[5] == pytest.approx(200 * HOME[5] / 0.12 - 100)
+    assert told.previous[0][8:] == (0.1, 0.2)
+    back = convention.ours(PolicyAnswer(np.array(told.previous)), is_relative=False)
+    assert back.chunk[0] == pytest.approx((*HOME, 0.1, 0.2))
+    assert convention_of({"all": "rad"}, joints) is None
+
+
+def test_a_file_that_says_its_rate_is_played_at_it_and_nonsense_is_told(tmp_path: Path) -> None:
+    place = Path(write_model(tmp_path, policy_model()))
+    for step_s, is_fine in (("0.1", True), ("fast", False), ("0", False)):
+        model = onnx.load(place)
+        onnx.helper.set_model_props(model, {"step_s": step_s})
+        onnx.save(model, place)
+        assert bool(OnnxPolicy(str(place)).problems()) is not is_fine
+        if is_fine:
+            story = Story(str(place))
+            chunks = story.sim.record(OnnxPolicy.chunk)
+            story.sim.publish("action", pick())
+            story.sim.run(seconds=1.0)
+            assert {chunk.step_s for chunk in chunks} == {0.1}
+
+
 class Unsteady:
     """A model whose answers are not finite where `is_bad` says so of their number."""
 
@@ -338,8 +385,8 @@ def test_an_action_that_has_failed_for_want_of_answers_moves_nothing_when_they_c
 def test_parameters_out_of_range_are_refused() -> None:
     with pytest.raises(ParameterError, match="image_width_px is 0"):
         OnnxPolicy("x.onnx", image_width_px=0)
-    with pytest.raises(ParameterError, match="step_s is 0"):
-        OnnxPolicy("x.onnx", step_s=0.0)
+    with pytest.raises(ParameterError, match="step_s is -1"):
+        OnnxPolicy("x.onnx", step_s=-1.0)
     with pytest.raises(ParameterError, match="blend_s is -1"):
         OnnxPolicy("x.onnx", blend_s=-1.0)
     with pytest.raises(ParameterError, match="providers is empty"):

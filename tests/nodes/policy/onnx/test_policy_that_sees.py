@@ -56,6 +56,7 @@ def test_a_look_goes_where_the_vlm_says(session: PolicySession) -> None:
     assert ahead.chunk[-1, 6] > behind.chunk[-1, 6] + 0.5
 
 
+@pytest.mark.long
 def test_it_puts_a_cup_into_the_bin_by_its_own_eyes() -> None:
     found = attempt(3, str(MODEL))
     assert found.is_in_bin, found

@@ -17,10 +17,11 @@ import msgpack
 import numpy as np
 import pytest
 import zmq
+from msgspec import structs
 
 from nodes.policy.onnx.inputs import Felt
 from nodes.policy.remote.gr00t import Gr00tPolicy, Gr00tSession, pack, unpack
-from runtime import Simulation
+from runtime import Simulation, to_ns
 from runtime.errors import ParameterError, PolyrhythmError
 from tests.support.sentences import pattern, sentence
 
@@ -147,6 +148,35 @@ def test_what_is_sent_and_read_is_byte_for_byte_what_gr00t_s_own_serialiser_give
     assert chunk[:, 8:] == pytest.approx(np.array([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]]), abs=1e-7)
 
 
+def test_earlier_frames_and_several_texts_are_sent_where_the_server_wants_them() -> None:
+    questions: list[dict[str, Any]] = []
+    config = trained(
+        video=modality(["head"], [-15, 0]),
+        state=modality(["joints"], [-2, 0]),
+        language=modality(["first", "second"], [0]),
+    )
+
+    def replies(question: bytes) -> bytes:
+        if question == ASKS_CONFIG:
+            return config
+        asked: Any = unpack(question)
+        questions.append(asked["data"]["observation"])
+        return pack([{"joints": np.zeros((1, 3, 8))}, {}])
+
+    history = tuple((float(tick),) * 8 for tick in range(3))
+    with serving(replies) as place, session(place) as opened:
+        assert opened.wants().history == 3
+        for tick in range(20):
+            seen = {"image": np.full((2, 2, 3), tick, np.uint8)}
+            opened.run(seen, structs.replace(FELT, seen_ns=to_ns(1 + tick * 0.05), history=history))
+    videos = [one["video"]["head"] for one in questions]
+    assert {video.shape for video in videos} == {(1, 2, 2, 2, 3)}
+    assert [int(video[0, 0, 0, 0, 0]) for video in videos] == [max(tick - 15, 0) for tick in range(20)]
+    assert questions[0]["state"]["joints"][0, 0].tolist() == [0.0] * 8
+    assert questions[0]["state"]["joints"][0, 1] == pytest.approx(FELT.joints)
+    assert questions[0]["language"] == {"first": [[FELT.text]], "second": [[FELT.text]]}
+
+
 def test_joints_that_the_model_has_no_part_for_stay_where_they_are() -> None:
     parts = {"arm": ("arm", "lift"), "hand": ("gripper",)}
     config = trained(state=modality(["hand"], [0]), action=modality(["arm", "hand"], [0, 1]))
@@ -167,7 +197,11 @@ def test_joints_that_the_model_has_no_part_for_stay_where_they_are() -> None:
             sentence("policy.other_part", what="video", name="ego_view", known="head, wrist")
             + sentence("policy.say_which_image"),
         ),
-        (trained(video=modality(["head"], [-1, 0])), sentence("policy.frames_wanted", what="video", frames="-1, 0")),
+        (trained(video=modality(["head"], [0, 1])), sentence("policy.frames_wanted", what="video", frames="0, 1")),
+        (
+            trained(state=modality(["joints"], [-90, 0])),
+            sentence("policy.frames_wanted", what="state", frames="-90, 0"),
+        ),
         (
             trained(state=modality(["base"], [0])),
             sentence("policy.other_part", what="state", name="base", known="joints") + sentence("policy.say_parts"),

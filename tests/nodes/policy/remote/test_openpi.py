@@ -14,6 +14,7 @@ from base64 import b64decode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import msgpack
 import numpy as np
@@ -22,6 +23,7 @@ from websockets.sync.server import ServerConnection, serve
 
 from nodes.policy.onnx.adopt import main as policy
 from nodes.policy.onnx.inputs import Felt
+from nodes.policy.onnx.tensors import CAMERAS
 from nodes.policy.remote.gr00t import unpack as unpack_of_gr00t
 from nodes.policy.remote.openpi import OpenPiPolicy, OpenPiSession, pack, unpack
 from nodes.policy.remote.policy import RemotePolicy
@@ -114,6 +116,27 @@ def test_a_connection_serves_many_questions_and_actions_of_the_joints_leave_the_
         session.close()
     assert (chunk[:, :8] == 0.25).all()
     assert (chunk[:, 8:] == 0.0).all()
+
+
+def test_images_of_four_cameras_go_into_a_dictionary_of_their_own_with_their_channels_first() -> None:
+    questions: list[dict[str, Any]] = []
+
+    def answers(question: bytes) -> bytes:
+        asked: Any = unpack(question)
+        questions.append(asked)
+        return ANSWER
+
+    names = {"image": "cam_high", "wrist": "cam_left_wrist", "camera_3": "cam_right_wrist", "camera_4": "cam_low",
+             "joints": "state", "text": "prompt"}  # fmt: skip
+    seen = {camera: np.full((2, 2, 3), (shade, 0, 1), np.uint8) for shade, camera in enumerate(CAMERAS)}
+    with serving(answers) as place:
+        session = OpenPiSession(place, names, size_px=0, within_s=5.0, images_name="images", channels_first=True)
+        session.run(seen, FELT)
+        session.close()
+    [asked] = questions
+    assert asked.keys() == {"images", "state", "prompt"}
+    assert asked["images"].keys() == {"cam_high", "cam_left_wrist", "cam_right_wrist", "cam_low"}
+    assert asked["images"]["cam_low"].tolist() == [[[3, 3], [3, 3]], [[0, 0], [0, 0]], [[1, 1], [1, 1]]]
 
 
 def test_an_image_is_made_square_and_not_stretched() -> None:

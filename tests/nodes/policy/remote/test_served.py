@@ -150,7 +150,7 @@ def test_a_question_that_is_none_is_answered_with_a_sentence_beside_one_that_is(
 def test_a_simulated_episode_in_virtual_time_asks_a_server() -> None:
     policy = RemotePolicy("tcp://127.0.0.1:7500", of="arm")
     assert policy.problems() == []
-    with serving(ServedModels({"arm": session(0.25)}, most=4)) as server:
+    with serving(ServedModels({"arm": session(0.05)}, most=4)) as server:
         from runtime import Simulation
         from tests.nodes.policy.onnx.test_policy import Robot, pick
         from tests.support.standing import standing
@@ -165,7 +165,7 @@ def test_a_simulated_episode_in_virtual_time_asks_a_server() -> None:
         sim.run(seconds=2.0)
         sim.close()
     assert len(commands) >= 20
-    assert commands[-1].base_v_mps == pytest.approx(0.25)
+    assert commands[-1].base_v_mps == pytest.approx(0.05)
 
 
 def test_two_models_of_one_name_are_a_sentence(tmp_path: Path) -> None:

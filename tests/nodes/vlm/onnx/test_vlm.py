@@ -177,6 +177,7 @@ def test_the_budget_of_calls_is_a_hard_stop(folder: str, view: View, watched: Wa
         assert room.descriptions[-1].progress == "failed"
 
 
+@pytest.mark.long
 def test_two_runs_in_virtual_time_are_the_same(folder: str, view: View) -> None:
     def story() -> list[tuple[str, int, str]]:
         with Room(folder, view, latency_s=0.7) as room:
