@@ -527,6 +527,7 @@ class RealtimePlanner(ModelPlanner):
                 self.talk.answer_call(call, f"Refused: {problem}. Call it again, or ask the person.")
                 self.wants_answer = True
             else:
+                self.refused = 0  # whoever says it otherwise is answered with as much patience
                 self.talk.answer_call(call, f"Refused: {problem}.")
                 self._say_here(self.texts.say.unusable)
             return

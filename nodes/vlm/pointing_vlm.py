@@ -168,6 +168,9 @@ class PointingVLM(LocalVLM):
                 )
             except (ModelError, ValueError) as problem:
                 self._fail(problem)
+                if isinstance(problem, ModelError) and problem.is_unusable and not self.request.is_spent:
+                    why = str(problem)
+                    continue
                 return True
             if text is None:
                 self.log.info("request cancelled by an interrupt")

@@ -56,7 +56,7 @@ class FormServer:
         shown = own_names()[0] if host == LAN else host
         self.url = f"{'https' if self._certificate else 'http'}://{shown}:{self.port}/"
         self._answer, self._takes_forms = answer, takes_forms
-        looks = "".join((STATIC / one).read_text(encoding="utf-8") for one in ("tokens.css", "forms.css"))
+        looks = "".join((STATIC / one).read_text(encoding="utf-8") for one in ("tokens.css", "base.css", "forms.css"))
         self._head = (
             f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{escape(title)}</title>"
             "<meta name='viewport' content='width=device-width, initial-scale=1'>"

@@ -1,4 +1,5 @@
 // The keyboard of a page: the space bar and Escape Escape stop, and a switch for single keys that is remembered.
+import { draw, html } from "/static/dom.js";
 import { ChosenKeys, EscapeTwice, HeldKey, HOLD_MS, KEYS, letterOf, QUICK_MS, spaceStops } from "/static/shortcuts.js";
 
 const KEPT = "single keys";
@@ -26,24 +27,17 @@ export function showKeys() {
 /** @param {HTMLElement} box @param {() => void} changed */
 export function keyFields(box, changed) {
   const told = box.querySelector("[role=status]");
-  box.querySelector("div").append(
-    ...Object.entries(chosenKeys.keys).map(([known, does]) => {
-      const field = document.createElement("input"),
-        label = document.createElement("label");
-      Object.assign(field, { readOnly: true, size: 2 });
-      field.dataset.of = known;
-      field.onkeydown = (event) => {
-        if (event.ctrlKey || event.metaKey || event.altKey) return;
-        const isUndone = ["Delete", "Backspace"].includes(event.key);
-        if (event.key.length !== 1 && !isUndone) return;
-        event.preventDefault();
-        told.textContent = chosenKeys.choose(known, isUndone ? known : letterOf(event)) || `${shown(known)}: ${does}.`;
-        changed();
-      };
-      label.append(field, ` ${does}`);
-      return label;
-    }),
-  );
+  const press = (known, does) => (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const isUndone = ["Delete", "Backspace"].includes(event.key);
+    if (event.key.length !== 1 && !isUndone) return;
+    event.preventDefault();
+    told.textContent = chosenKeys.choose(known, isUndone ? known : letterOf(event)) || `${shown(known)}: ${does}.`;
+    changed();
+  };
+  const field = ([known, does]) =>
+    html`<label><input readonly size="2" data-of=${known} @keydown=${press(known, does)}> ${does}</label>`;
+  draw(box.querySelector("div"), Object.entries(chosenKeys.keys).map(field));
   showKeys();
 }
 

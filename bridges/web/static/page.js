@@ -1,67 +1,16 @@
-// What all pages share: finding, making and changing elements, lists by their keys, the notice.
+// What all pages share around their own matter: the cover and the notice, the stop's word, an address to hand out.
+import { $, draw, html, nothing } from "/static/dom.js";
 import { isText } from "/static/keyboard.js";
-import { html, nothing, render, repeat } from "/static/vendor/lit-html.js";
-export { html, isText, nothing };
 
-export const $ = (selector) => document.querySelector(selector);
-export const all = (selector) => [...document.querySelectorAll(selector)];
-export const make = (tag, className, ...inside) => {
-  const one = document.createElement(tag);
-  if (className) one.className = className;
-  one.append(...inside.filter((part) => part !== null && part !== undefined));
-  return one;
-};
-const one = (place) => (typeof place === "string" ? $(place) : place);
-// What changes on its own is set only where it differs: screen readers tell of each change, and focus and selection stay.
-export function setText(place, text) {
-  const box = one(place);
-  if (box.textContent !== text) box.textContent = text;
+// Opens a dialog, without its stop button having the focus: Enter is to stop nothing by surprise.
+export function opens(button, dialog, before = () => {}) {
+  $(button).addEventListener("click", () => {
+    before();
+    $(dialog).showModal();
+    $(dialog).focus();
+  });
+  $(`${dialog}-close`).addEventListener("click", () => $(dialog).close());
 }
-export function setAttribute(place, name, value) {
-  const box = one(place);
-  if (box.getAttribute(name) !== value) box.setAttribute(name, value);
-}
-export function setHidden(place, isHidden) {
-  const box = one(place);
-  if (box.hidden !== isHidden) box.hidden = isHidden;
-}
-export function toggle(place, name, isOn) {
-  const { classList } = one(place);
-  if (classList.contains(name) !== isOn) classList.toggle(name, isOn);
-}
-// A list that changes: each of its elements stays the same one as long as its key is there.
-export const list = repeat;
-export const draw = (place, what) => render(what, one(place));
-// A double click is one press: what a button has become by its second half is not meant.
-export const once = (act) => (event) => {
-  if (event.detail < 2) act(event);
-};
-// Pressed twice, the second time within a while, it does it; `draw(isAsked)` says which press the next one is.
-export const SURE_MS = 8000;
-export function twice(one, draw, act) {
-  let timer = 0;
-  const ask = (isAsked) => {
-    clearTimeout(timer);
-    one.dataset.sure = String(isAsked);
-    draw(isAsked);
-    if (isAsked) timer = setTimeout(() => ask(false), SURE_MS);
-  };
-  one.addEventListener(
-    "click",
-    once(() => {
-      const isSure = one.dataset.sure === "true";
-      ask(!isSure);
-      if (isSure) act();
-    }),
-  );
-  return one;
-}
-export const button = (text, act, className = "") => {
-  const one = make("button", className, text);
-  one.type = "button";
-  one.addEventListener("click", act);
-  return one;
-};
 
 // An address to hand out: to read, to copy, and as a QR code for a phone.
 export function handOut(place, url, code) {
@@ -118,17 +67,6 @@ export function cameIn(message) {
   document.body.dataset.role = message.role;
 }
 
-// Calls `draw` only where the value differs from last time: what a person is typing into stays as it is.
-const drawn = new Map();
-export function whenNew(key, value, draw) {
-  const text = JSON.stringify(value);
-  if (drawn.get(key) === text) return;
-  drawn.set(key, text);
-  draw(value);
-}
-
-export const forget = (key) => drawn.delete(key);
-
 // Enter that is held on a button presses it once: a second press may mean something else by then.
 addEventListener(
   "keydown",
@@ -138,6 +76,9 @@ addEventListener(
   true,
 );
 
+addEventListener("keydown", ({ key, target }) => {
+  if (key === "Escape" && isText(target)) /** @type {HTMLElement} */ (target).blur();
+});
 // With these two Firefox opens its quick find, which then has the keys: the space bar would stop nothing.
 addEventListener("keydown", (event) => {
   if (["'", "/"].includes(event.key) && !isText(event.target) && !event.ctrlKey && !event.metaKey && !event.altKey)

@@ -95,6 +95,8 @@ const CONSOLE = {
   q: "Arm in",
   z: "Wrist right",
   x: "Wrist left",
+  "[": "Wrist rolls left",
+  "]": "Wrist rolls right",
   o: "Open the fingers",
   c: "Close the fingers",
   j: "Look left, or drive to the left",

@@ -1,9 +1,9 @@
 // What a person does beside driving: stops, takes seats, lets the robot act and speak, and marks.
 import words from "/static/console/console_en.js";
 import { hasHead, isOperator, now } from "/static/console/now.js";
-import { selectedName } from "/static/console/selection.js";
 import { shown } from "/static/keyboard.js";
-import { $, notice, sendFrom } from "/static/page.js";
+import { $ } from "/static/dom.js";
+import { notice, sendFrom } from "/static/page.js";
 import { fill } from "/static/words.js";
 
 const NEED_NOTHING = ["hold", "nod", "shake"],
@@ -91,4 +91,3 @@ export function mistake() {
   mark("wizard mistake", lastDone);
 }
 export const isAside = () => Boolean(now.welcome?.base_speed.is_omni) && !hasHead();
-export { selectedName };

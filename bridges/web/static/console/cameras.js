@@ -4,7 +4,8 @@ import { save } from "/static/console/layout.js";
 import { now } from "/static/console/now.js";
 import { changed, goal, select } from "/static/console/selection.js";
 import words from "/static/console/console_en.js";
-import { $, all, make, notice, setHidden, setText } from "/static/page.js";
+import { $, all, make, setHidden, setText } from "/static/dom.js";
+import { notice } from "/static/page.js";
 import { fill } from "/static/words.js";
 
 const frames = {}, // camera -> {header, bitmap, at}

@@ -3,6 +3,7 @@ import * as acting from "/static/console/acting.js";
 import { enlarge, take, watch } from "/static/console/cameras.js";
 import { Holding } from "/static/console/holding.js";
 import { listen } from "/static/console/keys.js";
+import { showJoints } from "/static/console/joints.js";
 import { Layout } from "/static/console/layout.js";
 import { Library } from "/static/console/library.js";
 import words from "/static/console/console_en.js";
@@ -14,10 +15,10 @@ import { goalNow } from "/static/console/selection.js";
 import { sentences, voices } from "/static/console/speaking.js";
 import { showHeader, showRobot, showSeats, showUnsaid } from "/static/console/status.js";
 import { tellStory } from "/static/console/story.js";
-import { named } from "/static/console/summary.js";
-import { keyBox, keysSwitch, stopKeys } from "/static/keyboard.js";
+import { keysSwitch, stopKeys } from "/static/keyboard.js";
 import { Link } from "/static/link.js";
-import { $, all, cover, LOST, make, notice, once, setText, told, twice } from "/static/page.js";
+import { $, all, atOnce, onClick, onSubmit, setAttribute, setText, twice } from "/static/dom.js";
+import { cover, LOST, notice, told } from "/static/page.js";
 import { fill } from "/static/words.js";
 import { PushToTalk } from "/static/speech/push_to_talk.js";
 
@@ -81,7 +82,7 @@ const voice = new RobotVoice(link),
 // --- once
 
 function build(welcome) {
-  $("#joints").replaceChildren(...welcome.joints.map(jointRow));
+  showJoints(welcome.joints);
   for (const button of all("[data-hold^=aside]")) {
     if (welcome.base_speed.is_omni) button.hidden = false;
     else button.remove();
@@ -100,31 +101,6 @@ function build(welcome) {
   setText("#greeting .task", welcome.participant?.task ?? "");
   review(welcome.review);
   if (welcome.shown) only(welcome.shown);
-}
-
-const KEYS = { lift: "fr", arm: "qe", wrist_yaw: "zx", gripper: "co", head_pan: "lj", head_tilt: "ki" };
-function jointRow(joint) {
-  const row = make("div", "joint"),
-    name = make("span", "name"),
-    label = named(joint.name),
-    [down, up] = [...(KEYS[joint.name] ?? "")].map(keyBox),
-    slider = make("input");
-  name.append(
-    make("span", "", label, down ? make("span", "keys", " (", down, "/", up, ")") : null),
-    make("output", "value", "–"),
-  );
-  const held = (sign, text, word) => {
-    const button = make("button", "", text);
-    button.type = "button";
-    button.dataset.hold = `${sign}${joint.name}`;
-    button.setAttribute("aria-label", `${label} ${word}`);
-    return button;
-  };
-  Object.assign(slider, { type: "range", min: joint.lowest, max: joint.highest, step: "any" });
-  slider.setAttribute("aria-label", label);
-  slider.dataset.joint = joint.name;
-  row.append(name, held("-", "−", "less"), slider, held("+", "+", "more"));
-  return row;
 }
 
 function review(begins) {
@@ -219,27 +195,15 @@ function tab(name) {
 // --- what a person does
 
 // A dialog covers the header, so each has a stop button of its own.
-for (const one of all("#stop, dialog .stop")) {
-  one.addEventListener("pointerdown", () => acting.stop());
-  one.addEventListener("click", (event) => {
-    if (event.detail === 0) acting.stop();
-  }); // by the keyboard
-}
-$("#estop").addEventListener("click", () => {
+for (const one of all("#stop, dialog .stop")) atOnce(one, () => acting.stop());
+onClick("#estop", () => {
   now.holding.release();
   link.send({ t: "estop" });
 });
-$("#unsaid button").addEventListener("click", () => link.send({ t: "unsay" }));
+onClick("#unsaid button", () => link.send({ t: "unsay" }));
 // After an emergency stop the same button re-arms first, and resumes then: two presses, and not one that is too quick.
-$("#resume").addEventListener(
-  "click",
-  once(() => link.send({ t: "resume" })),
-);
-for (const button of all("button.seat"))
-  button.addEventListener(
-    "click",
-    once(() => acting.toggleSeat(button.dataset.seat)),
-  );
+onClick("#resume", () => link.send({ t: "resume" }));
+onClick("button.seat", ({ dataset }) => acting.toggleSeat(dataset.seat));
 for (const one of all("[role=tab]")) {
   one.addEventListener("click", () => tab(one.id.slice(4)));
   one.addEventListener("keydown", (event) => {
@@ -253,17 +217,14 @@ for (const one of all("[role=tab]")) {
     event.stopPropagation();
   });
 }
-for (const button of all("[data-act]")) button.addEventListener("click", () => acting.act(button.dataset.act));
-for (const button of all("[data-force]"))
-  button.addEventListener("click", () => link.send({ t: "take", seat: button.dataset.force, force: true }));
-$("#keys-move").addEventListener("click", () => {
+onClick("[data-act]", ({ dataset }) => acting.act(dataset.act));
+onClick("[data-force]", ({ dataset }) => link.send({ t: "take", seat: dataset.force, force: true }));
+onClick("#keys-move", () => {
   if (now.state?.seats?.policy?.mine) now.holding.setHand(!now.holding.isHand);
   else acting.notDriving();
 });
-$("#plan").addEventListener("submit", (event) => {
-  event.preventDefault();
-  const form = new FormData(event.target),
-    text = (name) => String(form.get(name) ?? "").trim(),
+onSubmit("#plan", (fields) => {
+  const text = (name) => fields[name].value.trim(),
     excluding = text("excluding").split(",");
   link.send({
     t: "plan",
@@ -275,18 +236,15 @@ $("#plan").addEventListener("submit", (event) => {
     sentence: text("sentence"),
   });
 });
-$("#mark").addEventListener("submit", (event) => {
-  event.preventDefault();
-  acting.mark();
+onSubmit("#mark", () => acting.mark());
+onClick("[data-shows]", (one) => {
+  const { shows } = one.dataset;
+  for (const other of all("[data-shows]")) setAttribute(other, "aria-pressed", String(other === one));
+  $("#joints").hidden = shows !== "joints";
+  $("#library").hidden = shows === "joints";
+  $("#library").dataset.page = shows;
 });
-for (const one of all("[data-shows]"))
-  one.addEventListener("click", () => {
-    for (const other of all("[data-shows]")) other.setAttribute("aria-pressed", String(other === one));
-    $("#joints").hidden = one.dataset.shows !== "joints";
-    $("#library").hidden = one.dataset.shows === "joints";
-    $("#library").dataset.page = one.dataset.shows;
-  });
-$("#mistake").addEventListener("click", acting.mistake);
+onClick("#mistake", acting.mistake);
 for (const one of all("[data-service]")) {
   const { service } = one.dataset;
   twice(

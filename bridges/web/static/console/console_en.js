@@ -53,7 +53,7 @@ export default {
   score_over: ". Done.",
   selected: "Selected: {thing}",
   floor: "The floor at x {x} m, y {y} m",
-  choose: "Click a thing in the head camera's image, or choose one here.",
+  choose: "Click a thing in the picture, or here:",
   sees_nothing:
     "The robot sees nothing here that it knows. Turn its head: take over driving (hold {p}), then hold {j}, {l}, {i} or {k}.",
   no_message: "No message yet.",

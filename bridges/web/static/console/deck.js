@@ -27,10 +27,9 @@ export function placed(slots, sentences) {
   return [...kept, ...fresh];
 }
 
-// The deck in groups, in the order of the file; those said lately stand first.
-export function grouped(deck, lately) {
+// The deck in groups, in the order of the file.
+export function grouped(deck) {
   const groups = new Map();
-  if (lately.length) groups.set("Recent", lately);
   for (const one of deck) groups.set(one.group || "", [...(groups.get(one.group || "") ?? []), one]);
   return [...groups];
 }

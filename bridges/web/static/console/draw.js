@@ -1,5 +1,4 @@
-// Drawings: overlays on the head camera's image, the robot from behind, the floor from above.
-const NAMES = "http://www.w3.org/2000/svg";
+// Over the head camera's image: things and their labels, the way ahead; and what a click in it means.
 const PAINT = {
   red: "#ff6b5e",
   orange: "#ffa24d",
@@ -15,13 +14,13 @@ const PAINT = {
   black: "#5b6675",
 };
 export const paintOf = (thing) => PAINT[thing.colour] ?? "#a8b3c4";
-const draw = (tag, attributes) => {
-  const one = document.createElementNS(NAMES, tag);
-  for (const [key, value] of Object.entries(attributes)) one.setAttribute(key, value);
-  return one;
-};
-const line = (x1, y1, x2, y2, stroke, width) =>
-  draw("line", { x1, y1, x2, y2, stroke, "stroke-width": width, "stroke-linecap": "round" });
+
+// The same thing, seen again.
+export const isSame = (one, other) =>
+  Boolean(one && other) &&
+  one.label === other.label &&
+  one.colour === other.colour &&
+  Math.hypot(one.x - other.x, one.y - other.y) < 0.15;
 
 // Where a point of the odometry frame is in the head camera's image; null behind the camera.
 export function project(thing, header, robot, camera) {
@@ -122,11 +121,6 @@ export function overlay(context, scale, header, robot, objects, target, selected
   context.scale(scale, scale);
   context.font = `600 ${size}px system-ui, sans-serif`;
   context.textBaseline = "bottom";
-  const isSame = (one, other) =>
-    other &&
-    one.label === other.label &&
-    one.colour === other.colour &&
-    Math.hypot(one.x - other.x, one.y - other.y) < 0.2;
   const shown = objects
     .map((thing) => ({ thing, place: project(thing, header, robot, camera) }))
     .filter(({ place }) => place && place.u > 0 && place.u < header.width && place.v > 0 && place.v < header.height);
@@ -186,202 +180,4 @@ export function overlay(context, scale, header, robot, objects, target, selected
     }
   }
   context.restore();
-}
-
-export function drawRobot(svg, robot) {
-  const [lift, arm, yaw, pitch, , gripper, pan, tilt] = robot.position,
-    effort = robot.effort;
-  const X = (m) => 62 + m * 150,
-    Y = (m) => 186 - m * 122,
-    hue = (percent) =>
-      Math.abs(percent) > 70 ? "var(--bad)" : Math.abs(percent) > 40 ? "var(--person)" : "var(--accent)";
-  const z = 0.17 + lift,
-    wrist = 0.16 + arm,
-    out = Math.cos(pitch) * Math.cos(yaw) * 0.215,
-    down = Math.sin(pitch) * 0.215;
-  const parts = [
-    draw("line", { x1: 0, y1: 190, x2: 200, y2: 190, stroke: "var(--line)", "stroke-width": 1 }),
-    draw("rect", { x: X(-0.17), y: Y(0.13), width: 0.34 * 150, height: 0.1 * 122, rx: 4, fill: "var(--chosen)" }),
-    draw("circle", { cx: X(-0.15), cy: Y(0.05) + 3, r: 6, fill: "var(--edge)" }),
-    draw("circle", { cx: X(0.15), cy: Y(0.05) + 3, r: 6, fill: "var(--edge)" }),
-    line(X(-0.05), Y(0.12), X(-0.05), Y(1.3), "var(--edge)", 6),
-    line(X(-0.05), Y(z), X(wrist), Y(z), hue(effort[1]), 7),
-    draw("rect", { x: X(-0.05) - 8, y: Y(z) - 8, width: 16, height: 16, rx: 3, fill: hue(effort[0]) }),
-    line(X(wrist), Y(z), X(wrist), Y(z - 0.06), "var(--text)", 4),
-    line(X(wrist), Y(z - 0.06), X(wrist + out), Y(z - 0.06 + down), hue(effort[5]), 4),
-  ];
-  const tipX = X(wrist + out),
-    tipY = Y(z - 0.06 + down),
-    wide = 2 + gripper * 75;
-  const nx = -Math.sin(pitch),
-    ny = Math.cos(pitch);
-  for (const side of [-1, 1])
-    parts.push(
-      line(
-        tipX,
-        tipY,
-        tipX + side * wide * nx + out * 60,
-        tipY - side * wide * (nx ? 0 : ny) - down * 60,
-        robot.grasping ? "var(--good)" : "var(--text)",
-        3,
-      ),
-    );
-  const head = draw("g", { transform: `translate(${X(-0.05)} ${Y(1.36)})` }),
-    look = -pan;
-  head.append(
-    draw("rect", { x: -11, y: -8, width: 22, height: 15, rx: 4, fill: "var(--edge)" }),
-    draw("circle", { cx: Math.sin(look) * 7, cy: -tilt * 5, r: 3.5, fill: "var(--person)" }),
-  );
-  parts.push(head);
-  const label = (x, y, text) => {
-    const one = draw("text", { x, y, fill: "var(--soft)", "font-size": 9, "font-family": "system-ui, sans-serif" });
-    one.textContent = text;
-    return one;
-  };
-  parts.push(
-    label(118, 14, `lift ${lift.toFixed(2)} m`),
-    label(118, 26, `arm ${arm.toFixed(2)} m`),
-    label(118, 38, `gripper ${(gripper * 100).toFixed(1)} cm`),
-  );
-  for (const [place, name] of robot.contact.entries()) parts.push(label(118, 54 + 12 * place, `⚠ ${name}`));
-  svg.replaceChildren(...parts);
-}
-
-// Of a robot that nobody drew: each joint in its range, redder where it strains.
-export function drawJoints(svg, robot, joints) {
-  const step = Math.min(22, 192 / joints.length),
-    word = (x, y, text, anchor) => {
-      const one = draw("text", {
-        x,
-        y,
-        fill: "var(--soft)",
-        "font-size": Math.min(10, step - 4),
-        "font-family": "system-ui, sans-serif",
-        "text-anchor": anchor,
-      });
-      one.textContent = text;
-      return one;
-    };
-  svg.replaceChildren(
-    ...joints.flatMap(({ name, lowest, highest }, place) => {
-      const y = 6 + step * place + step / 2,
-        value = robot.position[place],
-        effort = Math.abs(robot.effort[place] ?? 0),
-        hue = effort > 70 ? "var(--bad)" : effort > 40 ? "var(--person)" : "var(--accent)",
-        parts = [
-          word(4, y + 3, `${robot.contact.includes(name) ? "⚠ " : ""}${name.replaceAll("_", " ")}`, "start"),
-          word(196, y + 3, value.toFixed(2), "end"),
-        ];
-      if (lowest === undefined) return parts;
-      const at = (one) => 76 + (88 * (Math.min(Math.max(one, lowest), highest) - lowest)) / (highest - lowest),
-        from = at(lowest <= 0 && highest >= 0 ? 0 : lowest);
-      return [
-        ...parts,
-        line(76, y, 164, y, "var(--line)", 5),
-        line(from, y, at(value), y, hue, 5),
-        draw("circle", { cx: at(value), cy: y, r: 4, fill: hue }),
-      ];
-    }),
-  );
-}
-
-// `arm`: how far it reaches to the right, where it does; null for a robot of another shape.
-export function drawMap(svg, robot, objects, trail, target, path, spot, arm) {
-  const reach = Math.max(
-    1.2,
-    ...trail.map(([x, y]) => Math.max(Math.abs(x), Math.abs(y)) + 0.4),
-    ...objects.map((one) => Math.max(Math.abs(one.x), Math.abs(one.y)) + 0.2),
-  );
-  const size = Math.min(reach, 8);
-  svg.setAttribute("viewBox", `${-size} ${-size} ${2 * size} ${2 * size}`); // x ahead is up, y left is left
-  const parts = [];
-  for (let m = -Math.ceil(size); m <= size; m += 0.5) {
-    const faint = { stroke: m === 0 ? "var(--edge)" : "var(--line)", "stroke-width": size / 150 };
-    parts.push(
-      draw("line", { x1: m, y1: -size, x2: m, y2: size, ...faint }),
-      draw("line", { x1: -size, y1: m, x2: size, y2: m, ...faint }),
-    );
-  }
-  parts.push(
-    draw("polyline", {
-      points: trail.map(([x, y]) => `${-y},${-x}`).join(" "),
-      fill: "none",
-      stroke: "var(--accent)",
-      "stroke-opacity": 0.6,
-      "stroke-width": size / 60,
-    }),
-  );
-  for (const one of objects) {
-    const w = Math.max(one.w, 0.06);
-    const dot =
-      one.label === "bin"
-        ? draw("rect", {
-            x: -one.y - w / 2,
-            y: -one.x - w / 2,
-            width: w,
-            height: w,
-            fill: "none",
-            stroke: paintOf(one),
-            "stroke-width": size / 50,
-          })
-        : draw("circle", { cx: -one.y, cy: -one.x, r: w / 2, fill: paintOf(one) });
-    const title = draw("title", {});
-    title.textContent = `${one.colour} ${one.label}`;
-    dot.append(title);
-    parts.push(dot);
-  }
-  if (path?.base.length)
-    parts.push(
-      draw("polyline", {
-        class: "path",
-        points: [[robot.x, robot.y], ...path.base].map(([x, y]) => `${-y},${-x}`).join(" "),
-        fill: "none",
-        stroke: "var(--person)",
-        "stroke-dasharray": size / 25,
-        "stroke-width": size / 50,
-      }),
-    );
-  if (spot)
-    parts.push(
-      draw("circle", {
-        cx: -spot.y,
-        cy: -spot.x,
-        r: size / 25,
-        fill: "none",
-        stroke: "var(--person)",
-        "stroke-width": size / 60,
-      }),
-      draw("circle", { cx: -spot.y, cy: -spot.x, r: size / 80, fill: "var(--person)" }),
-    );
-  if (target)
-    parts.push(
-      draw("circle", {
-        cx: -target.y,
-        cy: -target.x,
-        r: 0.1,
-        fill: "none",
-        stroke: "var(--good)",
-        "stroke-width": size / 50,
-      }),
-    );
-  const body = draw("g", {
-    transform: `translate(${-robot.y} ${-robot.x}) rotate(${(-robot.heading * 180) / Math.PI})`,
-  });
-  body.append(
-    draw("rect", {
-      x: -0.17,
-      y: -0.06,
-      width: 0.34,
-      height: 0.32,
-      rx: 0.04,
-      fill: "var(--chosen)",
-      stroke: "var(--accent)",
-      "stroke-width": size / 80,
-    }),
-    draw("path", { d: "M0 -0.2 L0.08 -0.07 L-0.08 -0.07 Z", fill: "var(--accent)" }),
-  );
-  if (arm !== null)
-    body.append(draw("line", { x1: 0, y1: 0, x2: 0.16 + arm, y2: 0, stroke: "var(--person)", "stroke-width": 0.05 }));
-  parts.push(body);
-  svg.replaceChildren(...parts);
 }

@@ -1,16 +1,13 @@
 // Keys, pointers, sliders and a gamepad as the hands of the dead-man's switch: what is held is sent again every 50 ms.
 import { DeadMan, PERIOD_MS } from "/static/console/deadman.js";
 import { hasKeys, keyOf } from "/static/keyboard.js";
+import { awayFrom } from "/static/dom.js";
 
 const KEYS = {
   w: "ahead",
-  ArrowUp: "ahead",
   s: "back",
-  ArrowDown: "back",
   a: "left",
-  ArrowLeft: "left",
   d: "right",
-  ArrowRight: "right",
   r: "+lift",
   f: "-lift",
   e: "+arm",
@@ -19,20 +16,19 @@ const KEYS = {
   z: "-wrist_yaw",
   o: "+gripper",
   c: "-gripper",
+  "]": "+wrist_roll",
+  "[": "-wrist_roll",
   j: "+head_pan",
   l: "-head_pan",
   i: "+head_tilt",
   k: "-head_tilt",
 };
+export const keyFor = (control) => Object.keys(KEYS).find((key) => KEYS[key] === control);
 const HAND_KEYS = {
   w: "hand+ahead",
-  ArrowUp: "hand+ahead",
   s: "hand-ahead",
-  ArrowDown: "hand-ahead",
   a: "hand+left",
-  ArrowLeft: "hand+left",
   d: "hand-left",
-  ArrowRight: "hand-left",
   r: "hand+up",
   f: "hand-up",
   e: "hand+pitch",
@@ -40,6 +36,7 @@ const HAND_KEYS = {
   x: "hand+yaw",
   z: "hand-yaw",
 };
+const ARROWS = { ArrowUp: "w", ArrowDown: "s", ArrowLeft: "a", ArrowRight: "d" }; // as these keys, whatever is chosen
 const ASIDE_KEYS = { j: "aside-left", l: "aside-right" }; // of an omni base below no head
 const GOALS = { g: "go", ",": "take", ".": "put" }; // comma and full stop are on every layout, without Shift
 // Of a slider's keys, in hundredths of its range: by themselves, Firefox's arrows go by whole metres and radians.
@@ -79,14 +76,7 @@ export class Holding {
       };
       button.onpointerup = button.onpointercancel = button.onlostpointercapture = () => this.lift(by);
       button.onpointermove = (event) => {
-        const box = button.getBoundingClientRect();
-        if (
-          event.clientX < box.left ||
-          event.clientX > box.right ||
-          event.clientY < box.top ||
-          event.clientY > box.bottom
-        )
-          this.lift(by);
+        if (awayFrom(button, event) > 0) this.lift(by);
       };
       button.oncontextmenu = (event) => event.preventDefault();
       button.onkeydown = (event) => {
@@ -163,7 +153,7 @@ export class Holding {
       this.man.isPrecise = true;
       return;
     }
-    const key = keyOf(event);
+    const key = ARROWS[event.key] ?? keyOf(event);
     if (!isArrow && !hasKeys()) return;
     if (key === "h" && this.mine() && !event.repeat) {
       this.setHand(!this.isHand);
@@ -180,23 +170,20 @@ export class Holding {
     if (!event.repeat) this.hold(event.code, control);
   }
 
-  hold(by, control) {
+  begin(act) {
     if (!this.mine()) {
       this.hooks.refused();
       return;
     }
-    this.man.hold(by, control);
+    act();
     this.mark();
     this.beat();
   }
+  hold(by, control) {
+    this.begin(() => this.man.hold(by, control));
+  }
   press(by, control) {
-    if (!this.mine()) {
-      this.hooks.refused();
-      return;
-    }
-    this.man.press(by, control, this.hooks.way(), performance.now());
-    this.mark();
-    this.beat();
+    this.begin(() => this.man.press(by, control, this.hooks.way(), performance.now()));
   }
   lift(by) {
     if (this.man.lift(by)) this.changed();

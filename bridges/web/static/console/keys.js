@@ -3,7 +3,8 @@ import { act, mark, mistake, resume, toggleSeat } from "/static/console/acting.j
 import { isOperator, now } from "/static/console/now.js";
 import { sentenceOf, speak } from "/static/console/speaking.js";
 import { hasKeys, isText, KeyHolder, keyOf } from "/static/keyboard.js";
-import { $, all, notice } from "/static/page.js";
+import { $, all } from "/static/dom.js";
+import { notice } from "/static/page.js";
 import { chordOf, meantDigit } from "/static/shortcuts.js";
 
 const GESTURES = { n: "nod", b: "shake", u: "look", t: "point" };
@@ -43,10 +44,7 @@ export function listen(drafts) {
         speak(meant);
         return;
       }
-      if (isText(event.target)) {
-        if (event.key === "Escape") /** @type {HTMLElement} */ (event.target).blur();
-        return;
-      }
+      if (isText(event.target)) return;
       const digit = isOurs ? meantDigit(event) : "",
         atOnce = digit && sentenceOf(digit);
       if (atOnce) {

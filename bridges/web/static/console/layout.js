@@ -1,6 +1,7 @@
 // How an operator's page is laid out: which parts are there, how wide the pictures are, which keys do what; kept by name in
 // this browser.
-import { $, all, draw, html, list, make, notice } from "/static/page.js";
+import { $, all, draw, html, list, make, onSubmit } from "/static/dom.js";
+import { notice, opens } from "/static/page.js";
 import { kept } from "/static/console/library.js";
 import { chosenKeys, keyFields, showKeys } from "/static/keyboard.js";
 
@@ -40,17 +41,10 @@ export class Layout {
     const found = kept(KEPT, {});
     this.now = layoutOf(found.now);
     this.named = layoutsOf(found.named);
-    $("#layout").onclick = () => {
-      this.draw();
-      $("#layouts").showModal();
-      $("#layouts").focus(); // not its stop button: Enter is to stop nothing by surprise
-    };
-    $("#layouts-close").onclick = () => $("#layouts").close();
+    opens("#layout", "#layouts", () => this.draw());
     $("#layouts").addEventListener("close", () => $("#layout").focus());
-    $("#keep-layout").addEventListener("submit", (event) => {
-      event.preventDefault();
-      const field = event.target.elements.name,
-        name = field.value.trim().slice(0, 24);
+    onSubmit("#keep-layout", ({ name: field }) => {
+      const name = field.value.trim().slice(0, 24);
       if (!name) return;
       this.named[name] = { ...this.now, away: [...this.now.away], large: this.hooks.largeNow() };
       field.value = "";

@@ -1,5 +1,6 @@
 // Postures, looks, places and motions of the operator: each a button that is held; what is saved stays in this browser.
-import { $, draw, html, list, notice } from "/static/page.js";
+import { $, draw, html, list } from "/static/dom.js";
+import { notice } from "/static/page.js";
 import { fromBase, gazeAt, libraryOf, MOST_KEPT, Player, poseGoals, Recording } from "/static/console/moves.js";
 
 const KEPT = "library";

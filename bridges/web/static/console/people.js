@@ -1,29 +1,23 @@
 // Who is here, and invitations: an address of each person's own, which its maker sees once and may take back.
 import words from "/static/console/console_en.js";
-import { $, draw, handOut, html, list, setAttribute, setText } from "/static/page.js";
+import { $, draw, html, list, onSubmit, setAttribute, setText } from "/static/dom.js";
+import { handOut, opens } from "/static/page.js";
 import { fill } from "/static/words.js";
 
 export class People {
   /** @param {import("/static/link.js").Link<import("/static/wire").FromConsole>} link */
   constructor(link) {
     this.link = link;
-    $("#people").addEventListener("click", () => {
-      $("#who").showModal();
-      $("#who").focus();
-    });
-    $("#who-close").addEventListener("click", () => $("#who").close());
+    opens("#people", "#who");
     $("#who").addEventListener("close", () => {
       $("#invited").hidden = true;
     });
-    $("#call-me").addEventListener("submit", (event) => {
-      event.preventDefault();
-      const name = event.target.elements.name.value.trim().slice(0, 40);
+    onSubmit("#call-me", (fields) => {
+      const name = fields.name.value.trim().slice(0, 40);
       sessionStorage.setItem("name", name);
       link.send({ t: "call me", name });
     });
-    $("#invite").addEventListener("submit", (event) => {
-      event.preventDefault();
-      const { name, role } = event.target.elements;
+    onSubmit("#invite", ({ name, role }) => {
       link.send({ t: "invite", name: name.value.trim(), role: role.value });
       name.value = "";
     });

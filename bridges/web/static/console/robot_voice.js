@@ -1,5 +1,5 @@
 // The robot's voice and ears: what it says now and what waits, how loud and fast it speaks, and what its microphone hears.
-import { $, draw, html, nothing, whenNew } from "/static/page.js";
+import { $, draw, html, nothing, whenNew } from "/static/dom.js";
 
 const MANNER = ["volume", "speed", "pitch"],
   SETTLES_MS = 300,

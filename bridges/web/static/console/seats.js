@@ -1,7 +1,7 @@
 // Around the seats: who asks for one, what those in shadow would do, and the planner's drafts that wait for a yes.
 import words from "/static/console/console_en.js";
 import { holderWords, nodeWords } from "/static/console/summary.js";
-import { $, draw, html, list, nothing, setHidden, setText } from "/static/page.js";
+import { $, draw, html, list, nothing, setHidden, setText } from "/static/dom.js";
 import { fill } from "/static/words.js";
 
 /** @typedef {import("/static/link.js").Link<import("/static/wire").FromConsole>} ConsoleLink */
@@ -10,7 +10,7 @@ export function wishes(box, seat, link) {
   const answer = (one, is_granted) => () =>
     link.send({ t: "answer", seat: box.dataset.seat, wish: one.wish, is_granted });
   const line = (one) =>
-    html`<p class="wish">${fill(words.asks, one)}<button type="button" @click=${answer(one, true)}>${words.grant}</button><button type="button" @click=${answer(one, false)}>${words.refuse}</button></p>`;
+    html`<p class="wish row">${fill(words.asks, one)}<button type="button" @click=${answer(one, true)}>${words.grant}</button><button type="button" @click=${answer(one, false)}>${words.refuse}</button></p>`;
   draw(
     box,
     list(seat.wishes, (one) => one.wish, line),

@@ -1,22 +1,17 @@
 // What is chosen: a thing that the robot sees, or a place on the floor.
-import { paintOf } from "/static/console/draw.js";
+import { isSame, paintOf } from "/static/console/draw.js";
 import { now } from "/static/console/now.js";
 import words from "/static/console/console_en.js";
 import { inOrder, nameOf, selectionWords } from "/static/console/summary.js";
 import { shown } from "/static/keyboard.js";
-import { $, draw, html, list, nothing, notice, setText } from "/static/page.js";
+import { $, draw, html, list, nothing, setText } from "/static/dom.js";
+import { notice } from "/static/page.js";
 
 export const changed = new Set(); // what is to be done when something else is chosen
-const same = (one, other) =>
-  one &&
-  other &&
-  one.label === other.label &&
-  one.colour === other.colour &&
-  Math.hypot(one.x - other.x, one.y - other.y) < 0.15;
 let order = [];
 
 export function things(objects) {
-  if (now.selected) now.selected = objects.find((thing) => same(thing, now.selected)) ?? now.selected;
+  if (now.selected) now.selected = objects.find((thing) => isSame(thing, now.selected)) ?? now.selected;
   const seen = inOrder(order, objects),
     box = $("#things");
   order = seen.map((one) => one.key);
@@ -30,7 +25,7 @@ export function things(objects) {
           type="button"
           class=${thing.reach === false ? "far" : nothing}
           title=${thing.reach === false ? words.reach : ""}
-          aria-pressed=${String(same(thing, now.selected) ?? false)}
+          aria-pressed=${String(isSame(thing, now.selected))}
           .style=${`--paint: ${paintOf(thing)}`}
           @click=${() => select(latest(key))}
         >${name}</button>`,

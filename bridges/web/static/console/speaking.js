@@ -4,7 +4,8 @@ import { found, grouped, placed, recent } from "/static/console/deck.js";
 import { now } from "/static/console/now.js";
 import { selectedName } from "/static/console/selection.js";
 import words from "/static/console/console_en.js";
-import { $, all, draw, html, list, nothing, notice, sendFrom } from "/static/page.js";
+import { $, all, draw, html, list, nothing, onSubmit } from "/static/dom.js";
+import { notice, sendFrom } from "/static/page.js";
 import { fill } from "/static/words.js";
 
 let canned = [], // sentences that are said with one key
@@ -33,7 +34,7 @@ function deck() {
   draw(
     "#sentences",
     list(
-      grouped(found(canned, $("#find").value), []),
+      grouped(found(canned, $("#find").value)),
       ([name]) => name,
       ([name, group]) => html`${name ? html`<p class="group">${name}</p>` : nothing}${boxes(group)}`,
     ),
@@ -110,17 +111,13 @@ showVoice();
 $("#recent").dataset.none = words.none_recent;
 $("#recent").ariaLabel = words.recent;
 $("#find").addEventListener("input", deck);
-$("#deck").addEventListener("submit", (event) => {
-  event.preventDefault();
-  choose(speak);
-});
+onSubmit("#deck", () => choose(speak));
 $("#find").addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || !event.shiftKey) return;
   event.preventDefault();
   choose(edit);
 });
-$("#say").addEventListener("submit", (event) => {
-  event.preventDefault();
+onSubmit("#say", () => {
   const text = $("#words").value.trim(),
     open = OPEN.exec(text);
   if (!text) return;

@@ -1,13 +1,13 @@
 // The run as it is, ten times a second: header, seats, robot and drawings. What is as before is not touched.
 import { ageOf, freeze } from "/static/console/cameras.js";
-import { drawJoints, drawMap, drawRobot } from "/static/console/draw.js";
+import { drawJoints, drawMap, drawRobot } from "/static/console/drawings.js";
 import { now } from "/static/console/now.js";
 import { shadows, wishes } from "/static/console/seats.js";
 import { things } from "/static/console/selection.js";
 import words from "/static/console/console_en.js";
 import * as say from "/static/console/summary.js";
 import { shown } from "/static/keyboard.js";
-import { $, all, draw, html, list, setAttribute, setHidden, setText, toggle } from "/static/page.js";
+import { $, all, draw, html, list, setAttribute, setHidden, setText, toggle } from "/static/dom.js";
 import { fill } from "/static/words.js";
 
 const trail = [], // of the base

@@ -7,6 +7,8 @@ const joined = (parts, by = "; ") => parts.filter(Boolean).join(by);
 export const named = (joint) => joint.replace("_", " ");
 export const nameOf = (thing) => `${thing.colour} ${thing.label}`.trim();
 
+// A person's node has a name; who reads is told of the person.
+export const peopled = (text) => text.replace(/\bhuman_\w+/g, words.a_person);
 // A mode that has no words here says its own name.
 export const modeWords = (mode) => words[`mode_${mode}`] ?? mode;
 // After a contact the robot goes back before it goes on: the button says so before it is pressed.
@@ -16,8 +18,8 @@ export function guardWords(guard, robot) {
     goesOn = isBack ? words.resume_back : words.resume;
   return {
     mode: guard ? modeWords(guard.mode) : words.no_guard,
-    reason: guard ? guard.reason : words.robot_unknown,
-    title: guard ? joined([`${modeWords(guard.mode)}: ${guard.reason}`, say("guard_title", guard)]) : "",
+    reason: guard ? peopled(guard.reason) : words.robot_unknown,
+    title: guard ? joined([`${modeWords(guard.mode)}: ${peopled(guard.reason)}`, say("guard_title", guard)]) : "",
     resume: guard?.estop ? words.rearm : guard?.mode === "disarmed" ? words.arm : goesOn,
     resumeTitle: isBack ? words.resume_back_title : "",
   };

@@ -1,14 +1,14 @@
 // One participant of an episode: what they may know, whose turn it is, and what they do. All text goes in as text.
 import { Link } from "/static/link.js";
-import { $, all, cameIn, cover, LOST, make, notice, sendFrom, whenNew } from "/static/page.js";
+import { $, all, draw, follow, html, nothing, onSubmit, radio, table, whenNew } from "/static/dom.js";
+import { cameIn, cover, LOST, notice, sendFrom } from "/static/page.js";
 
-const KINDS = { speak: "Say", "non-verbal communication": "Gesture", action: "Do", none: "Nothing", leave: "Leave" };
-const HINTS = {
-  speak: "Say something",
-  "non-verbal communication": "What your face, hands or body show",
-  action: "What you do",
-  none: "",
-  leave: "A last gesture, if you like",
+const KINDS = {
+  speak: { words: "Say", hint: "Say something", act: "Say" },
+  "non-verbal communication": { words: "Gesture", hint: "What your face, hands or body show", act: "Show" },
+  action: { words: "Do", hint: "What you do", act: "Do it" },
+  none: { words: "Nothing", hint: "", act: "Pass" },
+  leave: { words: "Leave", hint: "A last gesture, if you like", act: "Leave" },
 };
 const DIMENSIONS = {
   BEL: "believability, 0 to 10",
@@ -59,48 +59,33 @@ function drawPart() {
   $("#you").textContent = state.name ? `You are ${state.name}` : "Your part";
   $("#scenario").textContent = state.scenario;
   $("#goal").textContent = state.goal;
-  $("#people").replaceChildren(
-    ...state.people.map((person) => {
-      const list = make("dl");
-      for (const [name, value] of person.lines)
-        list.append(make("dt", "", name), make("dd", name === "secret" ? "secret" : "", value));
-      return make(
-        "div",
-        "card",
-        make("h2", "", person.is_self ? "About you" : person.name),
-        person.lines.length ? list : make("p", "soft small", "You know nothing about them."),
-      );
-    }),
-  );
+  const line = ([name, value]) => html`<dt>${name}</dt><dd class=${name === "secret" ? "secret" : ""}>${value}</dd>`,
+    nothingKnown = html`<p class="soft small">You know nothing about them.</p>`,
+    known = ({ lines }) => (lines.length ? html`<dl>${lines.map(line)}</dl>` : nothingKnown),
+    card = (one) => html`<div class="card"><h2>${one.is_self ? "About you" : one.name}</h2>${known(one)}</div>`;
+  draw("#people", state.people.map(card));
+}
+
+const tag = (words) => (words ? html`<span class="tag">${words}</span>` : nothing);
+function turnOf(turn) {
+  const isMine = turn.speaker === state.name,
+    who = isMine ? "You" : turn.speaker,
+    aside = (words) => html`<li class="aside">${who} ${words}</li>`;
+  if (turn.kind === "none") return aside(`did nothing${turn.note ? ` (${turn.note})` : ""}`);
+  if (turn.kind === "leave") return aside(`left${turn.argument ? `: ${turn.argument}` : ""}`);
+  const kind = turn.kind === "speak" ? "" : turn.kind === "action" ? "action" : "gesture",
+    to = turn.to.map((name) => (name === state.name ? "you" : name)).join(", "),
+    looks = [isMine && "mine", to && "private"].filter(Boolean).join(" ");
+  return html`<li class=${looks}><span class="who"><b>${who}</b>${tag(kind)}${tag(to && `only to ${to}`)}${tag(turn.note)}</span>${turn.argument}</li>`;
 }
 
 function drawTurns(turns) {
-  const box = $("#story-box"),
-    isAtEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 60;
-  $("#story").replaceChildren(
-    ...turns.map((turn) => {
-      const mine = turn.speaker === state.name,
-        who = mine ? "You" : turn.speaker;
-      if (turn.kind === "none") return make("li", "aside", `${who} did nothing${turn.note ? ` (${turn.note})` : ""}`);
-      if (turn.kind === "leave") return make("li", "aside", `${who} left${turn.argument ? `: ${turn.argument}` : ""}`);
-      const line = make("li", mine ? "mine" : ""),
-        head = make("span", "who", make("b", "", who));
-      if (turn.kind !== "speak") head.append(make("span", "tag", KINDS[turn.kind] === "Do" ? "action" : "gesture"));
-      if (turn.to.length) {
-        line.classList.add("private");
-        head.append(
-          make("span", "tag", `only to ${turn.to.map((name) => (name === state.name ? "you" : name)).join(", ")}`),
-        );
-      }
-      if (turn.note) head.append(make("span", "tag", turn.note));
-      line.append(head, turn.argument);
-      return line;
-    }),
-  );
-  if (isAtEnd || state.ask) box.scrollTop = box.scrollHeight;
+  const box = $("#story-box");
+  follow(box, () => draw("#story", turns.map(turnOf)));
+  if (state.ask) box.scrollTop = box.scrollHeight;
   if (isPhone && turns.some((turn) => turn.speaker === state.name)) fold();
 }
-const isPhone = matchMedia("(max-width: 900px)").matches;
+const isPhone = matchMedia("(max-width: 1000px)").matches;
 let isFolded = false;
 function fold() {
   if (!isFolded) $("#part").open = false;
@@ -128,70 +113,40 @@ function drawEnd() {
   $("#say").hidden = Boolean(state.outcome);
   if (!state.outcome) return;
   notice("");
-  end.replaceChildren(
-    make("h2", "", "The end"),
-    make("p", "", `${state.outcome.reason}; ${state.outcome.turns} acts.`),
+  draw(
+    end,
+    html`<h2>The end</h2><p>${state.outcome.reason}; ${state.outcome.turns} acts.</p>${evaluation(state.scores)}`,
   );
-  const scores = state.scores;
-  if (!scores) {
-    end.append(make("p", "soft", "The scores are on their way…"));
-    return;
-  }
-  if (scores.problem) {
-    end.append(make("p", "soft", `The evaluation failed: ${scores.problem}`));
-    return;
-  }
-  const table = make("table"),
-    head = make("tr", "", make("th", "", `judge: ${scores.judge}`));
-  for (const name of scores.dimensions) {
-    const cell = make("th", "", make("abbr", "", name));
-    cell.scope = "col";
-    cell.firstChild.title = DIMENSIONS[name] ?? name;
-    head.append(cell);
-  }
-  table.append(make("thead", "", head));
-  const body = make("tbody");
-  for (const row of scores.rows) {
-    const name = make("th", "", row.name === state.name ? `${row.name} (you)` : row.name);
-    name.scope = "row";
-    body.append(
-      make("tr", "", name, ...row.values.map((value) => make("td", "", value === null ? "–" : String(value)))),
-    );
-  }
-  table.append(body);
-  const why = make("details", "", make("summary", "", "Why"));
-  for (const one of scores.reasons)
-    why.append(make("p", "", make("b", "", `${one.name}, ${one.dimension}: `), one.text));
-  const box = make("div", "scroll", table);
-  box.tabIndex = 0;
-  box.setAttribute("role", "region");
-  box.setAttribute("aria-label", "Scores");
-  end.append(box, why);
   $("#story-box").scrollTop = $("#story-box").scrollHeight;
+}
+
+function evaluation(scores) {
+  const soft = (words) => html`<p class="soft">${words}</p>`;
+  if (!scores) return soft("The scores are on their way…");
+  if (scores.problem) return soft(`The evaluation failed: ${scores.problem}`);
+  const dimension = (name) => html`<abbr title=${DIMENSIONS[name] ?? name}>${name}</abbr>`,
+    cell = (value) => html`<td>${value ?? "–"}</td>`,
+    row = ({ name, values }) =>
+      html`<tr><th scope="row">${name}${name === state.name ? " (you)" : ""}</th>${values.map(cell)}</tr>`,
+    heads = [`judge: ${scores.judge}`, ...scores.dimensions.map(dimension)],
+    reason = (one) => html`<p><b>${one.name}, ${one.dimension}: </b>${one.text}</p>`;
+  return html`
+    <div class="scroll" tabindex="0" role="region" aria-label="Scores">${table(heads, scores.rows.map(row))}</div>
+    <details><summary>Why</summary>${scores.reasons.map(reason)}</details>`;
 }
 
 // --- what a person does
 
 const kind = () => $("#kinds input:checked").value;
-for (const [value, label] of Object.entries(KINDS)) {
-  const input = make("input");
-  Object.assign(input, { type: "radio", name: "kind", value, checked: value === "speak" });
-  $("#kinds").append(make("label", "", input, make("span", "", label)));
-  input.addEventListener("change", choose);
-}
+const kinds = Object.entries(KINDS).map(([value, { words }]) => radio("kind", value, value === "speak", choose, words));
+draw("#kinds", html`<legend class="hidden">What you do</legend>${kinds}`);
 function choose() {
   isSure = false;
   if (kind() === "none" && document.activeElement === $("#words")) $("#send").focus(); // Enter passes
   $("#words").disabled = kind() === "none";
-  $("#words").placeholder = HINTS[kind()];
+  $("#words").placeholder = KINDS[kind()].hint;
   $("#to-label").hidden = SILENT.includes(kind());
-  $("#send").textContent = {
-    speak: "Say",
-    "non-verbal communication": "Show",
-    action: "Do it",
-    none: "Pass",
-    leave: "Leave",
-  }[kind()];
+  $("#send").textContent = KINDS[kind()].act;
 }
 
 function send() {
@@ -237,10 +192,7 @@ function send() {
   $("#words").focus();
 }
 const keep = () => sessionStorage.setItem("words", $("#words").value);
-$("#say").addEventListener("submit", (event) => {
-  event.preventDefault();
-  send();
-});
+onSubmit("#say", send);
 $("#words").addEventListener("input", keep);
 $("#words").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {

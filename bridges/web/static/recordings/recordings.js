@@ -1,25 +1,33 @@
 // Rating a recording: scrub through it, score each agent in each dimension, say why. All text goes in as text.
 import { Link } from "/static/link.js";
-import { hasKeys, keyOf, keysSwitch, ownKeys } from "/static/keyboard.js";
-import { $, all, cameIn, clock, cover, forget, isText, LOST, make, notice, whenNew } from "/static/page.js";
+import { hasKeys, isText, keyOf, keysSwitch, ownKeys } from "/static/keyboard.js";
+import {
+  $,
+  all,
+  draw,
+  forget,
+  html,
+  list,
+  paint,
+  radio,
+  scaleValues,
+  setAttribute,
+  signed,
+  svg,
+  table,
+  toggle,
+  whenNew,
+} from "/static/dom.js";
+import { cameIn, clock, cover, LOST, notice } from "/static/page.js";
 
 const SPEECH = new Set(["heard", "said", "speak", "non-verbal communication", "action", "none", "leave"]);
-const COLOURS = {
-  mark: "#7be495",
-  note: "#7be495",
-  interrupt: "#ff8a80",
-  guard: "#ff8a80",
-  plan: "#aebace",
-  action: "#aebace",
-  feedback: "#aebace",
-  seat: "#ffc857",
-  end: "#eaeff6",
-};
-const PEOPLE = ["#6cd0ff", "#ffc857", "#d7a6ff", "#ffb38a"];
+const PAINT = { mark: "good", note: "good", interrupt: "bad", guard: "bad", seat: "person", end: "text" };
+const PEOPLE = 4; // colours of people
 let person = null,
   found = null,
   name = "",
   isAgain = false,
+  opened = 0, // how often: what one rater filled in is nobody else's
   at = 0,
   playing = null,
   agent = "";
@@ -40,7 +48,7 @@ const link = new Link({
   },
   state: (message) => {
     if (message.notices.length) notice(message.notices.at(-1));
-    if (message.recordings) whenNew("list", message.recordings, list);
+    if (message.recordings) whenNew("list", message.recordings, shelf);
     if (message.recording) {
       if (isAgain) {
         isAgain = false;
@@ -53,11 +61,7 @@ const link = new Link({
   },
   frame: (header, bitmap) => {
     const canvas = all(".camera canvas")[Number(header.camera.split(" ").at(-1))];
-    if (canvas && (canvas.width !== bitmap.width || canvas.height !== bitmap.height)) {
-      canvas.width = bitmap.width;
-      canvas.height = bitmap.height;
-    }
-    canvas?.getContext("2d").drawImage(bitmap, 0, 0);
+    if (canvas) paint(canvas, bitmap);
     bitmap.close();
   },
   cover,
@@ -85,30 +89,13 @@ function showList() {
   for (const one of ["#agents", "#scales", "#part"]) $(one).hidden = true;
 }
 
-function list(all) {
-  const day = (seconds) => new Date(seconds * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
-  $("#recordings").replaceChildren(
-    ...(all.length
-      ? all.map((one) => {
-          const choose = make(
-            "button",
-            "recording",
-            make("b", "", one.name),
-            make("span", "soft small", `${day(one.at_s)} · ${one.raters ? `rated by ${one.raters}` : "not rated"}`),
-          );
-          choose.type = "button";
-          choose.addEventListener("click", () => open(one.name));
-          return choose;
-        })
-      : [
-          make(
-            "p",
-            "soft",
-            "No finished recording yet. A trial is here a few seconds after its end. A run's own recording is there when the run is over: here in the next run, or at once with",
-          ),
-          make("code", "", "polyrhythm annotate RUN.mcap"),
-        ]),
-  );
+function shelf(all) {
+  const day = (seconds) => new Date(seconds * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" }),
+    rated = (one) => (one.raters ? `rated by ${one.raters}` : "not rated"),
+    none = html`<p class="soft">No finished recording yet. A trial is here a few seconds after its end. A run's own recording is there when the run is over: here in the next run, or at once with</p><code>polyrhythm annotate RUN.mcap</code>`;
+  const row = (one) =>
+    html`<button type="button" class="recording stack" @click=${() => open(one.name)}><b>${one.name}</b><span class="soft small">${day(one.at_s)} · ${rated(one)}</span></button>`;
+  draw("#recordings", all.length ? list(all, (one) => one.name, row) : none);
   if (!found) $("#where").textContent = all.length ? "Choose a recording" : "No recording yet";
 }
 
@@ -134,6 +121,7 @@ $("#back").addEventListener("click", () => {
 function take_up(recording) {
   found = recording;
   agent = found.agents[0];
+  opened += 1;
   ratings.clear();
   forget("ratings");
   $("#list").hidden = true;
@@ -141,7 +129,6 @@ function take_up(recording) {
   $("#back").hidden = !person.has_list;
   document.body.dataset.at = "recording";
   for (const one of ["#agents", "#scales"]) $(one).hidden = !person.may_rate;
-  for (const one of ["#timeline", "#lines", "#agents"]) $(one).replaceChildren();
   build();
   go(0);
 }
@@ -158,80 +145,55 @@ function build() {
   $("#scrub").min = String(found.begins_s);
   $("#scrub").max = String(found.begins_s + Math.max(0.1, found.duration_s));
   cameras();
-  const line = $("#timeline"),
-    tag = (name, values) => {
-      const one = document.createElementNS("http://www.w3.org/2000/svg", name);
-      for (const [key, value] of Object.entries(values)) one.setAttribute(key, value);
-      return one;
-    };
-  line.setAttribute("viewBox", "0 0 1000 40");
-  for (const event of found.events) {
-    const person = found.agents.indexOf(event.who),
-      isOfPerson = isSpeech(event);
-    line.append(
-      tag("rect", {
-        x: x(event.at_s) - 1.5,
-        y: isOfPerson ? 3 : 24,
-        width: isOfPerson ? 6 : 3,
-        height: isOfPerson ? 18 : 13,
-        rx: 1,
-        fill: isOfPerson ? PEOPLE[person % PEOPLE.length] : (COLOURS[event.kind] ?? "#aebace"),
-      }),
-    );
-  }
-  line.append(tag("rect", { id: "cursor", x: 0, y: 0, width: 2, height: 40, fill: "#fff" }));
-  line.onclick = (event) => {
-    const box = line.getBoundingClientRect();
-    go(found.begins_s + (found.duration_s * (event.clientX - box.left)) / box.width);
-  };
-  $("#lines").append(
-    ...found.events.map((event, place) => {
-      const one = make(
-        "button",
-        `line ${event.kind.split(" ")[0]}`,
-        make("time", "", clock(event.at_s)),
-        make("b", "", event.who || event.kind),
-        `${event.to?.length ? ` (only to ${event.to.join(", ")})` : ""}: `,
-        event.kind === "non-verbal communication" || (event.kind === "action" && found.agents.includes(event.who))
-          ? `[${event.text}]`
-          : event.text,
-      );
-      one.type = "button";
-      one.tabIndex = -1;
-      one.dataset.speech = String(isSpeech(event));
-      if (isSpeech(event)) one.style.borderColor = PEOPLE[found.agents.indexOf(event.who) % PEOPLE.length];
-      one.addEventListener("click", () => go(found.events[place].at_s));
-      return one;
-    }),
+  const paintOf = (event) => `var(--seat${found.agents.indexOf(event.who) % PEOPLE})`,
+    tick = (event) =>
+      isSpeech(event)
+        ? svg`<rect x=${x(event.at_s) - 1.5} y="3" width="6" height="18" fill=${paintOf(event)}></rect>`
+        : svg`<rect x=${x(event.at_s) - 1.5} y="24" width="3" height="13" fill=${`var(--${PAINT[event.kind] ?? "soft"})`}></rect>`;
+  draw(
+    "#timeline",
+    svg`${found.events.map(tick)}<rect id="cursor" x="0" y="0" width="2" height="40" fill="var(--text)"></rect>`,
   );
-  $("#agents").append(
-    ...found.agents.map((name) => {
-      const input = make("input");
-      Object.assign(input, { type: "radio", name: "agent", value: name, checked: name === agent });
-      input.addEventListener("change", () => {
-        agent = name;
-        drawScales();
-      });
-      return make("label", "", input, make("span", "", name));
-    }),
-  );
+  const isDone = (event) => event.kind === "action" && found.agents.includes(event.who),
+    only = (event) => (event.to?.length ? ` (only to ${event.to.join(", ")})` : ""),
+    said = (event) => (event.kind === "non-verbal communication" || isDone(event) ? `[${event.text}]` : event.text),
+    line = (event) =>
+      html`<button type="button" tabindex="-1" class=${`line ${event.kind.split(" ")[0]}`} data-speech=${String(isSpeech(event))} .style=${isSpeech(event) ? `border-color: ${paintOf(event)}` : ""} @click=${() => go(event.at_s)}><time>${clock(event.at_s)}</time><b>${event.who || event.kind}</b>${only(event)}: ${said(event)}</button>`;
+  draw("#lines", found.events.map(line));
+  agents();
   if (person.may_rate) drawScales();
 }
+
+function agents() {
+  const choose = (name) => () => {
+    agent = name;
+    agents();
+    drawScales();
+  };
+  draw(
+    "#agents",
+    list(
+      found.agents,
+      (name) => `${opened} ${name}`,
+      (name) => radio("agent", name, name === agent, choose(name)),
+    ),
+  );
+}
+$("#timeline").addEventListener("click", (event) => {
+  const box = $("#timeline").getBoundingClientRect();
+  go(found.begins_s + (found.duration_s * (event.clientX - box.left)) / box.width);
+});
 
 // --- the cameras: one large, the others small beside it; the one that was chosen stays so in the next recording
 
 function cameras() {
   $("#pictures").hidden = !found.cameras.length;
   $("#camera-key").hidden = found.cameras.length < 2;
-  $("#pictures").replaceChildren(
-    ...found.cameras.map((name) => {
-      const one = make("button", "camera", make("canvas"), make("span", "", name));
-      one.type = "button";
-      one.dataset.camera = name;
-      one.ariaLabel = `${name} camera`;
-      one.addEventListener("click", () => choose(name));
-      return one;
-    }),
+  const camera = (name) =>
+    html`<button type="button" class="camera picture" data-camera=${name} aria-label=${`${name} camera`} @click=${() => choose(name)}><canvas></canvas><span class="over">${name}</span></button>`;
+  draw(
+    "#pictures",
+    list(found.cameras, (name) => `${opened} ${name}`, camera),
   );
   const last = sessionStorage.getItem("camera");
   enlarge(found.cameras.includes(last) ? last : found.cameras[0]);
@@ -255,26 +217,23 @@ const watch = () =>
 function go(seconds) {
   at = Math.min(ends(), Math.max(found.begins_s, seconds));
   $("#scrub").value = String(at);
-  $("#scrub").setAttribute("aria-valuetext", clock(at));
+  setAttribute("#scrub", "aria-valuetext", clock(at));
   $("#time").textContent = `${clock(at)} of ${clock(ends())}`;
   $("#cursor")?.setAttribute("x", String(x(at)));
   const lines = all(".line");
   let now = -1;
   found.events.forEach((event, place) => {
     if (event.at_s <= at + 0.001) now = place;
-    lines[place].classList.toggle("later", event.at_s > at);
+    toggle(lines[place], "later", event.at_s > at);
   });
-  lines.forEach((one, place) => one.setAttribute("aria-current", String(place === now)));
-  if (now >= 0) {
-    const box = $("#lines"),
-      one = lines[now];
-    if (
-      one.offsetTop < box.offsetTop + box.scrollTop ||
-      one.offsetTop + one.offsetHeight > box.offsetTop + box.scrollTop + box.clientHeight
-    )
-      box.scrollTop = one.offsetTop - box.offsetTop - box.clientHeight / 2;
-  }
+  lines.forEach((one, place) => setAttribute(one, "aria-current", String(place === now)));
+  if (now >= 0) reveal($("#lines"), lines[now]);
   send();
+}
+function reveal(box, one) {
+  const top = one.offsetTop - box.offsetTop,
+    isSeen = top >= box.scrollTop && top + one.offsetHeight <= box.scrollTop + box.clientHeight;
+  if (!isSeen) box.scrollTop = top - box.clientHeight / 2;
 }
 const send = () => link.send({ t: "seek", at_s: at });
 
@@ -302,11 +261,7 @@ $("#scrub").addEventListener("input", () => go(Number($("#scrub").value)));
 addEventListener(
   "keydown",
   (event) => {
-    if (!found) return;
-    if (isText(event.target)) {
-      if (event.key === "Escape") /** @type {HTMLElement} */ (event.target).blur();
-      return;
-    }
+    if (!found || isText(event.target)) return;
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const isChoice = event.target instanceof HTMLInputElement && event.target.type === "radio",
       isScrub = event.target === $("#scrub");
@@ -338,73 +293,53 @@ addEventListener(
 // --- the ratings
 
 function drawScales() {
-  const part = found.parts[agent];
+  const part = found.parts[agent],
+    wanted = [
+      ["Goal", part?.goal],
+      ["Secret", part?.secret],
+      ["Situation", part?.scenario],
+    ].filter(([, text]) => text);
   $("#part").hidden = !part;
-  if (part)
-    $("#part div").replaceChildren(
-      ...[
-        ["Goal", part.goal],
-        ["Secret", part.secret],
-        ["Situation", part.scenario],
-      ]
-        .filter(([, text]) => text)
-        .map(([name, text]) => make("p", "", make("b", "", `${name}: `), text)),
-    );
-  $("#scales").replaceChildren(
-    ...person.scales.map((scale) => {
-      const now = ratings.get(key(agent, scale.id)) ?? { score: null, rationale: "" },
-        name = agent;
-      const values = Array.from(
-        { length: (scale.high - scale.low) / scale.step + 1 },
-        (_, place) => scale.low + place * scale.step,
-      );
-      const why = make("textarea");
-      Object.assign(why, { rows: 1, maxLength: 4000, value: now.rationale, placeholder: "Why?" });
-      why.setAttribute("aria-label", `${scale.id}: why?`);
-      const keep = () => {
-        const chosen = box.querySelector("input:checked");
-        const score = chosen ? Number(chosen.value) : null,
-          rationale = why.value.trim();
-        box.dataset.done = String(score !== null && rationale !== "");
-        ratings.set(key(name, scale.id), { score, rationale });
-        const undone = () => {
-          box.dataset.done = "false";
-        };
-        link.send({ t: "rate", name, dimension: scale.id, score, rationale }, { lost: undone, refused: undone });
-        progress();
-      };
-      const choices = make(
-        "div",
-        "choices",
-        ...values.map((value) => {
-          const input = make("input");
-          Object.assign(input, { type: "radio", name: `scale-${scale.id}`, value, checked: now.score === value });
-          input.addEventListener("change", keep);
-          return make("label", "", input, make("span", "", String(value).replace("-", "−")));
-        }),
-      );
-      let timer = 0;
-      why.addEventListener("input", () => {
-        clearTimeout(timer);
-        timer = setTimeout(keep, 400);
-      });
-      why.addEventListener("change", () => {
-        clearTimeout(timer);
-        keep();
-      });
-      const box = make(
-        "fieldset",
-        "dimension",
-        make("legend", "", make("b", "", `${scale.id} `), scale.text),
-        choices,
-        make("div", "ends", make("span", "", scale.low_label), make("span", "", scale.high_label)),
-        why,
-      );
-      box.dataset.done = String(now.score !== null && now.rationale !== "");
-      return box;
-    }),
+  draw(
+    "#part div",
+    wanted.map(([name, text]) => html`<p><b>${name}: </b>${text}</p>`),
+  );
+  draw(
+    "#scales",
+    list(person.scales, (one) => key(`${opened} ${agent}`, one.id), scale),
   );
   progress();
+}
+
+let typed = 0;
+function scale({ id, text, low, high, step, low_label, high_label }) {
+  const name = agent,
+    now = ratings.get(key(name, id)) ?? { score: null, rationale: "" };
+  const keep = ({ target }) => {
+    clearTimeout(typed);
+    const box = target.closest("fieldset"),
+      chosen = box.querySelector("input:checked"),
+      score = chosen ? Number(chosen.value) : null,
+      rationale = box.querySelector("textarea").value.trim();
+    box.dataset.done = String(score !== null && rationale !== "");
+    ratings.set(key(name, id), { score, rationale });
+    const undone = () => {
+      box.dataset.done = "false";
+    };
+    link.send({ t: "rate", name, dimension: id, score, rationale }, { lost: undone, refused: undone });
+    progress();
+  };
+  const soon = (event) => {
+    const { target } = event;
+    clearTimeout(typed);
+    typed = setTimeout(() => keep({ target }), 400);
+  };
+  return html`<fieldset class="dimension" data-done=${String(now.score !== null && now.rationale !== "")}>
+    <legend><b>${id} </b>${text}</legend>
+    <div class="choices scale">${scaleValues({ low, high, step }).map((value) => radio(`scale-${id}`, value, now.score === value, keep, signed(value)))}</div>
+    <div class="ends"><span>${low_label}</span><span>${high_label}</span></div>
+    <textarea rows="1" maxlength="4000" placeholder="Why?" aria-label=${`${id}: why?`} .value=${now.rationale} @input=${soon} @change=${keep}></textarea>
+  </fieldset>`;
 }
 
 function take(list) {
@@ -424,55 +359,19 @@ function progress() {
   $("#progress").textContent = `${done} of ${whole} rated, ${reasons} with a reason`;
 }
 
-function agreement(list) {
+function agreement(found) {
   const heads = ["dimension", "people", "items", "kappa", "weighted kappa", "alpha", "ICC", "Pearson with the model"],
-    two = (value) => (value === null ? "–" : value.toFixed(2));
-  const table = make(
-    "table",
-    "",
-    make(
-      "thead",
-      "",
-      make(
-        "tr",
-        "",
-        ...heads.map((name) => {
-          const one = make("th", "", name);
-          one.scope = "col";
-          return one;
-        }),
-      ),
-    ),
-    make(
-      "tbody",
-      "",
-      ...list.map((one) =>
-        make(
-          "tr",
-          "",
-          make("td", "", one.dimension),
-          make("td", "", String(one.raters)),
-          make("td", "", String(one.items)),
-          make("td", "", two(one.kappa)),
-          make("td", "", two(one.weighted_kappa)),
-          make("td", "", two(one.alpha)),
-          make("td", "", two(one.icc)),
-          make("td", "", one.matched ? `${two(one.pearson)} on ${one.matched}` : "it gave none"),
-        ),
-      ),
-    ),
-  );
-  const box = $("#agreement");
+    two = (value) => (value === null ? "–" : value.toFixed(2)),
+    model = (one) => (one.matched ? `${two(one.pearson)} on ${one.matched}` : "it gave none"),
+    row = (one) =>
+      html`<tr>${[one.dimension, one.raters, one.items, two(one.kappa), two(one.weighted_kappa), two(one.alpha), two(one.icc), model(one)].map((cell) => html`<td>${cell}</td>`)}</tr>`,
+    box = $("#agreement");
   if (box.hidden) {
     box.hidden = false;
     box.open = !person.may_rate;
   }
-  $("#agreement div").replaceChildren(
-    list.length ? table : make("p", "soft", "Nobody has rated anything yet."),
-    make(
-      "p",
-      "soft small",
-      "Randolph's kappa of people on five classes; Cohen's weighted kappa (squares, the mean over pairs); Krippendorff's ordinal alpha of their scores; ICC(2,1) of what all of them rated; Pearson of their means with the judge's scores.",
-    ),
+  draw(
+    "#agreement div",
+    html`${found.length ? table(heads, found.map(row)) : html`<p class="soft">Nobody has rated anything yet.</p>`}<p class="soft small">Randolph's kappa of people on five classes; Cohen's weighted kappa (squares, the mean over pairs); Krippendorff's ordinal alpha of their scores; ICC(2,1) of what all of them rated; Pearson of their means with the judge's scores.</p>`,
   );
 }

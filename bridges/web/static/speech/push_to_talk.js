@@ -1,7 +1,8 @@
 // Push to talk: while its button is held (or after a tap, until the next) the microphone's sound goes to the server in pieces.
-import { hasKeys, keyBox, keyOf } from "/static/keyboard.js";
-import { isText, make, setHidden } from "/static/page.js";
+import { hasKeys, isText, keyBox, keyOf } from "/static/keyboard.js";
+import { awayFrom, make, setHidden } from "/static/dom.js";
 import english from "/static/speech/talk_en.js";
+import { fill } from "/static/words.js";
 import { packed, RATE_HZ, Resampler } from "/static/speech/resample.js";
 
 const TAP_MS = 350,
@@ -16,16 +17,8 @@ const AWAY_PX = 60; // a finger let go so far from the button throws away
 const HAS_KEYS = !matchMedia("(hover: none) and (pointer: coarse)").matches;
 const NO_WORDS =
   "Nobody would understand speech here: this run has no recogniser (--add words=nodes.voice.recogniser:Recogniser).";
-const fill = (text, values) => text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 
-function isAway(event, button) {
-  const box = button.getBoundingClientRect();
-  const away = (at, from, to) => Math.max(from - at, at - to, 0);
-  return (
-    event.pointerType === "touch" &&
-    Math.hypot(away(event.clientX, box.left, box.right), away(event.clientY, box.top, box.bottom)) > AWAY_PX
-  );
-}
+const isAway = (event, button) => event.pointerType === "touch" && awayFrom(button, event) > AWAY_PX;
 
 export class PushToTalk {
   // isTold: whether this person is told why it does not work, and how it would; words: what the button says.

@@ -3,39 +3,36 @@ import { keyBox, KeyHolder, keyOf, keysSwitch, ownKeys } from "/static/keyboard.
 import {
   $,
   button,
-  clock,
   draw,
-  handOut,
+  follow,
   html,
   list,
   make,
   nothing,
-  notice,
   once,
-  sendFrom,
+  onSubmit,
   setAttribute,
   setHidden,
   setText,
+  table,
   toggle,
   twice,
   whenNew,
-} from "/static/page.js";
+} from "/static/dom.js";
+import { clock, handOut, notice, sendFrom } from "/static/page.js";
 
 export function experimenter(link) {
   let view = null,
-    seen = null,
     elapsed_s = null;
   $("#stop").hidden = false;
   keysSwitch($("#single-keys"));
   ownKeys($("#chosen-keys"));
 
-  $("#begin").addEventListener("submit", (event) => {
-    event.preventDefault();
+  onSubmit("#begin", () => {
     link.send({ t: "begin", number: Number($("#number").value) });
     $("#number").blur();
   });
-  $("#note").addEventListener("submit", (event) => {
-    event.preventDefault();
+  onSubmit("#note", () => {
     const text = $("#note-text").value.trim();
     if (text) sendFrom(link, $("#note-text"), { t: "note", text });
     $("#note-text").blur();
@@ -56,8 +53,7 @@ export function experimenter(link) {
   }
   const keys = new KeyHolder(notice);
   const sure = (text, act, className) => {
-    const one = make("button", className, text);
-    one.type = "button";
+    const one = button(text, () => {}, className);
     return twice(one, (isAsked) => setText(one, isAsked ? `${text}: sure?` : text), act);
   };
   // Each control is the same element all the time: what it asks, its place and the focus stay while answers come in.
@@ -136,24 +132,25 @@ export function experimenter(link) {
 
   function lines() {
     const box = $("#lines"),
-      isAtEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 50,
       time = (line) => new Date(line.at_s * 1000).toTimeString().slice(0, 8),
       who = (line) => (line.kind === "said" ? line.who : line.kind),
       row = (line) => html`<p class=${line.kind}><time>${time(line)}</time><b>${who(line)}: </b>${line.text}</p>`;
-    draw(
-      box,
-      list(view.lines ?? [], (line) => line.i, row),
+    follow(box, () =>
+      draw(
+        box,
+        list(view.lines ?? [], (line) => line.i, row),
+      ),
     );
-    if (isAtEnd) box.scrollTop = box.scrollHeight;
   }
 
   function answers() {
     const where = (one) => (one.trial ? `trial ${one.trial}` : one.step),
       row = (one) => html`<tr><td>${where(one)}</td><td>${one.item}</td><td>${one.value}</td></tr>`,
-      rows = list(view.answers ?? [], (one) => `${one.step} ${one.trial} ${one.item}`, row),
-      head = html`<thead><tr><th scope="col">where</th><th scope="col">item</th><th scope="col">answer</th></tr></thead>`,
-      table = html`<table class="small">${head}<tbody>${rows}</tbody></table>`;
-    draw("#answers", view.answers?.length ? table : html`<p class="soft small">None yet.</p>`);
+      rows = list(view.answers ?? [], (one) => `${one.step} ${one.trial} ${one.item}`, row);
+    draw(
+      "#answers",
+      view.answers?.length ? table(["where", "item", "answer"], rows) : html`<p class="soft small">None yet.</p>`,
+    );
   }
 
   function marks() {
@@ -225,17 +222,7 @@ export function experimenter(link) {
       } else if (time) setText(time, view.limit_s ? `limit ${clock(view.limit_s)}` : "no limit");
     },
     cameras: () => ["head"],
-    frame(header, bitmap) {
-      const canvas = $("#camera canvas");
-      canvas.hidden = false;
-      if (canvas.width !== header.width * 2) {
-        canvas.width = header.width * 2;
-        canvas.height = header.height * 2;
-      }
-      canvas.getContext("2d").drawImage(bitmap, 0, 0, canvas.width, canvas.height);
-      seen?.close();
-      seen = bitmap;
-    },
+    picture: () => $("#camera canvas"),
     key(event) {
       const key = keyOf(event),
         found = view?.marks.find((one) => one.key === key);

@@ -1,6 +1,21 @@
 // What a participant sees: one step at a time. Every answer is sent as soon as it is given.
 import { keysSwitch, shown } from "/static/keyboard.js";
-import { $, button, draw, html, list, make, notice, once, sendFrom, twice, whenNew } from "/static/page.js";
+import {
+  $,
+  button,
+  draw,
+  html,
+  list,
+  nothing,
+  once,
+  radio,
+  scaleValues,
+  setHidden,
+  signed,
+  twice,
+  whenNew,
+} from "/static/dom.js";
+import { notice, sendFrom } from "/static/page.js";
 import { fill, talkWords, words } from "/static/study/strings.js";
 import { PushToTalk } from "/static/speech/push_to_talk.js";
 import { unsaid } from "/static/study/unsaid.js";
@@ -16,52 +31,40 @@ export function participant(link) {
   talking.box.append(keys);
   $("#withdraw").textContent = words.withdraw;
   $("#participant").ariaLabel = words.study;
-  $("#stop").replaceChildren(`${words.stop} `, make("kbd", "", words.space));
+  $("#stop").firstChild.textContent = `${words.stop} `;
+  $("#stop kbd").textContent = words.space;
 
+  const boxOf = (item) => main.querySelector(`[data-item="${CSS.escape(item.id)}"]`);
+  const next = (text, act) =>
+    html`<div class="next"><button type="button" class="main" @click=${once(act)}>${text}</button></div>`;
+  const wait = (text) => html`<section class="wait soft">${text}</section>`;
+  // A picture or video of the protocol.
+  const media = (url) =>
+    /\.(mp4|webm)$/.test(url)
+      ? html`<video class="media" controls src=${url}></video>`
+      : html`<img class="media" alt="" src=${url}>`;
   const bar = () => {
-    const inside = make("div");
-    inside.style.width = `${Math.round((100 * view.place) / Math.max(1, view.count - 1))}%`;
-    const box = make("div", "", inside);
-    box.id = "bar";
-    box.setAttribute("role", "progressbar");
-    box.setAttribute("aria-label", words.progress);
-    box.setAttribute("aria-valuenow", String(view.place));
-    box.setAttribute("aria-valuemax", String(view.count - 1));
-    return box;
+    const width = Math.round((100 * view.place) / Math.max(1, view.count - 1));
+    return html`<div id="bar" role="progressbar" aria-label=${words.progress} aria-valuenow=${view.place} aria-valuemax=${view.count - 1}><div .style=${`width: ${width}%`}></div></div>`;
   };
-  const next = (text, act) => make("div", "next", button(text, once(act), "main"));
 
   function consent(step) {
-    const ticks = step.statements.map((statement, place) => {
-      const box = make("input");
-      box.type = "checkbox";
-      box.id = `tick-${place}`;
-      return make("label", "tick", box, make("span", "", statement));
-    });
     const agree = () => {
-      const count = main.querySelectorAll(".tick input:checked").length;
-      if (count < ticks.length) {
-        notice(fill(words.tick, words));
-        return;
-      }
-      link.send({ t: "agree", ticked: count });
+      const ticked = main.querySelectorAll(".tick input:checked").length;
+      if (ticked < step.statements.length) notice(fill(words.tick, words));
+      else link.send({ t: "agree", ticked });
     };
-    return [
-      make("h2", "", words.consent),
-      make("section", "", make("p", "text", step.text), ...ticks),
-      next(words.agree, agree),
-    ];
+    const tick = (statement) => html`<label class="tick"><input type="checkbox"><span>${statement}</span></label>`;
+    return html`
+      <h2>${words.consent}</h2>
+      <section><p class="text">${step.text}</p>${step.statements.map(tick)}</section>
+      ${next(words.agree, agree)}`;
   }
 
   function questionnaire(step) {
-    const items = step.items.map((item) => boxOf(step, item));
     const submit = () => {
-      const missing = step.items.filter(
-        (item) =>
-          item.required && !answered(item) && !main.querySelector(`[data-item="${CSS.escape(item.id)}"]`).hidden,
-      );
-      for (const item of step.items)
-        main.querySelector(`[data-item="${CSS.escape(item.id)}"]`).dataset.missing = String(missing.includes(item));
+      const missing = step.items.filter((item) => item.required && !answered(item) && !boxOf(item).hidden);
+      for (const item of step.items) boxOf(item).dataset.missing = String(missing.includes(item));
       if (missing.length) {
         notice(words.missing);
         const first = main.querySelector("[data-missing=true]");
@@ -75,24 +78,19 @@ export function participant(link) {
           link.send({ t: "answer", step: step.ident, item, value });
       link.send({ t: "submit", step: step.ident, width_px: innerWidth });
     };
-    const parts = [make("h2", "", step.title)];
-    if (step.intro) parts.push(make("p", "soft", step.intro));
-    parts.push(make("section", "", ...items), next(words.next, submit));
-    if (step.source) parts.push(make("p", "soft small", step.source));
-    return parts;
+    return html`
+      <h2>${step.title}</h2>
+      ${step.intro ? html`<p class="soft">${step.intro}</p>` : nothing}
+      <section>${step.items.map((item) => (["text", "number"].includes(item.kind) ? written(step, item) : chosen(step, item)))}</section>
+      ${next(words.next, submit)}
+      ${step.source ? html`<p class="soft small">${step.source}</p>` : nothing}`;
   }
 
-  const answered = (item) => {
-    const box = main.querySelector(`[data-item="${CSS.escape(item.id)}"]`);
-    return item.kind === "scale" || item.kind === "choice"
-      ? Boolean(box.querySelector("input:checked"))
-      : box.querySelector("input, textarea").value.trim() !== "";
-  };
+  const isChosen = (item) => item.kind === "scale" || item.kind === "choice";
+  const inputOf = (item) => boxOf(item).querySelector(isChosen(item) ? "input:checked" : "input, textarea");
+  const answered = (item) => Boolean(inputOf(item)?.value.trim());
   const given = (item) => {
-    const isChosen = item.kind === "scale" || item.kind === "choice",
-      input = main
-        .querySelector(`[data-item="${CSS.escape(item.id)}"]`)
-        .querySelector(isChosen ? "input:checked" : "input, textarea");
+    const input = inputOf(item);
     if (!input || input.value === "" || !input.validity.valid) return "";
     return item.kind === "scale" || item.kind === "number" ? Number(input.value) : input.value;
   };
@@ -121,16 +119,6 @@ export function participant(link) {
   addEventListener("pagehide", leave);
   addEventListener("visibilitychange", leave);
 
-  // A picture or video of the protocol.
-  function media(url) {
-    const isVideo = /\.(mp4|webm)$/.test(url),
-      one = make(isVideo ? "video" : "img", "media");
-    one.src = url;
-    if (isVideo) one.controls = true;
-    else one.alt = "";
-    return one;
-  }
-
   // Items that only some answers ask for come and go with them.
   function branch(items) {
     const isShown = (item) =>
@@ -138,124 +126,78 @@ export function participant(link) {
         const asked = items.find((one) => one.id === other);
         return given(asked) === value && isShown(asked);
       });
-    for (const item of items) main.querySelector(`[data-item="${CSS.escape(item.id)}"]`).hidden = !isShown(item);
+    for (const item of items) boxOf(item).hidden = !isShown(item);
   }
 
-  function boxOf(step, item) {
-    const box = field(step, item);
-    if (item.media) box.prepend(media(item.media));
-    return box;
-  }
+  const asked = (item) =>
+    html`${item.text}${item.required ? nothing : html`<span class="soft"> ${words.optional}</span>`}`;
+  const shownWith = (item) => (item.media ? media(item.media) : nothing);
 
-  function field(step, item) {
-    const value = step.answers[item.id];
-    if (item.kind === "text" || item.kind === "number") {
-      const input = make(item.kind === "text" ? "textarea" : "input");
-      input.id = `item-${item.id}`;
-      input.value = value ?? "";
-      if (item.kind === "number") {
-        Object.assign(input, { type: "number", min: item.low, max: item.high, step: item.step });
-      } else {
-        input.rows = 4;
-        input.maxLength = 16000;
-      }
-      input.addEventListener("input", () => {
-        if (input.maxLength > 0 && input.value.length >= input.maxLength) notice(words.too_long);
+  function written(step, item) {
+    const isNumber = item.kind === "number",
+      id = `item-${item.id}`,
+      value = step.answers[item.id] ?? "";
+    const typed = ({ target }) => {
+      if (target.maxLength > 0 && target.value.length >= target.maxLength) notice(words.too_long);
+      branch(step.items);
+      if (!isNumber) later(step.ident, item.id, target.value);
+    };
+    // Half a number is another number: it is sent when the field is left; what is refused takes back what was sent.
+    const left = ({ target }) => {
+      flush();
+      if (!isNumber) return;
+      if (!target.validity.valid) {
+        notice(fill(words.range, item));
+        target.value = "";
         branch(step.items);
-        if (item.kind === "text") later(step.ident, item.id, input.value);
-      });
-      // Half a number is another number: it is sent when the field is left; what is refused takes back what was sent.
-      input.addEventListener("change", () => {
-        flush();
-        if (item.kind !== "number") return;
-        if (!input.validity.valid) {
-          notice(fill(words.range, item));
-          input.value = "";
-          branch(step.items);
-        }
-        link.send({ t: "answer", step: step.ident, item: item.id, value: given(item) });
-      });
-      const label = make("label", "", item.text, item.required ? null : make("span", "soft", ` ${words.optional}`));
-      label.htmlFor = input.id;
-      const box = make("div", "item", label, input);
-      box.dataset.item = item.id;
-      label.dataset.please = words.please;
-      return box;
-    }
-    const chosen = make("output", "chosen", typeof value === "number" ? String(value) : ""),
+      }
+      link.send({ t: "answer", step: step.ident, item: item.id, value: given(item) });
+    };
+    const field = isNumber
+      ? html`<input id=${id} type="number" min=${item.low} max=${item.high} step=${item.step} .value=${value} @input=${typed} @change=${left}>`
+      : html`<textarea id=${id} rows="4" maxlength="16000" .value=${value} @input=${typed} @change=${left}></textarea>`;
+    return html`<div class="item" data-item=${item.id}>${shownWith(item)}<label for=${id} data-please=${words.please}>${asked(item)}</label>${field}</div>`;
+  }
+
+  function chosen(step, item) {
+    const value = step.answers[item.id],
       isScale = item.kind === "scale",
-      values = isScale
-        ? Array.from({ length: (item.high - item.low) / item.step + 1 }, (_, place) => item.low + place * item.step)
-        : item.choices;
-    const choices = make(
-      "div",
-      isScale ? `choices scale${values.length > COARSE ? " fine" : ""}` : "choices options",
-      ...values.map((one) => {
-        const input = make("input");
-        Object.assign(input, { type: "radio", name: `item-${item.id}`, value: one, checked: one === value });
-        input.addEventListener("change", () => {
-          link.send({ t: "answer", step: step.ident, item: item.id, value: one });
-          branch(step.items);
-          box.dataset.missing = "false";
-          chosen.textContent = String(one);
-        });
-        return make("label", "", input, make("span", "", String(one).replace("-", isScale ? "−" : "-")));
-      }),
-    );
-    const legend = make("legend", "", item.text, item.required ? null : make("span", "soft", ` ${words.optional}`));
-    legend.dataset.please = words.please;
-    const box = make("fieldset", "item", legend, choices);
-    box.dataset.item = item.id;
-    if (isScale)
-      box.append(make("div", "ends", make("span", "", item.low_label), chosen, make("span", "", item.high_label)));
-    return box;
+      values = isScale ? scaleValues(item) : item.choices,
+      looks = !isScale ? "options" : values.length > COARSE ? "scale fine" : "scale";
+    const choose = (one) => (event) => {
+      const box = event.target.closest(".item");
+      link.send({ t: "answer", step: step.ident, item: item.id, value: one });
+      branch(step.items);
+      box.dataset.missing = "false";
+      if (isScale) box.querySelector("output").textContent = String(one);
+    };
+    const row = (one) => radio(`item-${item.id}`, one, one === value, choose(one), isScale ? signed(one) : String(one)),
+      now = typeof value === "number" ? String(value) : "",
+      ends = html`<div class="ends"><span>${item.low_label}</span><output class="chosen" .textContent=${now}></output><span>${item.high_label}</span></div>`;
+    return html`<fieldset class="item" data-item=${item.id}>${shownWith(item)}<legend data-please=${words.please}>${asked(item)}</legend><div class=${`choices ${looks}`}>${values.map(row)}</div>${isScale ? ends : nothing}</fieldset>`;
   }
 
   function trial(step) {
-    const parts = [
-      make("h2", "", step.title),
-      make("section", "", make("p", "text", step.text), ...step.media.map(media)),
-    ];
-    if (step.practice) parts.splice(1, 0, make("p", "soft", words.practice));
-    if (!view.running || view.paused) {
-      parts.push(make("section", "wait soft", view.running ? words.paused : words.soon));
-      return parts;
-    }
-    if (step.camera) {
-      const picture = make("canvas", "media");
-      picture.id = "picture";
-      picture.setAttribute("role", "img");
-      picture.setAttribute("aria-label", words.camera);
-      picture.hidden = true; // until there is one
-      parts.push(picture);
-    }
-    const talk = make("section");
-    talk.id = "talk";
-    if (step.lines) {
-      const story = make("ol", "story");
-      const box = make("div", "", story);
-      box.setAttribute("role", "log");
-      box.setAttribute("aria-label", words.spoken);
-      box.tabIndex = 0;
-      talk.append(box);
-    }
-    if (step.speak) {
-      const input = make("input");
-      Object.assign(input, { id: "words", maxLength: 1000, placeholder: words.say_hint, autocomplete: "off" });
-      const label = make("label", "hidden", words.your_words);
-      label.htmlFor = "words";
-      const send = make("button", "main", words.say);
-      send.type = "submit";
-      const form = make("form", "", label, input, send);
-      form.addEventListener("submit", (event) => {
-        event.preventDefault();
-        const text = input.value.trim();
-        if (text) sendFrom(link, input, { t: "say", text });
-      });
-      talk.append(form, talking.box);
-    }
-    parts.push(talk);
-    return parts;
+    return html`
+      <h2>${step.title}</h2>
+      ${step.practice ? html`<p class="soft">${words.practice}</p>` : nothing}
+      <section><p class="text">${step.text}</p>${step.media.map(media)}</section>
+      ${view.running && !view.paused ? talk(step) : wait(view.running ? words.paused : words.soon)}`;
+  }
+
+  function talk(step) {
+    const say = (event) => {
+      event.preventDefault();
+      const field = $("#words"),
+        text = field.value.trim();
+      if (text) sendFrom(link, field, { t: "say", text });
+    };
+    const camera = html`<canvas id="picture" class="media" role="img" aria-label=${words.camera} hidden></canvas>`, // until there is one
+      story = html`<div role="log" aria-label=${words.spoken} tabindex="0"><ol class="story column"></ol></div>`,
+      speak = html`<form @submit=${say}><label class="hidden" for="words">${words.your_words}</label><input id="words" maxlength="1000" placeholder=${words.say_hint} autocomplete="off"><button type="submit" class="main">${words.say}</button></form>${talking.box}`;
+    return html`
+      ${step.camera ? camera : nothing}
+      <section id="talk" class="column"><p id="robot-state" class="late" role="status" hidden>${words.robot_stopped}</p>${step.lines ? story : nothing}${step.speak ? speak : nothing}</section>`;
   }
 
   function lines(step) {
@@ -284,6 +226,16 @@ export function participant(link) {
     () => link.send({ t: "withdraw" }),
   );
 
+  const KINDS = { consent, questionnaire, trial };
+  function page() {
+    const { step } = view;
+    if (!step) return wait(words.waiting);
+    if (view.withdrawn) return html`<h2>${words.stopped}.</h2><section class="wait">${words.call}</section>`;
+    if (step.kind === "thanks")
+      return html`${bar()}<h2>${words.thanks}</h2><section><p class="text">${step.text}</p></section>`;
+    return html`${bar()}${KINDS[step.kind](step)}`;
+  }
+
   return {
     show(found) {
       view = found;
@@ -298,23 +250,12 @@ export function participant(link) {
       $("#stop").hidden = !(view.stop && view.running);
       whenNew("step", [step?.ident, view.running, view.paused, view.withdrawn, view.code], () => {
         notice("");
-        if (!step) main.replaceChildren(make("section", "wait soft", words.waiting));
-        else if (view.withdrawn)
-          main.replaceChildren(make("h2", "", `${words.stopped}.`), make("section", "wait", words.call));
-        else if (step.kind === "thanks")
-          main.replaceChildren(bar(), make("h2", "", words.thanks), make("section", "", make("p", "text", step.text)));
-        else
-          main.replaceChildren(
-            bar(),
-            ...(step.kind === "consent"
-              ? consent(step)
-              : step.kind === "questionnaire"
-                ? questionnaire(step)
-                : trial(step)),
-          );
-        if (step?.kind === "questionnaire" && !view.withdrawn) {
-          branch(step.items);
-        }
+        const fresh = {}; // what stood there before, and what was filled in, is gone
+        draw(
+          main,
+          list([fresh], () => fresh, page),
+        );
+        if (step?.kind === "questionnaire" && !view.withdrawn) branch(step.items);
         main.querySelector("h2")?.setAttribute("tabindex", "-1");
         main.querySelector("#words")?.focus();
         scrollTo(0, 0);
@@ -323,16 +264,9 @@ export function participant(link) {
         whenNew("lines", [step.ident, step.attempt, view.paused, step.lines], () => lines(step));
     },
     cameras: () => (view?.running && view.step?.camera ? [view.step.camera] : []),
-    frame(header, bitmap) {
-      const canvas = $("#picture");
-      if (canvas) {
-        canvas.hidden = false;
-        if (canvas.width !== header.width) Object.assign(canvas, { width: header.width, height: header.height });
-        canvas.getContext("2d").drawImage(bitmap, 0, 0);
-      }
-      bitmap.close();
-    },
+    picture: () => $("#picture"),
     tick(message) {
+      if ($("#robot-state")) setHidden("#robot-state", !(view.stop && message.stopped));
       if (message.voice) talking.show(message.voice);
     },
     met() {

@@ -28,6 +28,7 @@ export default {
   somebody: "Jemand anderes",
   spoken: "Was gesagt wird",
   progress: "Fortschritt",
+  robot_stopped: "Der Roboter wurde angehalten. Er steht still.",
   camera: "Der Roboter, wie eine Kamera ihn sieht",
   sent: "Der Stopp wird gesendet…",
   told: "Der Roboter bekommt den Befehl anzuhalten.",

@@ -28,6 +28,7 @@ export default {
   somebody: "Somebody else",
   spoken: "What is said",
   progress: "Progress",
+  robot_stopped: "The robot has been stopped. It stands still.",
   camera: "The robot, as a camera sees it",
   sent: "Stopping…",
   told: "The robot is told to stop.",

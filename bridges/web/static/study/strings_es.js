@@ -28,6 +28,7 @@ export default {
   somebody: "Otra persona",
   spoken: "Lo que se dice",
   progress: "Progreso",
+  robot_stopped: "El robot se ha detenido. Está quieto.",
   camera: "El robot, visto por una cámara",
   sent: "Enviando la parada…",
   told: "Se ha ordenado al robot que pare.",

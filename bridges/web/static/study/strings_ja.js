@@ -28,6 +28,7 @@ export default {
   somebody: "ほかの人",
   spoken: "会話",
   progress: "進み具合",
+  robot_stopped: "ロボットは停止しました。動きません。",
   camera: "カメラから見たロボット",
   sent: "停止を送っています…",
   told: "ロボットに停止を指示しました。",

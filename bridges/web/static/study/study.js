@@ -1,7 +1,8 @@
 // A study: one page for the participant, one for the experimenter; the token decides which. All text goes in as text.
 import { Link } from "/static/link.js";
-import { hasKeys, stopKeys } from "/static/keyboard.js";
-import { $, cameIn, cover, isText, LOST, notice, TOLD, told } from "/static/page.js";
+import { hasKeys, isText, stopKeys } from "/static/keyboard.js";
+import { $, atOnce, paint } from "/static/dom.js";
+import { cameIn, cover, LOST, notice, TOLD, told } from "/static/page.js";
 import { fill, remembered, speak, words } from "/static/study/strings.js";
 import { participant } from "/static/study/participant.js";
 import { experimenter } from "/static/study/experimenter.js";
@@ -53,8 +54,13 @@ const link = new Link({
   },
   lost: () => notice(role === "participant" ? words.lost : LOST),
   told: (kind) => told(kind, role === "participant" ? words : TOLD),
-  frame: (header, bitmap) => {
-    page.frame?.(header, bitmap);
+  frame: (_, bitmap) => {
+    const canvas = page.picture();
+    if (canvas) {
+      canvas.hidden = false; // until there is a picture
+      paint(canvas, bitmap);
+    }
+    bitmap.close();
   },
   cover: (text, kind) => {
     const isTheirs = role === "participant" || (!role && remembered !== "en"); // not let in: the last one's language
@@ -64,10 +70,7 @@ const link = new Link({
 });
 
 const stop = (why) => link.send({ t: "stop", why });
-$("#stop").addEventListener("pointerdown", () => stop("stop button"));
-$("#stop").addEventListener("click", (event) => {
-  if (event.detail === 0) stop("stop button");
-});
+atOnce($("#stop"), () => stop("stop button"));
 $("#resume").addEventListener("click", () => link.send({ t: "resume" }));
 addEventListener("visibilitychange", watch);
 // Beside a text field the space bar chooses answers and presses buttons here; it stops where nothing has the focus.
@@ -77,10 +80,7 @@ stopKeys(
   (element) => !isText(element) && element !== document.body && element !== $("#stop"),
 );
 addEventListener("keydown", (event) => {
-  if (isText(event.target)) {
-    if (event.key === "Escape") /** @type {HTMLElement} */ (event.target).blur();
-    return;
-  }
+  if (isText(event.target)) return;
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
   if (hasKeys()) page?.key?.(event);
 });

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import csv
+import os
+import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -367,6 +370,53 @@ def next_address(guide: Any, last: str) -> str:
         PATIENCE_S,
     )
     return address(guide)
+
+
+def start_trial(guide: Any, person: Any, number: int, attempt: int = 1) -> None:
+    shows(guide, "#where", "recorder ready")
+    guide.click("#controls .main")
+    shows(guide, "#where", f"recording to P{number:02}-trial-1-{attempt}.mcap")
+    person.wait_for_selector("#words")
+
+
+@pytest.mark.long
+def test_of_two_participants_one_withdraws_in_a_trial_and_the_other_goes_on_through_a_console_that_is_killed(
+    chromium: Any, tmp_path: Path
+) -> None:
+    folder, launch, path = tmp_path / "study", tmp_path / "light.toml", tmp_path / "protocol.toml"
+    path.write_text(PROTOCOL)
+    launch.write_text(LIGHT.format(folder=folder, protocol=path))
+    problems: list[str] = []
+    with PageRun("run", launch, "--out", tmp_path / "one", pages=2) as run:
+        guide = come(chromium, run.addresses["study", "experimenter"], problems)
+        first = run.addresses["study", "participant"]
+        one = come(chromium, first, problems)
+        begin(guide, one, 1)
+        start_trial(guide, one, 1)
+        for _ in range(2):  # it asks whether that is sure
+            one.click("#withdraw")
+        shows(one, "#participant", "You have stopped")
+        shows(guide, "#current", "P01 has stopped")
+        other = come(chromium, next_address(guide, first), problems, PHONE)
+        begin(guide, other, 2)
+        start_trial(guide, other, 2)
+        console = max(int(pid) for line in run.lines for pid in re.findall(r"study \[pid (\d+)\] running", line))
+        os.kill(console, signal.SIGKILL)
+        shows(guide, "#cover", "Trying again")
+        shows(guide, "#cover", "")
+        shows(guide, "#controls", "Start again")
+        start_trial(guide, other, 2, attempt=2)  # the participant's page has come back by itself
+        other.fill("#words", "Hello again.")
+        other.keyboard.press("Enter")
+        shows(guide, "#lines", "Hello again.")
+        guide.click("#controls .main")
+        fill(other, "To close")
+        shows(other, "#participant h2", "Thank you")
+    assert [one for one in problems if "ERR_CONNECTION" not in one] == []
+    assert [event.what for event in read_events(folder / "P01.jsonl")][-1] == "withdraw"
+    assert (folder / "P01.csv").read_text() == "", "nothing was answered"
+    rows = list(csv.DictReader((folder / "P02.csv").open()))
+    assert [(row["item"], row["value"]) for row in rows] == [("liking", "2"), ("words", "It was fine.")]
 
 
 @pytest.mark.long

@@ -18,6 +18,5 @@ test("what was said lately stands first, each once", () => {
   for (const n of [0, 1, 0, 2, 3, 4, 5, 6]) lately = recent(lately, deck[n]);
   assert.deepEqual(lately.map((one) => one.text), [6, 5, 4, 3, 2].map((n) => `Sentence number ${n}.`));
   assert.equal(lately.length, RECENT);
-  assert.deepEqual(grouped(deck, lately).map(([name, list]) => [name, list.length]), [["Recent", 5], ["Early", 75], ["Late", 75], ["Questions", 1], ["Repair", 2]]);
-  assert.equal(grouped(deck, [])[0][0], "Early");
+  assert.deepEqual(grouped(deck).map(([name, list]) => [name, list.length]), [["Early", 75], ["Late", 75], ["Questions", 1], ["Repair", 2]]);
 });
