@@ -20,7 +20,7 @@ LINES = [
     Line("Make me a coffee", "en", "stop_plain", "stop"),
     Line("Make me a tea", "en", "order", "order"),
     Line("Blimp soup", "de", "statement", "none"),
-    Line("Stop the music", "de", "homograph", "none"),
+    Line("Stop the blimp", "de", "homograph", "none"),
     Line("Go on", "en", "resume", "resume"),
     Line("Go on", "en", "not_resume", "not_resume"),
 ]
