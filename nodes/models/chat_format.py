@@ -104,7 +104,9 @@ _CUT = ("length", "max_tokens", "max_output_tokens", "model_length")
 _DECLINED = ("content_filter", "safety", "prohibited_content", "blocklist", "recitation", "refusal", "sensitive")
 
 
-SAYS_NOTHING = "it sent no choices, and does not say why"
+TOLD = ("error", "errors", "fault", "detail", "message", "msg", "error_msg")
+"""Keys under which servers say what is wrong."""
+SAYS_NOTHING = "it sent no answer, and does not say why"
 
 
 class ServerFailedError(ModelError):
@@ -119,7 +121,8 @@ class ServerFailedError(ModelError):
         error = self.body.get("error")
         code = read_number(error.get("code") or error.get("status")) if isinstance(error, dict) else None
         status = int(code) if code is not None and 400 <= code < 600 else 502
-        return HttpAnswer(status, {}, json.dumps(self.body if error else {"message": SAYS_NOTHING}).encode())
+        says = any(self.body.get(key) for key in TOLD)
+        return HttpAnswer(status, {}, json.dumps(self.body if says else {"message": SAYS_NOTHING}).encode())
 
 
 def read_body(data: bytes | str) -> Any:
@@ -207,13 +210,14 @@ class AnswerReader:
             found = read_body(data)
         except ValueError as problem:
             why = "it is a web page; check the address" if data.lstrip().startswith(b"<") else problem
+            why = why if data.strip() else "nothing came"
             raise ModelError(f"{self._where} sent no chat completion: {why}", may_retry=True) from problem
         found = found[0] if isinstance(found, list) and len(found) == 1 else found
         if not isinstance(found, dict):
             raise ModelError(f"{self._where} sent no chat completion: it is no object", may_retry=True)
         usage = found.get("usage")
         if isinstance(usage, dict):
-            tokens = [_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens")]
+            tokens = [token_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens")]
             self.usage = (tokens[0], tokens[1]) if min(tokens) >= 0 and max(tokens) > 0 else self.usage
         return found
 
@@ -221,11 +225,11 @@ class AnswerReader:
         choices = found.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices else None
         if not isinstance(choice, dict):
-            if not is_piece or any(found.get(key) for key in ("error", "detail", "message")):
+            if not is_piece or any(found.get(key) for key in TOLD):
                 raise ServerFailedError(self._where, found)
             return
         if choice.get("error") or choice.get("finish_reason") == "error":
-            raise ServerFailedError(self._where, choice)
+            raise ServerFailedError(self._where, {"error": choice.get("error") or found.get("error")})
         self._why_ended = str(choice.get("finish_reason") or self._why_ended).casefold()
         said = next((choice[key] for key in ("message", "delta") if isinstance(choice.get(key), dict)), None)
         if said is None and not is_piece and not isinstance(choice.get("text"), str):
@@ -237,7 +241,7 @@ class AnswerReader:
         self._thoughts.append(_text_of(said.get("reasoning_content") or said.get("reasoning")))
         self._refusal += said["refusal"] if isinstance(said.get("refusal"), str) else ""
         self._size += len(self._parts[-1])
-        calls = said.get("tool_calls")
+        calls = said.get("tool_calls") or [{"function": said.get("function_call")}]  # the latter is the older form
         for number, call in enumerate(calls if isinstance(calls, list) else ()):
             function = call.get("function") if isinstance(call, dict) else None
             index = call.get("index") if isinstance(call, dict) else None
@@ -259,7 +263,7 @@ def _text_of(content: object) -> str:
     return content if isinstance(content, str) else ""
 
 
-def _count(tokens: object) -> int:
+def token_count(tokens: object) -> int:
     """Of tokens, however a server writes a number; -1 for what is none."""
     number = read_number(tokens)
     return -1 if number is None or not 0 <= number < 1e9 else int(number)

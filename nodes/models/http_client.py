@@ -108,7 +108,8 @@ class HttpClient:
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientPayloadError, aiohttp.ClientOSError) as problem:
             raise ModelError(f"{where} hung up in the middle of its answer", may_retry=True) from problem
         except (aiohttp.ClientError, ValueError) as problem:
-            raise ModelError(f"{where} does not speak HTTP ({type(problem).__name__})", may_retry=True) from problem
+            text = f"{where} does not speak HTTP; check address and port, and http or https"
+            raise ModelError(text, may_retry=True) from problem
         finally:
             if not self._keep_open:
                 await self.close()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -79,6 +80,8 @@ def read_json(text: str) -> JsonFound:
         if text.strip() and not said.strip():
             raise UnreadableError(ONLY_THOUGHT) from None
         return _object_in(said)
+    if isinstance(found, str) and "{" in found:
+        return read_json(found)  # written as a text in a text
     for _ in range(4):
         if isinstance(found, list) and found and isinstance(found[-1], list | dict):
             found = found[-1]
@@ -110,6 +113,27 @@ def whole_characters(text: str) -> str:
 def folded(fields: dict[str, object]) -> dict[str, object]:
     """The same by keys as models may have meant them: "Action Type" as "action_type"."""
     return {re.sub(r"[\s\-]+", "_", key.strip().casefold()): value for key, value in fields.items()}
+
+
+def layers(fields: dict[str, object]) -> Iterator[dict[str, object]]:
+    """The object, and those in it, the outer ones first: whatever a model has wrapped its answer into.
+
+    A list of one is that one, and a text that holds an object is that object.
+    """
+    found = [fields]
+    for _ in range(4):
+        yield from found
+        found = [inner for outer in found for one in outer.values() if (inner := _object_of(one)) is not None]
+
+
+def _object_of(value: object) -> dict[str, object] | None:
+    value = value[0] if isinstance(value, list) and len(value) == 1 else value
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        try:
+            return read_object(value)
+        except UnreadableError:
+            return None
+    return {str(key): one for key, one in value.items()} if isinstance(value, dict) else None
 
 
 def read_number(value: object, out_of: tuple[float, ...] = ()) -> float | None:

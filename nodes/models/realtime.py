@@ -14,6 +14,7 @@ import msgspec
 
 from nodes.models.address import headers_of, realtime_of
 from nodes.models.answers import ChatSettings, ModelError
+from nodes.models.chat_format import read_body
 from nodes.models.http_client import HttpClient
 
 MOST_WAITING = 4096
@@ -99,9 +100,11 @@ class RealtimeConnection:
 
     def _note(self, text: str) -> None:
         try:
-            event = msgspec.json.decode(text, type=Event)
-        except msgspec.MsgspecError as problem:
-            raise ModelError(f"{self.settings.where} sent no event of the Realtime protocol: {problem}") from problem
+            event = read_body(text)
+        except ValueError as problem:
+            event = str(problem)
+        if not isinstance(event, dict):  # one piece of garbage is told, and ends no conversation
+            event = {"type": "error", "error": {"message": f"it sent no event of the Realtime protocol: {event}"}}
         if len(self.received) >= MOST_WAITING:
             raise ModelError(f"{self.settings.where} sends more events than are taken: {MOST_WAITING} wait")
         self.received.append(event)

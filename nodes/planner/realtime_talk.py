@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.models.chat_format import token_count
+from nodes.models.json_reading import whole_characters
 from nodes.models.refusals import retry_after_s
 from runtime.msgs import SOUND_RATE_HZ
 from runtime.msgs.voice import SPOKEN_RATE_HZ
@@ -237,7 +239,7 @@ class RealtimeTalk:
     def give_up(self) -> list[Meaning]:
         """The server does not go on with what it was asked: nothing of that is waited for, and its sounds end here."""
         open_sounds = [
-            (item, answer.texts.get(item, ""))
+            (item, whole_characters(answer.texts.get(item, "")))
             for answer in self._answers.values()
             if answer.turn > self._void_to
             for item in answer.sounding
@@ -333,10 +335,10 @@ class RealtimeTalk:
 
     def _spoken(self, kind: str, event: Event, answer: _Answer) -> list[Meaning]:
         item = _text(event, "item_id")
-        text = answer.texts.get(item, "")
+        text = whole_characters(answer.texts.get(item, ""))
         match kind:
             case "response.output_audio_transcript.delta" | "response.output_text.delta":
-                answer.texts[item] = (text + _text(event, "delta"))[:LONGEST_TEXT]
+                answer.texts[item] = (answer.texts.get(item, "") + _text(event, "delta"))[:LONGEST_TEXT]
             case "response.output_audio.delta":
                 samples = _samples(_text(event, "delta"))
                 if samples is None:
@@ -380,7 +382,7 @@ class RealtimeTalk:
             fault = (_text(error, "message") if isinstance(error, dict) else "")[:300] or "its answer failed"
         elif response.get("status") == "incomplete":
             fault = f"its answer was cut off ({_text(details, 'reason') if isinstance(details, dict) else ''})"
-        tokens = _count(spent.get("input_tokens")), _count(spent.get("output_tokens"))
+        tokens = max(0, token_count(spent.get("input_tokens"))), max(0, token_count(spent.get("output_tokens")))
         if answer is None or answer.turn <= self._void_to:
             return [Ended(*tokens, has_spoken=True, is_void=True)]
         return [Ended(*tokens, has_spoken=any(answer.texts.values()), fault=fault, may_pass=may_pass)]
@@ -426,8 +428,6 @@ def _samples(sound: str) -> NDArray[np.int16] | None:
 
 def _text(found: Event | None, key: str) -> str:
     value = found.get(key, "") if found is not None else ""
-    return value if isinstance(value, str) else ""
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) and 0 <= value < 1 << 40 else 0
+    if not isinstance(value, str):
+        return ""
+    return value if key == "delta" else whole_characters(value)  # the next piece may have the other half

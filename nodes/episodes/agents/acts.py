@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from nodes.models.json_reading import UnreadableError, folded, read_json, read_number, without_thoughts
+from nodes.models.json_reading import UnreadableError, folded, layers, read_json, read_number, without_thoughts
 from runtime.msgs.episode import Act, ActKind
 
 LONGEST_ARGUMENT = 4000
@@ -136,14 +136,16 @@ def clean(text: str) -> str:
 
 
 def _unwrapped(fields: dict[str, object]) -> dict[str, object]:
-    """The innermost object that says what kind of act it is, by folded keys."""
-    found = folded(fields)
-    if found and all(isinstance(value, dict) and set(value) <= {"value"} for value in found.values()):
-        found = {key: value["value"] for key, value in found.items() if isinstance(value, dict) and "value" in value}
-    if isinstance(found.get("argument"), dict) or not any(isinstance(found.get(key), str) for key in _KIND_KEYS):
-        for inner in found.values():
-            inner = inner[0] if isinstance(inner, list) and len(inner) == 1 else inner
-            deeper = _unwrapped(inner) if isinstance(inner, dict) else {}
-            if any(key in _KIND_KEYS for key in deeper):
-                return deeper
+    """The object that says what kind of act it is, by folded keys: the inner one of two that do."""
+    found = [_bare(layer) for layer in layers(fields)]
+    told = [one for one in found if any(isinstance(one.get(key), str) for key in _KIND_KEYS)]
+    inner = [one for one in told[1:] if isinstance(told[0].get("argument"), dict)]
+    return (inner or told or found)[0]
+
+
+def _bare(layer: dict[str, object]) -> dict[str, object]:
+    """By folded keys, with {"value": ...} as what stands in it."""
+    found = folded(layer)
+    if found and all(isinstance(one, dict) and set(one) <= {"value"} for one in found.values()):
+        return {key: one["value"] for key, one in found.items() if isinstance(one, dict) and "value" in one}
     return found

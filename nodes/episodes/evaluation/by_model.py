@@ -16,7 +16,7 @@ from nodes.episodes.dialogue.package_prompts import PackagePrompts
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.prompt import history_text
 from nodes.episodes.evaluation.dimensions import PUBLISHED, SEVEN, Dimension
-from nodes.models.json_reading import UnreadableError, folded, read_json, read_number
+from nodes.models.json_reading import UnreadableError, folded, layers, read_json, read_number
 from runtime.msgs.episode import Score, Scores, Turn
 
 
@@ -88,7 +88,8 @@ class ReadScores(msgspec.Struct, frozen=True):
 def read_scores(text: str, names: Sequence[str], dimensions: Sequence[Dimension]) -> ReadScores:
     """The scores in an answer, by name and dimension. Raises UnreadableError where it holds no object."""
     found = read_json(text).fields  # of one that was cut off, the scores that stand there whole
-    people = _by_name(folded(found).get("evaluations", found), names)
+    said = (_by_name(folded(layer).get("evaluations", layer), names) for layer in layers(found))
+    people = next((one for one in said if one), {})
     read = ReadScores({}, {})
     for name in names:
         person = _by_dimension(people.get(name))

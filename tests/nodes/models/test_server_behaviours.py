@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -19,7 +18,15 @@ from nodes.models.model import Model, Patience, Server
 from nodes.models.refusals import retry_after_s
 from runtime.hosts.proxies import is_here
 from tests.support.sentences import sentence
-from tests.support.servers.fake_openai_server import Behaviour, FakeOpenAI, Request, answers, raw, status, when
+from tests.support.servers.behaviours import (
+    BODIES,
+    IMAGES,
+    REFUSED_IN_PART,
+    STREAMS,
+    Row,
+    has,
+)
+from tests.support.servers.fake_openai_server import Behaviour, FakeOpenAI, answers, raw, status, when
 
 pytestmark = pytest.mark.processes
 
@@ -41,56 +48,6 @@ def events(*pieces: object, done: bool = True) -> Behaviour:
     return raw(body + (b"data: [DONE]\n\n" if done else b""), "text/event-stream")
 
 
-HALVES = [{"choices": [{"delta": {"content": half}}]} for half in ('{"do": "wait", "say": "\ud83d', '\ude00"}')]
-TOOL = {"type": "function", "function": {"name": "answer", "arguments": GOOD}}
-READ: dict[str, Behaviour] = {
-    "no tokens told": said(usage=None),
-    "tokens that are null": said(usage={"prompt_tokens": 9, "completion_tokens": None}),
-    "tokens as text": said(usage={"prompt_tokens": "9", "completion_tokens": "2"}),
-    "tokens as floats": said(usage={"prompt_tokens": 9.0, "completion_tokens": 2.5}),
-    "tokens as a list": said(usage=[]),
-    "tokens as a word": said(usage="many"),
-    "no refusal is false": said({"content": GOOD, "refusal": False}),
-    "why it ended is a number": said(finish=1),
-    "why it ended is null": said(finish=None),
-    "a mark of bytes": raw(b"\xef\xbb\xbf" + json.dumps({"choices": [{"message": {"content": GOOD}}]}).encode()),
-    "no number in logprobs": said(logprobs=[float("nan"), float("-inf")]),
-    "bytes that are no text": raw(
-        json.dumps({"choices": [{"message": {"content": GOOD}}], "x": "Z"}).encode().replace(b"Z", b"\xff")
-    ),
-    "no error is null": said(error=None),
-    "a list of one": raw(json.dumps([{"choices": [{"message": {"content": GOOD}}]}]).encode()),
-    "an old completion": raw(json.dumps({"choices": [{"text": GOOD, "finish_reason": "stop"}]}).encode()),
-    "the object itself": said({"content": json.loads(GOOD)}),
-    "parts that are texts": said({"content": [{"type": "thinking", "thinking": "{}"}, GOOD]}),
-    "reasoning_content alone": said({"content": None, "reasoning_content": GOOD}),
-    "reasoning alone": said({"content": "", "reasoning": f"Hm.</think>{GOOD}"}),
-    "a thought beside it": said({"content": GOOD, "reasoning_content": '{"do": "go"}'}),
-    "calls that are none": said(
-        {"content": GOOD, "tool_calls": [{"function": {"name": "answer", "arguments": ["x"]}}]}
-    ),
-    "a call of another tool beside it": said(
-        {"content": GOOD, "tool_calls": [{"function": {"name": "web", "arguments": "{}"}}]}
-    ),
-    "a call without text": said({"content": None, "tool_calls": [TOOL]}, "tool_calls"),
-    "cut behind the object": said({"content": GOOD + " And now I would"}, "length"),
-    "a stream that nobody asked for": events(None),
-}
-STREAMED: dict[str, Behaviour] = {
-    "an end without a reason": events(None),
-    "tokens at its end": events(None, {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": None}}),
-    "halves of a character": events(*HALVES),
-    "nothing but an answer": said(),
-    "empty lines": raw(
-        b": ping\n\ndata:\n\n"
-        + b"data: "
-        + json.dumps({"choices": [{"delta": {"content": GOOD}, "finish_reason": "stop"}]}).encode()
-        + b"\n\n",
-        "text/event-stream",
-    ),
-}
-
-
 def ask(server: FakeOpenAI, question: Question | None = None, *, stream: bool = False) -> str:
     """One answer."""
     chat = ChatSettings(server.url, "fake-vision-1", deadline_s=20.0, stream=stream)
@@ -105,18 +62,21 @@ def ask(server: FakeOpenAI, question: Question | None = None, *, stream: bool = 
     return asyncio.run(talk())
 
 
-@pytest.mark.parametrize("name", list(READ))
-def test_a_good_answer_is_read_whatever_stands_beside_it(name: str) -> None:
-    with FakeOpenAI(READ[name]) as server:
-        assert GOOD in ask(server)
+def named(row: Row) -> str:
+    return row.name
+
+
+@pytest.mark.parametrize("row", [*BODIES, *STREAMS], ids=named)
+def test_a_good_answer_is_read_whatever_stands_beside_it_and_however_it_comes(row: Row) -> None:
+    with FakeOpenAI(row.serve(GOOD)) as server:
+        assert GOOD in ask(server, stream=row.stream)
         assert len(server.requests) == 1, "no good answer is asked for again"
 
 
-@pytest.mark.parametrize("name", list(STREAMED))
-def test_a_good_stream_is_read_however_it_ends(name: str) -> None:
-    with FakeOpenAI(STREAMED[name]) as server:
-        assert ask(server, stream=True) in (GOOD, GOOD.replace("Fine.", "😀"))
-        assert len(server.requests) == 1
+def test_halves_of_a_character_are_put_together() -> None:
+    halves = [{"choices": [{"delta": {"content": half}}]} for half in ('{"say": "\ud83d', '\ude00"}')]
+    with FakeOpenAI(events(*halves)) as server:
+        assert ask(server, stream=True) == '{"say": "😀"}'
 
 
 ERROR = {"error": {"message": "the engine burns", "code": 500}}
@@ -169,99 +129,18 @@ def test_what_is_no_answer_is_said_at_once_and_as_what_it_is(behaviour: Behaviou
         assert len(server.requests) <= 2
 
 
-def has(key: str, value: object = None) -> Callable[[Request], bool]:
-    """Whether a request has that field (of that type)."""
-
-    def told(request: Request) -> bool:
-        found = request.body.get(key)
-        return found is not None and (value is None or found.get("type") == value)
-
-    return told
-
-
-def has_system(request: Request) -> bool:
-    return any(message["role"] == "system" for message in request.body["messages"])
-
-
-def has_image(request: Request) -> bool:
-    return bool(request.image_urls)
-
-
-def is_cut(request: Request) -> bool:
-    return "max_tokens" not in request.body
-
-
-def is_long(request: Request) -> bool:
-    return int(request.body["max_tokens"]) > 500
-
-
-BLIND = [
-    status(400, "Invalid content type. image_url is only supported by certain models."),
-    status(400, "Failed to deserialize: messages[1]: unknown variant `image_url`, expected `text` at line 1"),
-    status(400, "m is not a multimodal model"),
-    status(500, "this model is missing data required for image input"),
-    status(500, "image input is not supported - hint: you may need to provide the mmproj"),
-    status(404, "No endpoints found that support image input"),
-    status(422, "messages.1.content: Input should be a valid string"),
-    status(400, "something is wrong"),
-]
-
-
-@pytest.mark.parametrize("refusal", BLIND)
-def test_a_server_that_takes_no_images_is_found_out(refusal: Behaviour) -> None:
-    with FakeOpenAI(when(has_image, refusal, answers(GOOD))) as server:
+@pytest.mark.parametrize("row", IMAGES, ids=named)
+def test_a_server_that_takes_no_images_is_found_out(row: Row) -> None:
+    with FakeOpenAI(row.serve(GOOD)) as server:
         with pytest.raises(ModelError) as caught:
             ask(server, Question("", "What?", SCHEMA, IMAGE))
         assert caught.value.is_about_images
         assert len(server.requests) <= 6
 
 
-@pytest.mark.parametrize(
-    ("test", "refusal"),
-    [
-        (has_system, status(400, "Unsupported value: 'messages[0].role' does not support 'system' with this model.")),
-        (has_system, status(400, "Developer instruction is not enabled for models/gemma-3-27b-it")),
-        (has_system, status(400, "Only user, assistant and tool roles are supported, got system.")),
-        (has_system, status(400, "Conversation roles must alternate user/assistant/user/assistant/...")),
-        (has_system, status(500, "Error: Jinja Exception: System role not supported")),
-        (
-            has("response_format", "json_schema"),
-            status(400, "fake-vision-1 does not support response format `json_schema`"),
-        ),
-        (has("response_format"), status(404, "No endpoints found that can handle the requested parameters.")),
-        (has("response_format", "json_schema"), status(500, "Failed to initialize samplers: failed to parse grammar")),
-        (
-            has("response_format", "json_schema"),
-            status(
-                422,
-                "no",
-                {
-                    "message": None,
-                    "detail": [
-                        {
-                            "loc": ["body", "response_format"],
-                            "msg": "Input should be 'text'",
-                            "input": {"temperature": 1, "image_url": 2},
-                        }
-                    ],
-                },
-            ),
-        ),
-        (
-            has("max_completion_tokens"),
-            status(400, "'max_completion_tokens' is not supported with phi-3.5-vision-instruct."),
-        ),
-        (is_cut, answers(GOOD[:5], finish="length")),
-        (
-            is_long,
-            status(400, "max_tokens is too large: 2000. maximum context length is 2048 tokens, 1500 input tokens"),
-        ),
-    ],
-)
-def test_a_refusal_is_understood_and_the_question_asked_otherwise(
-    test: Callable[[Request], bool], refusal: Behaviour
-) -> None:
-    with FakeOpenAI(when(test, refusal, answers(GOOD))) as server:
+@pytest.mark.parametrize("row", REFUSED_IN_PART, ids=named)
+def test_a_refusal_is_understood_and_the_question_asked_otherwise(row: Row) -> None:
+    with FakeOpenAI(row.serve(GOOD)) as server:
         assert ask(server, Question("Be brief.", "What is the temperature of this?", SCHEMA, IMAGE)) == GOOD
         assert server.requests[-1].image_urls, "no image was given up for it"
         assert len(server.requests) <= 4

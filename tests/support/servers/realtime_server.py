@@ -41,9 +41,10 @@ class Answer:
 
     text: str = ""
     seconds: float = 0.0
-    calls: tuple[Event, ...] = ()
+    calls: tuple[Event | str, ...] = ()  # arguments of the tool, or any text in their place
     fails: str = ""
     ends: bool = True  # False: it goes on until it is cancelled
+    garbage: str = ""  # sent before it: what is no event
     refused: str = ""  # it does not begin: the code of the error, and "silence" for none
 
 
@@ -187,6 +188,8 @@ class RealtimeServer:
         metadata = asked.get("response", {}).get("metadata")
         started = {"id": response, "object": "realtime.response", "status": "in_progress", "metadata": metadata}
         self._send(connection, "response.created", response=started)
+        if answer.garbage:
+            connection.send(answer.garbage)
         if answer.fails:
             self._done(connection, response, "failed", {"type": "failed", "error": {"message": answer.fails}})
             return ""
@@ -214,7 +217,7 @@ class RealtimeServer:
                 "response.function_call_arguments.done",
                 call_id=ident,
                 name="set_subtask",
-                arguments=json.dumps(call),
+                arguments=call if isinstance(call, str) else json.dumps(call),
                 **told,
             )
         self._done(connection, response, "completed")
