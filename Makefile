@@ -132,6 +132,7 @@ interop-itself: $(STAMP)
 	tests/interop/field $(BIN)/python
 	tests/interop/inspect $(PYTHON)
 	tests/interop/recordings $(BIN)/python
+	tests/interop/lerobot_hardware $(BIN)/python
 	tests/interop/eyes $(BIN)/python
 	tests/interop/stretch $(BIN)/python
 	tests/interop/stretch4 $(BIN)/python

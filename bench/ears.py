@@ -74,6 +74,23 @@ MENTIONS = (
     "The rain has stopped.", "He told me to be careful.",
 )  # fmt: skip
 """Words of alarm, and no call."""
+WITHOUT_PAUSE = (
+    "put the plates over there and ouch my hand", "then we move the cups to the left and stop stop",
+    "bring me the bottle from the shelf no wait stop", "I was telling her about the garden and hey stop it",
+    "turn a little to the left and freeze", "you can put the spoon in the drawer ow that hurts",
+    "the red one goes on the table wait wait", "clear the table and then ouch you are hurting me",
+    "go on to the kitchen and oh no stop right now", "that is a nice picture be careful look out",
+    "we had soup for dinner and ouch my foot", "pick up the yellow cup stop moving",
+    "move the chair to the window no no stop", "the coffee is almost ready and please stop the arm",
+    "hand me the newspaper don't move there is a child", "it was raining all day stop you are on my toe",
+    "take this to the hall halt halt", "show me the other one ouch that was my finger",
+    "lift it a bit higher that is enough stop", "my sister is coming tonight watch out behind you",
+    "put the glass on the shelf hold it hold it", "I think the blue one is better emergency stop",
+    "come a little closer no stop that is too close", "the train was late again ow my knee",
+    "open the drawer slowly please stop now", "wash the dishes and stop stop stop",
+    "look at the green cup careful you are hurting my hand", "let us begin with the small ones and wait stop that",
+)  # fmt: skip
+"""A stop behind other words, said in one breath: no comma is written, and none is heard."""
 TALK = (
     "{who} left {what} {where} {when}.", "Have you seen {what} {where}?", "{when} {who} will bring {what}.",
     "{who} and I cooked dinner {where} {when}.", "Is {what} still {where}?", "We should buy {what} {when}.",
@@ -328,6 +345,20 @@ async def measured(
     print("\n" + "\n".join(notes), flush=True)
 
 
+async def without_pause(ears: Ears, voices: Sequence[str]) -> None:
+    """Print how many stops behind other words are found, and by whom; by turns a voice says each once."""
+    found = []
+    for number, text in enumerate(WITHOUT_PAUSE):
+        speech = await spoken(voices[number % len(voices)], text)
+        found.append(await ears.hear(*mixed(speech, math.inf, np.random.default_rng(1)), text))
+    print("| said in one breath | latched | held | latched by words |\n|---|---|---|---|")
+    shares = [sum(math.isfinite(one[0]) for one in times) for times in (
+        [one.latched for one in found], [one.held for one in found], [one.by_words for one in found])]  # fmt: skip
+    print(f"| {len(found)} sentences | {shares[0]} | {shares[1]} | {shares[2]} |")
+    for one in found:
+        print(f"{'latched' if math.isfinite(one.latched[0]) else 'missed'}: {one.text} -> {one.heard}", flush=True)
+
+
 async def false_alarms(ears: Ears, voices: Sequence[str], talk_s: float, noise_s: float) -> None:
     """Print how often other speech, words that only mention a stop, and noise hold a robot or stop it."""
     draw, generator = random.Random(5), np.random.default_rng(6)
@@ -377,6 +408,9 @@ def per_hour(heard: Sequence[Trial], passed_s: float) -> str:
 async def run(asked: argparse.Namespace, ears: Ears, recognition: Recognition) -> None:
     """All that was asked for."""
     voices = asked.voice or VOICES
+    if asked.without_pause:
+        await without_pause(ears, voices)
+        return
     most = asked.sentences
     texts = (*STOPS[: max(most * len(STOPS) // 60, 1)], *OTHERS[: max(most * len(OTHERS) // 60, 1)])
     sounds = {(voice, text): await spoken(voice, text) for voice in voices for text in texts}
@@ -445,6 +479,7 @@ def main() -> int:
         "--talk-s", type=float, default=1200.0, help="of other talk, clean and at 10 dB; default: %(default)s"
     )
     parser.add_argument("--noise-s", type=float, default=1200.0, help="of noise alone; default: %(default)s")
+    parser.add_argument("--without-pause", action="store_true", help="only stops behind other words, in one breath")
     parser.add_argument("--short", action="store_true", help="recognise only stops, and what is spotted elsewhere")
     parser.add_argument("--ticks-s", type=float, default=0.0, help="run the whole graph so long and print what is late")
     parser.add_argument("--deaf", action="store_true", help="the spotter alone, without any recogniser")

@@ -47,6 +47,10 @@ class DeviceHello(msgspec.Struct, frozen=True):
     joints: dict[str, JointHello] = {}
     actions: tuple[str, ...] = ()
     calibrated: bool = True
+    moved: tuple[str, ...] = ()
+    """Its keys whose motors were elsewhere after it had connected than before."""
+    motors: bool = False
+    """Of a leader: whether its motors can be sent somewhere."""
 
 
 class JointHello(msgspec.Struct, frozen=True):

@@ -95,6 +95,8 @@ class LeRobotRobot(FollowingRobot):
                 f"{facts.type} is not calibrated on this machine: run LeRobot's lerobot-calibrate with the same id "
                 "(docs/lerobot-arms.md); nothing was moved"
             )
+        if not self._is_clear:
+            self._moved = [name for name, joint in facts.joints.items() if joint.key in hello.moved]
         keys = [joint.key for joint in facts.joints.values()]
         lacking = [key for key in keys if key not in hello.joints or key not in hello.actions]
         if lacking:
@@ -124,8 +126,8 @@ class LeRobotRobot(FollowingRobot):
     def _why_away(self) -> str:
         if self._moved:
             return (
-                f"it moves by itself now that it is connected ({', '.join(self._moved)}): keep off. Where that belongs "
-                "to it, say connecting_moves = true in its facts"
+                f"it has moved by itself, as it was connected or since ({', '.join(self._moved)}): keep off. Where "
+                "that belongs to it, say connecting_moves = true in its facts"
             )
         is_fresh = self._told.position and to_s(self._now_ns - self._measured.ns) < SILENT_S
         return "" if is_fresh and self._link.is_there else self._link.why_silent(self._now_ns)

@@ -11,12 +11,15 @@ from bridges.lerobot.facts import LeRobotFacts, read_facts
 from nodes.robot.protocol import RobotError
 from nodes.robot.robot_from_launch import ForRobot
 from nodes.seats.seat_node import Seated
-from runtime import Message, ParameterError, Publisher, QoS, Subscription, UserError, every, on, to_s
+from runtime import Message, ParameterError, Publisher, QoS, Subscription, UserError, every, on, to_ns, to_s
 from runtime.msgs import GuardState, JointCommand, JointVector, RobotState
 
 STALE_S = 0.2
 """Where the leader was longer ago than this is no command."""
+AHEAD_S = 0.15
+"""So long a goal of the leader's motors counts, and so far ahead it is by their speed."""
 LARGEST = 1.0
+FASTEST = 2.0
 
 
 class LeaderState(Message, kind="state"):
@@ -32,6 +35,9 @@ class LeRobotTeleop(ForRobot, Seated):
 
     It leads once every joint is within `tolerance` (rad, and a tenth of it in m) of the arm's. What the arm's joints
     are called is taken from `facts`: a leader without one of them is refused.
+
+    A leader with motors is brought there by them, where `motor_speed` says how fast they may be (rad/s, and a tenth of
+    it in m/s; 0: they stay limp). They let go once it leads, and where the robot is stopped or nobody says where it is.
     """
 
     seat = "policy"
@@ -49,12 +55,17 @@ class LeRobotTeleop(ForRobot, Seated):
         settings: dict[str, Setting] | None = None,
         python: str = "",
         tolerance: float = 0.1,
+        motor_speed: float = 0.0,
     ) -> None:
+        if not 0.0 <= motor_speed <= FASTEST:
+            raise ParameterError(f"leader: motor_speed is {motor_speed}; expected 0 to {FASTEST:g} rad/s")
         if not 0.0 < tolerance <= LARGEST:
             raise ParameterError(f"leader: tolerance is {tolerance}; expected more than 0 and at most {LARGEST:g} rad")
         self.facts_file, self.kind, self.tolerance = facts, device, tolerance
         self.link = LeRobotDevice("teleoperator", device, settings or {}, python)
         self.facts: LeRobotFacts | None = None
+        self.motor_speed = motor_speed
+        self.is_stopped = True  # until the guard says otherwise: motors move nothing before
         self.is_engaged = False
         self._told: tuple[bool, str] | None = None
 
@@ -82,6 +93,9 @@ class LeRobotTeleop(ForRobot, Seated):
         if why := self._why_not(hello, self.facts):
             self.link.close()
             raise UserError(f"node {self.name}: {self.kind} {why}")
+        if self.motor_speed and not hello.motors:
+            self.link.close()
+            raise UserError(f"node {self.name}: {self.kind} has no motors that take goals; leave out motor_speed")
 
     @staticmethod
     def _why_not(hello: DeviceHello, facts: LeRobotFacts) -> str:
@@ -105,6 +119,7 @@ class LeRobotTeleop(ForRobot, Seated):
     @on(guard)
     def guarded(self, guard: GuardState) -> None:
         """After a stop, likewise: the leader may have gone on."""
+        self.is_stopped = guard.is_stopped or guard.mode not in ("armed", "moving")
         if guard.is_stopped:
             self.is_engaged = False
 
@@ -129,10 +144,21 @@ class LeRobotTeleop(ForRobot, Seated):
             ]
             self.is_engaged = not far
             if far:
+                self._bring(facts, wanted, state.position)
                 self._tell(f"bring the leader to the arm: {', '.join(far)}", away)
                 return
         self._tell("", away)
         self.command.publish(JointCommand(position=wanted))
+
+    def _bring(self, facts: LeRobotFacts, at: JointVector, there: JointVector) -> None:
+        """Have its motors go towards the arm, within their speed; nothing where they are to stay limp."""
+        if not self.motor_speed or self.is_stopped:
+            return
+        goal = []
+        for joint, now, arm in zip(facts.joints.values(), at, there, strict=True):
+            most = self.motor_speed * AHEAD_S * (1.0 if joint.unit == "rad" else 0.1)
+            goal.append(min(max(arm, now - most, joint.lowest), now + most, joint.highest))
+        self.link.exchange(facts.theirs(tuple(goal)), until_ns=self.clock.now_ns() + to_ns(AHEAD_S))
 
     def _lose(self, why: str) -> None:
         self.is_engaged = False

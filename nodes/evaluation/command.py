@@ -11,14 +11,16 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from nodes.evaluation.figures import compare, figures_of
 from nodes.evaluation.folder import ResultsFolder
+from nodes.evaluation.grades import Grade, Grader, grader_of, keep_grade, read_grades
+from nodes.evaluation.log import PAGE, EvaluationLog, logged_trials, variants_of, write_log
 from nodes.evaluation.own_measures import Measure, has_end, measures_of
-from nodes.evaluation.running import REPORT, Runs, check_not_broken, digest_of
+from nodes.evaluation.running import PICTURES, REPORT, Runs, check_not_broken, digest_of
 from nodes.evaluation.table import sentences, table
 from nodes.evaluation.trials import Card, EvaluationRun, Result, TrialVariant, trials_of
 from runtime.clock import SystemClock, wall_time_text
@@ -82,6 +84,7 @@ def _evaluate(asked: argparse.Namespace) -> int:
     if len(trials) > MOST_RUNS:
         raise UserError(f"these are {len(trials)} runs; at most {MOST_RUNS} are taken on")
     measures = measures_of(asked.measure)
+    grader = grader_of(asked.grade) if asked.grade else None
     for_s = asked.for_s or launch.for_s
     if not has_end(launch.graph):
         how = f"each run lasts {for_s:g} s" if for_s else "each run goes on until --longest; --for S ends it sooner"
@@ -96,11 +99,55 @@ def _evaluate(asked: argparse.Namespace) -> int:
         versions=versions(), git=git_state(path.parent), reads={file.name: digest_of(file) for file in reads},
         measures=tuple(asked.measure),
     )  # fmt: skip
+    grades = read_grades(out)
     results = run_to_end(
         asked, str(path), variants, trials, ResultsFolder(out, card), changes_of_task=changes_of_task, reads=reads,
-        measures=measures,
+        measures=measures, told=_graded_by(grader, out, grades) if grader is not None else lambda _: None,
     )  # fmt: skip
-    return _tell(results, out, list(measures), at_least=asked.at_least, as_json=asked.json)
+    if asked.rerun:
+        _write_rerun(results)
+    models = [_models(path, variant) for variant in variants]
+    status: Literal["complete", "stopped"] = "complete" if len(results) == len(trials) else "stopped"
+    log = EvaluationLog(
+        status=status, written=wall_time_text(), launch_file=str(path), launch_sha256=digest_of(path),
+        launch=card.launch,
+        commit=card.git, versions=card.versions, is_virtual=card.is_virtual, variants=variants_of(card, models),
+        trials=logged_trials(results, grades, out), figures=figures_of(results, list(measures)),
+        comparisons=compare(results),
+    )  # fmt: skip
+    return _tell(results, out, list(measures), log, at_least=asked.at_least, as_json=asked.json)
+
+
+def _graded_by(grader: Grader, out: Path, grades: list[Grade]) -> Callable[[Result], None]:
+    """Has each trial graded as it ends, and keeps what was said."""
+
+    def graded(result: Result) -> None:
+        grade = None if result.has_broken else grader(result, out / PICTURES / f"{result.trial.name}.jpg")
+        if grade is not None:
+            grades[:] = [one for one in grades if (one.trial, one.by) != (grade.trial, grade.by)]
+            grades.append(grade)
+            keep_grade(out, grade)
+
+    return graded
+
+
+def _models(path: Path, variant: TrialVariant) -> dict[str, dict[str, str]]:
+    """The model files that a variant's nodes name, with their digests."""
+    from nodes.recording.ring_buffer import model_files
+
+    launch = load(path, variant.changes, added=variant.added, without=variant.without)
+    return model_files({name: spec.params for name, spec in launch.graph.nodes.items()})
+
+
+def _write_rerun(results: Sequence[Result]) -> None:
+    """Each recording that was kept also as Rerun reads it."""
+    from nodes.recording.bag.export.rerun_file import export_rerun  # an extra
+    from nodes.recording.bag.recording import Recording
+
+    for result in results:
+        if result.recording:
+            recording = Recording(Path(result.recording))
+            export_rerun(recording, recording.path.with_suffix(".rrd"), skip_damaged=True)
 
 
 def run_to_end(
@@ -114,6 +161,7 @@ def run_to_end(
     report: str = REPORT,
     reads: Sequence[Path] = (),
     measures: Mapping[str, Measure] = MappingProxyType({}),
+    told: Callable[[Result], None] = lambda _: None,
 ) -> list[Result]:
     """Run what is missing, and give all results in order; those that there are where somebody stops it.
 
@@ -125,7 +173,7 @@ def run_to_end(
         with _interrupted_by_term():
             digests = {path: folder.card.reads[path.name] for path in reads}
             _run_all(asked, launch, variants, trials, folder, changes_of_task=changes_of_task, report=report,
-                     reads=digests, measures=measures)  # fmt: skip
+                     reads=digests, measures=measures, told=told)  # fmt: skip
     except KeyboardInterrupt:
         done = f"{len(folder.results)} of {len(trials)} runs"
         stopped = f"stopped after {done}; the same command with --out {folder.path} goes on"
@@ -162,6 +210,7 @@ def _run_all(
     report: str,
     reads: Mapping[Path, str],
     measures: Mapping[str, Measure],
+    told: Callable[[Result], None],
 ) -> None:
     """Run what the folder does not hold yet, and tell how far it is and how long it still takes."""
     known = {result.trial for result in folder.results if not result.has_broken}
@@ -181,6 +230,7 @@ def _run_all(
         where = f"[{number} of {len(trials)}{_in_words(left_s)}]"
         after = f" after {result.duration_s:.1f} s" if result.duration_s else ""  # a report need not measure it
         print(f"{where} {result.trial.name} {how}{after}{why}", file=sys.stderr, flush=True)
+        told(result)
 
     keeps_all = asked.keep == "all"
     if asked.engine == "ray":
@@ -210,13 +260,22 @@ def _in_words(left_s: float) -> str:
     return f", {left_s:.0f} s left" if left_s < 120 else f", {left_s / 60:.0f} min left"
 
 
-def _tell(results: Sequence[Result], out: Path, own: Sequence[str], *, at_least: float | None, as_json: bool) -> int:
-    figures, comparisons = figures_of(results, own), compare(results)
+def _tell(
+    results: Sequence[Result],
+    out: Path,
+    own: Sequence[str],
+    log: EvaluationLog,
+    *,
+    at_least: float | None,
+    as_json: bool,
+) -> int:
+    figures, comparisons = log.figures, log.comparisons
     picture = out / PICTURE
     from nodes.evaluation.picture import draw
 
     try:
         draw(picture, figures, results)
+        write_log(out, log, own, picture)
     except OSError as problem:
         print(f"! {picture}: cannot be written ({problem.strerror})", file=sys.stderr)
     if as_json:
@@ -228,7 +287,8 @@ def _tell(results: Sequence[Result], out: Path, own: Sequence[str], *, at_least:
             print(sentence)
         kept = sum(bool(result.recording) for result in results)
         print(
-            f"{picture}; {kept} recordings in {out}" + ("" if kept else " (--keep all keeps those of successes, too)")
+            f"{out / PAGE}; {kept} recordings in {out}"
+            + ("" if kept else " (--keep all keeps those of successes, too)")
         )
     if any(result.has_broken for result in results):
         return 1
@@ -359,6 +419,9 @@ def _parser() -> argparse.ArgumentParser:
                         help="end each run after that many seconds (default: the launch file's)")  # fmt: skip
     parser.add_argument("--measure", action="append", default=[], metavar="NAME=MODULE:FUNCTION",
                         help="a number for each run that your function makes of its Recording; several")  # fmt: skip
+    parser.add_argument("--grade", default="", metavar="WHO",
+                        help="who says after each run whether it was done: operator, or MODEL@URL")  # fmt: skip
+    parser.add_argument("--rerun", action="store_true", help="each recording that is kept also as .rrd, for Rerun")
     parser.add_argument("--at-least", type=share, metavar="SHARE",
                         help="exit with 1 where fewer runs of a variant succeed: for a CI")  # fmt: skip
     return parser

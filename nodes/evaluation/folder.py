@@ -88,7 +88,7 @@ class ResultsFolder:
 def write_raw(file: Path, card: Card, results: Sequence[Result]) -> None:
     """The same as one compressed file, without what is of the machine: equal runs give equal bytes. Raises OSError."""
     kept = sorted(results, key=lambda one: (one.trial.seed, one.trial.task, one.trial.variant))
-    lines = [card, *(msgspec.structs.replace(one, took_s=0.0, recording="") for one in kept)]
+    lines = [card, *(msgspec.structs.replace(one, took_s=0.0, recording="", words=()) for one in kept)]
     file.write_bytes(gzip.compress(b"".join(msgspec.json.encode(line) + b"\n" for line in lines), 9, mtime=0))
 
 

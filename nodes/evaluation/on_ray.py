@@ -13,7 +13,7 @@ import msgspec
 
 from nodes.episodes.commands.ray_cluster import MOST_DEATHS, RayCluster
 from nodes.evaluation.own_measures import measures_of
-from nodes.evaluation.running import RECORDING, Runs, tell_running, told_each_s
+from nodes.evaluation.running import PICTURES, RECORDING, Runs, tell_running, told_each_s
 from nodes.evaluation.trials import EvaluationRun, Result, TrialVariant
 from runtime import __version__
 from runtime.clock import SystemClock
@@ -42,6 +42,7 @@ class TrialNews(msgspec.Struct, frozen=True):
     result: Result
     recording: bytes = b""
     complaints: tuple[str, ...] = ()  # of measures that failed
+    picture: bytes = b""
 
 
 def play_trial(work: TrialWork) -> Iterator[TrialNews]:
@@ -59,7 +60,9 @@ def play_trial(work: TrialWork) -> Iterator[TrialNews]:
         )  # fmt: skip
         runs.all_of([work.trial], 1, found.append)
         (result,) = found
-        yield TrialNews(result, Path(result.recording).read_bytes() if result.recording else b"", tuple(complaints))
+        picture = Path(folder) / PICTURES / f"{work.trial.name}.jpg"
+        recording = Path(result.recording).read_bytes() if result.recording else b""
+        yield TrialNews(result, recording, tuple(complaints), picture.read_bytes() if picture.is_file() else b"")
 
 
 def run_on_ray(works: Sequence[TrialWork], folder: Path, done: Callable[[Result], None]) -> None:
@@ -100,6 +103,10 @@ def _kept(news: TrialNews, recording: Path) -> Result:
     """The result, its recording written here."""
     for complaint in news.complaints:
         print(complaint, file=sys.stderr)
+    if news.picture:
+        pictures = recording.parents[1] / PICTURES
+        pictures.mkdir(parents=True, exist_ok=True)
+        (pictures / f"{news.result.trial.name}.jpg").write_bytes(news.picture)
     if not news.recording:
         return news.result
     recording.parent.mkdir(parents=True, exist_ok=True)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
@@ -12,11 +15,12 @@ import msgspec
 
 from nodes.evaluation.figures import SuccessRate, rate_of
 from nodes.evaluation.reflex_cost import UTTERANCES_A_MINUTE, hold_delay_s
-from nodes.evaluation.story_cost import STORY, StoryCost, story_costs
 from nodes.interrupts.intent import Meaning, understand
 from nodes.interrupts.stop_classifier import StopClassifier
+from runtime.bag.file import BagReader
+from runtime.clock import NS_PER_S
 from runtime.command_line.arguments import answered
-from runtime.errors import UserError
+from runtime.errors import PolyrhythmError, UserError
 
 Expect = Literal["stop", "order", "amend", "resume", "not_resume", "none"]
 Heard = Literal["stop", "replan", "amend", "resume", "hold", "nothing"]
@@ -30,6 +34,23 @@ SHA256 = {
 
 _DEPTH_OF: dict[Expect, Heard] = {"stop": "stop", "order": "replan", "amend": "amend", "resume": "resume"}
 _HARMLESS: tuple[Expect, ...] = ("none", "order", "amend", "resume")
+
+STORY = "laptop"
+TALKER = "visitor=nodes.evaluation.reflex_cost:UtteranceSource"
+LATEST_S = 600.0
+PATIENCE_S = 1800.0
+
+
+class StoryCost(msgspec.Struct, frozen=True):
+    """One telling of the story, in virtual time."""
+
+    lasted_s: float  # until the collaborator had what they wanted
+    holds: int
+
+    @property
+    def holds_a_minute(self) -> float:
+        """None of them was needed: nobody in the story shouts what is not understood."""
+        return self.holds / self.lasted_s * 60
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -280,3 +301,24 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--story", action="store_true", help=f"what holds cost in the story of {STORY}, too; minutes")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     return parser
+
+
+def story_costs(seed: int = 0) -> tuple[StoryCost, StoryCost]:
+    """The story as it is, and with somebody beside it who talks all the time. Raises PolyrhythmError where it fails."""
+    return _told((), seed), _told(("--add", TALKER), seed)
+
+
+def _told(changes: Sequence[str], seed: int) -> StoryCost:
+    with tempfile.TemporaryDirectory(prefix="story-") as folder:
+        asked = ["run", STORY, "--virtual", "--seed", str(seed), "--for", str(LATEST_S), "--out", folder]
+        done = subprocess.run(
+            [sys.executable, "-m", "runtime", *asked, "--set", "run.report=", "--json", *changes],
+            capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+        )  # fmt: skip
+        if done.returncode:
+            raise PolyrhythmError(f"polyrhythm run {STORY} failed:\n{done.stderr[-1000:]}")
+        end_ns = holds = 0
+        for record in BagReader(Path(folder) / "run.mcap"):
+            end_ns = max(end_ns, record.envelope.published_ns)
+            holds += record.topic == "interrupt" and b'"hold"' in record.data
+    return StoryCost(end_ns / NS_PER_S, holds)

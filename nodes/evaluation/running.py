@@ -33,13 +33,18 @@ from runtime.operating_system.terminal import signals_of_end
 
 RECORDING = "run.mcap"
 REPORT = "nodes.report.command:report_figures"
+LAST, PICTURES = "last.jpg", "pictures"
+"""What a report calls the picture of how a run ended, and where those of all runs are."""
 _ASKED_WRONGLY = 2
 _LAST_WORDS = 400
 _GRACE_S = 10.0
 WATCHED_EACH_S, EACH_S = 2.0, 60.0
 """So often it is told which runs go on, on a terminal and elsewhere, where no run ends meanwhile."""
 MOST_WAIT_S = 1e6  # the longest that a process can be waited for
-_LIBRARIES = ("cv2", "mcap.writer", "runtime.virtual.simulation", "runtime.commands.run", "runtime.bag.file")
+_LIBRARIES = (
+    "cv2", "mcap.writer", "nodes.report.contact_sheet", "runtime.virtual.simulation", "runtime.commands.run",
+    "runtime.bag.file",
+)  # fmt: skip
 """What a run imports besides the modules of its nodes."""
 
 
@@ -168,6 +173,10 @@ class Runs:
         if self._measures and result.recording:
             own = measured(self._measures, Path(result.recording), one.folder.name, self._complain)
             result = msgspec.structs.replace(result, measures={**result.measures, **own})
+        picture = one.folder / LAST
+        if picture.is_file():
+            (self._folder / PICTURES).mkdir(exist_ok=True)
+            picture.rename(self._folder / PICTURES / f"{one.trial.name}.jpg")
         if result.is_success and not self._keeps_all:
             shutil.rmtree(one.folder, ignore_errors=True)
             return msgspec.structs.replace(result, recording="")

@@ -43,6 +43,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     stops_to_held_ms: tuple[float, ...] = ()  # of each stop: from what was heard or felt to the output braking
     image_age_p99_ms: float | None = None  # of the oldest image behind the robot's commands
     measures: dict[str, float | str | bool | None] = {}  # of an experiment, from its own report
+    words: tuple[tuple[float, str, str], ...] = ()  # s of the run, speaker, text
     took_s: float = 0.0  # on the wall clock
     recording: str = ""  # where it was kept
 
@@ -85,6 +86,9 @@ def result_of(trial: EvaluationRun, summary: dict[str, Any], *, took_s: float, r
         ),
         image_age_p99_ms=float(age["p99"]) if age else None,
         measures=summary.get("measures") or {},
+        words=tuple(
+            (float(one["at_s"]), str(one["speaker"]), str(one["text"])) for one in summary.get("conversation") or ()
+        ),
         took_s=round(took_s, 2),
         recording=recording,
     )

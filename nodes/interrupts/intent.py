@@ -7,9 +7,10 @@ are to be left alone ("not the blue one"); other colours of a correction are wan
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from typing import Literal
 
 from nodes.interrupts.phrase_matcher import (
@@ -27,6 +28,7 @@ from nodes.interrupts.phrase_matcher import (
 Wants = Literal["stop", "resume", "amend", "order", "nothing"]
 Talk = Literal["", "backchannel", "greeting", "question", "statement", "denial"]
 Depth = Literal["stop", "replan", "amend"]
+Certainty = Literal["", "maybe", "plainly"]
 
 MOST_BEHIND = 4
 """So many words may stand behind a polite verb of stopping ("for a moment please"); more are what it is about."""
@@ -39,14 +41,17 @@ _KNOWN_SCRIPTS = ("LATIN", "DEVANAGARI", "ARABIC", "CJK", "HIRAGANA", "KATAKANA"
 _DEPTHS: dict[Wants, Depth | None] = {"stop": "stop", "order": "replan", "amend": "amend"}
 
 _STOPS = ("stop", "stop_end", "stop_alone", "cry")
-_BEHIND = ("cry_behind", *_STOPS)
+_BEHIND = ("cry_behind", "stop_between", *_STOPS)
 _BEFORE_STOP = ("courtesy", "lead")
 _BESIDE_RESUME = ("courtesy", "allowed", "assent", "resume_tail", "anywhere")
 _FILLERS = ("courtesy", "lead", "tail", "no", "backchannel")
 """What says nothing by itself beside a stop."""
 _APART = ("negator", "order", "no")
 """What begins something new behind the words of a stop; anything else may be what is to be stopped: "stop that cup"."""
+_CORRECTS = ("correction", "correction_end", "colour")
 _SHOUTED_NO = 3
+_VERB_LAST = ("hi", "ja", "ko", "tr")
+"""Languages in which the verb of telling stands behind what was said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,7 @@ class Meaning:
     is_listening: bool = False  # says only "mhm" or "okay"
     talk: Talk = ""  # nothing wanted: what it is instead; "": not known
     may_stop: bool = False  # a stop may stand behind other words: no comma is heard
+    is_told: bool = False  # somebody tells what was said
     is_short: bool = field(default=False, compare=False)  # as short as a shout, or in a script without a table
 
     @property
@@ -157,9 +163,10 @@ def _understand(text: str) -> Meaning:
         is_caught=wants == "stop" and _is_caught(clauses),
         is_listening=talk == "backchannel",
         talk=talk,
+        is_told=any(_told_from(clause) < len(clause.words) for clause in clauses if "reported" in clause.found),
         is_short=_is_short(clauses, text) and not (wants == "nothing" and kinds),
         may_stop=wants not in ("resume", "stop")
-        and any(_stands_behind(clause) != "" or _is_wished(clause) for clause in clauses),
+        and (_calls_parent(clauses) or any(_may_stop(one) for one in (*clauses, *_wishes_in_two(clauses)))),
     )
 
 
@@ -178,7 +185,11 @@ def _stop(clauses: Sequence[MatchedClause]) -> Meaning:
 
 def _is_plain_stop(clauses: Sequence[MatchedClause]) -> bool:
     """Whether it contains a stop that is more than a short sound which may be meant for anybody."""
-    if any(_stops(clause) for clause in clauses):
+    for before, clause in pairwise((None, *clauses)):
+        is_quoted = before is not None and before.ends("reported", "me") and _told_from(before) < len(before.words)
+        if clause is not None and not is_quoted and _stops(clause):
+            return True
+    if "plainly" in map(_is_wished, _wishes_in_two(clauses)):
         return True
     said_no = sum(len({one.start for one in clause.of("no")}) for clause in clauses)
     return said_no >= _SHOUTED_NO and all(clause.is_all(("no",), "courtesy") for clause in clauses)
@@ -186,9 +197,13 @@ def _is_plain_stop(clauses: Sequence[MatchedClause]) -> bool:
 
 def _stops(clause: MatchedClause) -> bool:
     found = clause.found
+    if "device" in found:  # "stop the music"
+        return clause.opens("cry", *_BEFORE_STOP) or _is_distress(clause)
     if "cry" in found or "stop" in found:
         first = clause.opening(*_BEFORE_STOP)
-        is_said = any(one.start in first and not _is_negated(clause, one.start) for one in clause.of("cry", "stop"))
+        told = _told_from(clause)
+        calls = [one.start for one in clause.of("cry", "stop") if one.start in first and one.start < told]
+        is_said = any(not _is_negated(clause, start) for start in calls)
         if is_said and not clause.is_corrected:
             return True
     if "stop_end" in found:
@@ -197,50 +212,157 @@ def _stops(clause: MatchedClause) -> bool:
             return True
     if clause.is_all(_STOPS, "courtesy", "lead", "tail") and not _denies(clause, "stop", "stop_end"):
         return True
-    return _is_distress(clause) or _forbids_going_on(clause) or _stands_behind(clause) == "plainly"
+    if _is_distress(clause) or _forbids_going_on(clause):
+        return True
+    return "plainly" in (_stands_behind(clause), _is_wished(clause))
 
 
-def _stands_behind(clause: MatchedClause) -> Literal["", "maybe", "plainly"]:
-    """Whether a stop ends the clause behind other words, or somebody cries out in it: nobody says commas.
+def _may_stop(clause: MatchedClause) -> bool:
+    return bool(_stands_behind(clause) or _is_wished(clause)) or (
+        "device" in clause.found and clause.opens("stop", *_BEFORE_STOP)
+    )
 
-    It is plain where they stop twice ("wait wait"), or cry out. One stop may belong to what was said before it, and so
-    may both where somebody tells of them.
+
+def _stands_behind(clause: MatchedClause) -> Certainty:
+    """Whether a stop follows other words, or somebody cries out in it: nobody says commas.
+
+    It is plain where they stop twice ("wait wait"), cry out, or end an order with it. One stop may belong to what was
+    said before it, and so may both where somebody tells of them.
     """
     if clause.found.keys().isdisjoint(_BEHIND):
         return ""
-    found: Literal["", "maybe", "plainly"] = ""
-    told = min((one.start for one in clause.of("reported")), default=len(clause.words))
+    found: Certainty = ""
+    told = _told_from(clause)
     for start in sorted({one.start for one in clause.of(*_BEHIND) if one.start > 0}):
-        is_cried = any(one.start == start for one in clause.of("cry_behind"))
-        if not is_cried and not clause.is_all(_STOPS, *_BEFORE_STOP, "tail", first=start):
+        is_sure = any(one.start == start for one in clause.of("cry_behind")) or _is_said_twice(clause, start)
+        if not is_sure and not clause.is_all(_STOPS, *_BEFORE_STOP, "tail", first=start):
             continue
-        is_sure = is_cried or _is_repeated(clause, start)
-        if not is_sure and (_is_negated(clause, start) or _belongs_to_sentence(clause, start)):
+        is_sure = is_sure or any(
+            is_so(clause, start) for is_so in (_is_repeated, _is_behind_no, _is_unmistakable, _ends_order, _is_not_this)
+        )
+        if not is_sure and (_is_negated(clause, start, 0) or _belongs_to_sentence(clause, start)):
             continue
         if is_sure and told > start:
             return "plainly"
         found = "maybe"
-    return found
+    return _stands_between(clause, told) or found
 
 
-def _is_wished(clause: MatchedClause) -> bool:
-    """Whether somebody may ask for a stop politely: a wish and a verb of stopping, which nobody tells of or denies."""
+def _told_from(clause: MatchedClause) -> int:
+    """From which word on somebody tells what another one said; the number of words where nobody does.
+
+    "I said stop" is no telling. Where verbs come last, what was said stands before.
+    """
+    if "reported" not in clause.found:
+        return len(clause.words)
+    own = [(one.start, one.end, one.name) for one in clause.of("lead")]
+    told = [
+        0 if one.name in _VERB_LAST else one.start
+        for one in clause.of("reported")
+        if not any(start <= one.start and one.end <= end and name == one.name for start, end, name in own)
+    ]
+    return min(told, default=len(clause.words))
+
+
+def _stands_between(clause: MatchedClause, told: int) -> Certainty:
+    """Whether a word that calls a stop may begin a sentence of its own, whatever stands around it."""
+    found = clause.found.keys()
+    for one in clause.found.get("stop_between", ()):
+        leads = {it.name for it in clause.of("leads_on") if it.end == one.start}
+        if one.start >= told or one.name in leads or _is_negated(clause, one.start, 0):
+            continue
+        says_no = {(it.start, it.name) for it in clause.of("no")} - {(it.start, it.name) for it in clause.of("negator")}
+        corrects = one.start in clause.opening(*_BEFORE_STOP) and not found.isdisjoint(_CORRECTS)
+        return "plainly" if corrects or (one.start, one.name) in says_no else "maybe"
+    return ""
+
+
+def _is_said_twice(clause: MatchedClause, start: int) -> bool:
+    """Whether an imperative stands there and again right behind: "... wait wait it is hot"."""
+    ends = {one.end for one in clause.of("stop", "stop_end") if one.start == start}
+    return any(
+        one.start in ends and clause.words[start : one.start] == clause.words[one.start : one.end]
+        for one in clause.of("stop", "stop_end")
+    )
+
+
+def _is_unmistakable(clause: MatchedClause, start: int) -> bool:
+    """Whether what ends the clause there is no noun and no statement; joined to an order it may be a part of that."""
+    languages = {one.name for one in clause.found.get("stop_sure", ()) if one.start == start}
+    if not languages:
+        return False
+    languages -= {one.name for one in clause.of("leads_on") if one.end == start}
+    if clause.opens("order", "courtesy"):
+        languages -= {one.name for one in clause.of("joins") if one.end == start}
+    return bool(languages) and not _is_negated(clause, start, 0)
+
+
+def _ends_order(clause: MatchedClause, start: int) -> bool:
+    """Whether an order stands before an imperative of its language, and no word joins the two ("and wait")."""
+    if not clause.opens("order", "courtesy"):
+        return False
+    languages = {one.name for one in clause.of("stop") if one.start == start}
+    languages &= {one.name for one in clause.of("order") if one.start < start}
+    joined = {one.name for one in clause.of("joins", "leads_on") if one.end == start}
+    return bool(languages - joined) and not languages & joined and not _is_negated(clause, start)
+
+
+def _is_not_this(clause: MatchedClause, start: int) -> bool:
+    """Whether all that stands before it is about what is not meant: "not that one stop"."""
+    if "not_this" not in clause.found or start > SHORT_WORDS:
+        return False
+    first = clause.opening("courtesy")
+    return any(one.start in first and one.end <= start for one in clause.of("not_this"))
+
+
+def _is_wished(clause: MatchedClause) -> Certainty:
+    """Whether somebody may ask for a stop politely: a wish and a verb of stopping, which nobody tells of or denies.
+
+    It is plain where nothing is named that should stop, and nobody but the robot is spoken of beside the wish.
+    """
     found = clause.found
     if "wish" not in found or "stop_verb" not in found or "reported" in found or "elsewhere" in found:
-        return False
+        return ""
     languages = {one.name for one in clause.of("wish")}
     verbs = [one for one in clause.of("stop_verb") if one.name in languages and not _is_negated(clause, one.start)]
-    return any(len(clause.words) - one.end <= MOST_BEHIND for one in verbs)
+    if not any(len(clause.words) - one.end <= MOST_BEHIND for one in verbs):
+        return ""
+    subjects = {place for one in clause.of("not_robot") for place in (one.end, -one.start)}
+    is_asked = any(one.start not in subjects and -one.end not in subjects for one in clause.of("wish"))
+    last = clause.ending("tail", "courtesy", "wish")
+    return "plainly" if is_asked and any(one.end in last for one in verbs) else "maybe"
+
+
+def _wishes_in_two(clauses: Sequence[MatchedClause]) -> Iterator[MatchedClause]:
+    """Two clauses as one where the first has the wish, and the second what is wished: "Would you mind, if you wait"."""
+    for one, other in pairwise(clauses):
+        if one.has("wish") and other.has("stop_verb") and not one.has("stop_verb"):
+            yield find((*one.words, *other.words))
+
+
+def _calls_parent(clauses: Sequence[MatchedClause]) -> bool:
+    """Whether a child calls somebody and speaks of itself: what is done to it need not be understood."""
+    calling = [one for one in clauses if "parent" in one.found and one.opens("parent", *_BEFORE_STOP)]
+    return bool(calling) and any(one.has("me") for one in clauses)
 
 
 def _is_repeated(clause: MatchedClause, first: int) -> bool:
-    """Whether two imperatives follow from there on, or the same words twice."""
+    """Whether two stops follow from there on, of which one is an imperative, or the same words twice."""
     found: list[Match] = []
-    for one in sorted(clause.of("stop", "stop_end"), key=lambda one: (one.start, -one.end)):
+    imperatives = list(clause.of("stop", "stop_end"))
+    for one in sorted((*imperatives, *clause.of("stop_alone")), key=lambda one: (one.start, -one.end)):
         if one.start >= max(first, found[-1].end if found else first):
             found.append(one)
+    if len(found) > 1 and found[0].name == found[1].name and any(one in imperatives for one in found):
+        return True
     places = {(one.start, one.end) for one in clause.of("stop_alone") if one.start >= first}
-    return len(found) > 1 or len(places) > len({clause.words[start:end] for start, end in places})
+    return len(places) > len({clause.words[start:end] for start, end in places})
+
+
+def _is_behind_no(clause: MatchedClause, start: int) -> bool:
+    """Whether the words before it cry out, or say no twice: "... no no stop"."""
+    nos = {one.end for one in clause.of("no") if one.end in (start, start - 1) and one.end == one.start + 1}
+    return len(nos) == 2 or any(one.end == start for one in clause.of("stop_unsure"))
 
 
 def _belongs_to_sentence(clause: MatchedClause, start: int) -> bool:
@@ -257,14 +379,16 @@ def _belongs_to_sentence(clause: MatchedClause, start: int) -> bool:
 def _is_distress(clause: MatchedClause) -> bool:
     """Whether it says that somebody is hurt or caught, here and now."""
     found = clause.found
-    if "elsewhere" in found:
+    if "elsewhere" in found or ("distress" not in found and "harm" not in found):
         return False
-    if any(not _is_negated(clause, one.start) for one in found.get("distress", ())):
+    told = _told_from(clause)
+    if any(one.start < told and not _is_negated(clause, one.start) for one in found.get("distress", ())):
         return True
     if "body" not in found or "others" in found:
         return False
     languages = {one.name for one in found["body"]}
-    return any(one.name in languages and not _is_negated(clause, one.start) for one in found.get("harm", ()))
+    harms = [one for one in found.get("harm", ()) if one.name in languages and one.start < told]
+    return any(not _is_negated(clause, one.start) for one in harms)
 
 
 def _is_pain(clauses: Sequence[MatchedClause]) -> bool:
@@ -291,17 +415,27 @@ def _forbids_going_on(clause: MatchedClause) -> bool:
     return any(one.start - end in (0, 1) for one in clause.of("resume") for end in negators) and len(clause.words) < 6
 
 
-def _is_negated(clause: MatchedClause, start: int) -> bool:
-    """Whether one of the three words before that place negates it; in Chinese and Japanese only the last one."""
-    for one in clause.of("negator"):
+def _is_negated(clause: MatchedClause, start: int, most_between: int = 2) -> bool:
+    """Whether one of the three words before that place negates it; in Chinese and Japanese only the last one.
+
+    It is of a language in which something is found there; "non" negates in Italian, and says no in French.
+    """
+    if "negator" not in clause.found:
+        return False
+    before = [one for one in clause.found["negator"] if start - most_between <= one.end <= start]
+    if not before:
+        return False
+    languages = {one.name for matches in clause.found.values() for one in matches if one.start == start}
+    said_no = {(one.start, one.name) for one in clause.of("no") if one.name in languages}
+    for one in before:
         if (
-            one.end <= start
+            one.name in languages
             and clause.words[one.start : one.end] not in (("but",), ("no",))
             and not _is_doubled(clause, one)
+            and not any(place == one.start and name != one.name for place, name in said_no)
+            and (one.end == start or not is_cjk(clause.words[one.start]))
         ):
-            between = start - one.end
-            if between == 0 or (between < 3 and not is_cjk(clause.words[one.start])):
-                return True
+            return True
     return False
 
 

@@ -211,6 +211,10 @@ _DROPPED = (
     "stop_unsure",
     "cry",
     "cry_behind",
+    "stop_between",
+    "wish",
+    "stop_verb",
+    "negator",
     "distress",
     "harm",
     "body",
@@ -225,11 +229,17 @@ def _drop_ordinary(found: dict[str, list[Match]], ordinary: list[Match]) -> None
     """Drop matches inside a phrase that only looks like them: "bus stop"."""
     for table in _DROPPED:
         if matches := found.get(table):
-            left = [one for one in matches if not any(it.start <= one.start and one.end <= it.end for it in ordinary)]
+            left = [one for one in matches if not any(_is_inside(one, it) for it in ordinary)]
             if left:
                 found[table] = left
             else:
                 del found[table]
+
+
+def _is_inside(one: Match, ordinary: Match) -> bool:
+    """Whether it is a part of the phrase; of a single word only in that word's own language."""
+    is_phrase = ordinary.end - ordinary.start > 1
+    return ordinary.start <= one.start and one.end <= ordinary.end and (is_phrase or one.name == ordinary.name)
 
 
 @cache

@@ -53,7 +53,10 @@ class StopClassifier:
 
     @staticmethod
     def stops_from(meaning: Meaning) -> float:
-        """The least certainty that adds a stop: 0.8 for words not understood, more for a short order, else infinite."""
-        if meaning.wants == "nothing" and not meaning.talk:
+        """The least certainty that adds a stop: 0.8 for words not understood, and where one may follow other words;
+        more for a short order, else infinite, as for what others are told to have said."""
+        if meaning.is_told:
+            return inf
+        if meaning.may_stop or (meaning.wants == "nothing" and not meaning.talk):
             return 0.8
         return 0.95 if meaning.wants in ("order", "amend") and meaning.is_short else inf

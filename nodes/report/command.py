@@ -12,6 +12,7 @@ from typing import Any
 
 from nodes.report.run import Run, read_run
 from nodes.report.summary import Summary, summarise
+from runtime.clock import to_ns
 from runtime.command_line.arguments import check_new
 from runtime.errors import PolyrhythmError, UserError, os_sentence
 
@@ -19,6 +20,9 @@ CONTACT_SHEET = "contact_sheet.png"
 TIMELINE = "timeline.png"
 FILM = "film.mp4"
 CLIP = "clip.webp"
+LAST = "last.jpg"
+LAST_S = (6.0, 3.0, 0.0)
+"""Before its end: what a picture of how a run went shows."""
 BY_HAND = "by hand"
 
 
@@ -66,8 +70,10 @@ def report_figures(
     not_kept: Sequence[str] = (),
     **_: Any,
 ) -> bool | None:
-    """The summary as JSON and no pictures, whatever was asked: for whoever runs many."""
-    summary = replace(summary_of(recording, outcome)[1], not_kept=tuple(not_kept))
+    """The summary as JSON and one small picture, whatever was asked: for whoever runs many."""
+    run, summed = summary_of(recording, outcome)
+    summary = replace(summed, not_kept=tuple(not_kept))
+    _draw_last(run, folder / LAST)
     print(summary.to_json())
     return summary.is_success
 
@@ -102,6 +108,23 @@ def _draw(run: Run, out: Path) -> list[str]:
     draw_timeline(run, out / TIMELINE)
     pictures.append(str(out / TIMELINE))
     return pictures
+
+
+def _draw_last(run: Run, file: Path) -> None:
+    """How it stood in the end, as the robot or the room saw it; nothing where nobody did, or nothing here can draw."""
+    try:
+        from nodes.report.contact_sheet import MAIN_TOPICS, draw_strip
+    except ModuleNotFoundError:
+        return
+    if not run.image_topics:
+        return
+    topic = next((topic for topic in MAIN_TOPICS if topic in run.image_topics), run.image_topics[0])
+    stamps = {f"{run.at_s(ns):.1f} s": ns for ns in (max(run.end_ns - to_ns(ago), run.begin_ns) for ago in LAST_S)}
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(draw_strip(run, topic, stamps, kind="JPEG"))
+    except OSError as problem:
+        print(f"! {file}: {os_sentence(problem)}; the run counts without its picture", file=sys.stderr)
 
 
 def _film(run: Run, out: Path, *, shows_progress: bool, name: str = FILM) -> str | None:

@@ -58,8 +58,8 @@ def draw_contact_sheet(run: Run, path: Path) -> bool:
     return True
 
 
-def draw_strip(run: Run, topic: str, stamps: Mapping[str, int]) -> bytes:
-    """The pictures of a topic nearest to these stamps side by side, each with its name above it; PNG."""
+def draw_strip(run: Run, topic: str, stamps: Mapping[str, int], *, kind: str = "PNG") -> bytes:
+    """The pictures of a topic nearest to these stamps side by side, each with its name above it."""
     (width, height), head = STRIP_PX, CAPTION_PX // 3
     sheet = Image.new("RGB", (len(stamps) * (width + 4), head + height), PAPER)
     draw = ImageDraw.Draw(sheet)
@@ -67,7 +67,7 @@ def draw_strip(run: Run, topic: str, stamps: Mapping[str, int]) -> bytes:
         sheet.paste(_fitted(picture, STRIP_PX), (number * (width + 4), head))
         draw.text((number * (width + 4) + 4, 4), name, fill=INK, font=font(15))
     data = BytesIO()
-    sheet.save(data, "PNG")
+    sheet.save(data, kind)
     return data.getvalue()
 
 

@@ -7,7 +7,7 @@ import select
 import sys
 import termios
 import tty
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from runtime.clock import SystemClock, to_ns, to_s
@@ -22,9 +22,10 @@ BASE = {"w": (0.15, 0.0), "s": (-0.15, 0.0), "a": (0.0, 0.5), "d": (0.0, -0.5)}
 STEPS = {"u": ("lift", 0.02), "j": ("lift", -0.02), "i": ("arm", 0.02), "k": ("arm", -0.02),
          "o": ("gripper", 0.01), "p": ("gripper", -0.01)}  # fmt: skip
 STRETCH_KEYS = """  w s  ahead, back    u j  lift up, down    o p  open, close
-  a d  turn           i k  arm out, in      q    give it back"""
+  a d  turn           i k  arm out, in      q    give it back
+  r    keep the last seconds, where the recorder holds them in memory"""
 OTHER_KEYS = """  w s  ahead, back    1-9  choose a joint    q  give it back
-  a d  turn           u j  move it up, down"""
+  a d  turn           u j  move it up, down  r  keep the last seconds"""
 STEP = 0.02
 """How far one key press moves a chosen joint, m or rad."""
 
@@ -37,7 +38,11 @@ class Keys:
 
     _before: ClassVar[list[Any] | None] = None
 
-    def __init__(self, sender: Sender, joints: Sequence[str] = JOINTS) -> None:
+    def __init__(
+        self, sender: Sender, joints: Sequence[str] = JOINTS, keep_last: Callable[[], None] = lambda: None
+    ) -> None:
+        """`keep_last` has the seconds before now saved."""
+        self.keep_last = keep_last
         self.sender = sender
         self.joints = tuple(joints)
         self.chosen = 0  # of another robot than a Stretch
@@ -81,6 +86,9 @@ class Keys:
 
     def press(self, key: str, now_ns: int) -> None:
         """Act on one key that was pressed at `now_ns`."""
+        if key == "r":
+            self.keep_last()
+            return
         self.base = BASE.get(key, (0.0, 0.0))
         if self.joints != JOINTS and key.isdecimal() and 1 <= int(key) <= len(self.joints):
             self.chosen = int(key) - 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import sys
@@ -26,6 +27,7 @@ RENEW_S = 0.1
 TURN_S = 0.02
 """How long a line on standard input may wait, s; short enough that commands at 20 Hz do not arrive in pairs."""
 STATUS_S = 0.2
+SAVE = "recorder/save"
 CLEAR = "\r\x1b[K"
 """Clears the status line before it is written again."""
 
@@ -70,7 +72,7 @@ class TerminalHolder:
             if self.keys:
                 from nodes.seats.keys import Keys
 
-                self.driver = Keys(self._sender("command"), self.run.info.joints or JOINTS)
+                self.driver = Keys(self._sender("command"), self.run.info.joints or JOINTS, self._keep_last)
                 topics += [topic for topic in ("robot/command", "guard/state") if topic in self.run.info.topics]
             try:
                 for arrival in hear(self.run, topics, stop_signal, self.for_s, self.turn_s):
@@ -164,6 +166,15 @@ class TerminalHolder:
             self._sender(topic).publish(message)
         except UserError as problem:
             print(f"polyrhythm: {problem}", file=sys.stderr)
+
+    def _keep_last(self) -> None:
+        """Have the recorder save what it holds in memory (its `ring_s`)."""
+        try:
+            reason = json.dumps({"reason": f"{self.by} pressed r"})
+            self._sender(SAVE).publish(prepare(self.run, SAVE, reason, force=None))
+            self._tell("the last seconds are asked for")
+        except UserError as problem:
+            self._tell(f"nothing keeps the last seconds: {problem}")
 
     def _sender(self, topic: str) -> Sender:
         if topic not in self.senders:

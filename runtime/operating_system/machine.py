@@ -95,6 +95,12 @@ def temporary_folder() -> Path | None:
         return SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK | os.X_OK) else None
 
 
+def full_temporary_folder() -> Path | None:
+    """Where temporary files would go if there were room: those of programs that were started before it was full."""
+    said = (*map(os.environ.get, ("TMPDIR", "TEMP", "TMP")), "/tmp", "/var/tmp")
+    return next((Path(place) for place in said if place and os.access(place, os.W_OK | os.X_OK)), None)
+
+
 def home() -> Path:
     """This user's home; for an account without one, a folder of temporary files that nobody else can write."""
     try:

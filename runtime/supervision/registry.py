@@ -30,7 +30,7 @@ from runtime.clock import NS_PER_S, wall_time_ns
 from runtime.errors import PolyrhythmError, TransportError, UserError
 from runtime.launch.process_plan import NodeInfo, ProcessPlan, TopicInfo
 from runtime.launch.seats_table import SeatTable
-from runtime.operating_system.machine import home, login, temporary_folder
+from runtime.operating_system.machine import full_temporary_folder, home, login, temporary_folder
 from runtime.serialization.msgspec_cache import from_json
 from runtime.transport.shared_memory import sweep
 from runtime.transport.zeromq import endpoints
@@ -297,7 +297,7 @@ def unreadable_runs() -> list[Path]:
 
 
 def _live() -> Iterator[tuple[Path, RunInfo | None]]:
-    for root in _roots():
+    for root in _searched():
         if not _is_ours(root):
             continue
         for folder in sorted(root.iterdir()):
@@ -322,20 +322,28 @@ def check_root() -> Path:
 
 def left_behind() -> list[Path]:
     """The folders of runs whose supervisor is gone; removes nothing."""
-    folders = [folder for root in _roots() if _is_ours(root) for folder in sorted(root.iterdir())]
+    folders = [folder for root in _searched() if _is_ours(root) for folder in sorted(root.iterdir())]
     return [folder for folder in folders if not folder.name.startswith(_PREFIX) and not _is_held(folder)]
 
 
+def _searched() -> list[Path]:
+    """Where runs may be: a tool may have been started with another environment than the run, and on a full disk."""
+    place = full_temporary_folder()
+    return list(dict.fromkeys((*_roots(), *([_below(place)] if place is not None else ()))))
+
+
+def _below(place: Path) -> Path:
+    return place.absolute() / f"polyrhythm-{os.getuid()}"
+
+
 def _roots() -> list[Path]:
-    """Where runs may be: a tool may have been started with another environment than the run."""
+    """Where a run started now may have its folder."""
     roots = []
     session = os.environ.get("XDG_RUNTIME_DIR")
     if session and Path(session).is_dir():
         roots.append(Path(session) / "polyrhythm")
     place = temporary_folder()
-    if place is not None:
-        roots.append(place / f"polyrhythm-{os.getuid()}")
-    return roots
+    return roots if place is None else [*roots, _below(place)]
 
 
 def _usable_root() -> Path:

@@ -6,6 +6,7 @@ address of each process, where tools connect.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,8 +44,14 @@ It is short, because a person who drives must renew their lease within 0.6 s mea
 """
 
 
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+
+
 class Tap:
-    """What a tool receives of a run, as frames, events first, with no thread. A slow tool delays nobody else."""
+    """What a tool receives of a run, as frames, events first, with no thread. A slow tool delays nobody else.
+
+    Where the disk is too full for its sockets it receives what the run publishes, and nothing of other tools.
+    """
 
     def __init__(self, folder: Path, processes: Iterable[str], topics: Mapping[str, Kind], name: str) -> None:
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
@@ -64,9 +71,10 @@ class Tap:
         self._files = [folder / f"{name}.in.{kind}" for kind in KINDS]
         try:
             bind_inward(self._sockets, folder, name)
-        except TransportError:
-            self.close()
-            raise
+        except TransportError as problem:
+            if getattr(problem.__cause__, "errno", None) not in NO_ROOM:
+                self.close()
+                raise
         self._poller = zmq.Poller()
         for socket in self._sockets.values():
             self._poller.register(socket, zmq.POLLIN)

@@ -64,6 +64,8 @@ class Orders:
 
     def __init__(self) -> None:
         self._newest: tuple[dict[str, float], int] | None = None
+        self.until_ns = 0
+        """Until when the one that was taken last counts."""
         self.ended = threading.Event()
         threading.Thread(target=self._listen, name="orders", daemon=True).start()
 
@@ -79,7 +81,10 @@ class Orders:
     def take(self) -> dict[str, float] | None:
         """The newest goal that was not taken yet; none that is too old, as after this process was frozen."""
         newest, self._newest = self._newest, None
-        return newest[0] if newest is not None and time.monotonic_ns() <= newest[1] else None
+        if newest is None or time.monotonic_ns() > newest[1]:
+            return None
+        self.until_ns = newest[1]
+        return newest[0]
 
 
 class Doing:
@@ -162,6 +167,70 @@ def told_of(kind: str, device: Any) -> dict[str, Any]:
     return {"joints": joints, "actions": actions, "type": str(getattr(device, "name", ""))}
 
 
+MOVED = 0.005
+"""Of a turn of the encoder: what a reading may differ by while nothing moves is less."""
+
+
+def raw_places(device: Any, *, opens: bool) -> dict[str, int]:
+    """Where its motors are by their encoders, nothing being moved; empty for a device without a bus as LeRobot's have.
+
+    With `opens` the bus is opened for it and closed again, and torque stays as it was.
+    """
+    bus: Any = getattr(device, "bus", None)
+    if not all(hasattr(bus, name) for name in ("connect", "sync_read", "disconnect")):
+        return {}
+    try:
+        if opens:
+            bus.connect()
+        try:
+            return {str(name): int(value) for name, value in bus.sync_read("Present_Position", normalize=False).items()}
+        finally:
+            if opens:
+                bus.disconnect(disable_torque=False)
+    except Exception as problem:  # noqa: BLE001  # what it is, connecting will say
+        print(f"before connecting: {type(problem).__name__}: {problem}", file=sys.stderr)
+        return {}
+
+
+def moved_meanwhile(device: Any, before: dict[str, int]) -> list[str]:
+    """The motors that are elsewhere than before."""
+    if not before:
+        return []
+    now, told = raw_places(device, opens=False), told_of("robot", device)["joints"]
+    turns = {name: told.get(f"{name}.pos", {}).get("turn") or 4096 for name in now}
+    return [f"{name}.pos" for name, at in now.items() if abs(at - before.get(name, at)) > MOVED * turns[name]]
+
+
+class LeaderMotors:
+    """The motors of a leader: they hold a goal while it counts, and are limp before and after."""
+
+    def __init__(self, device: Any, orders: Orders) -> None:
+        self._device, self._orders = device, orders
+        self._is_on = False
+
+    @staticmethod
+    def are_there(device: Any) -> bool:
+        """Whether it takes goals, as LeRobot's own hand-over needs."""
+        switches = all(hasattr(device, name) for name in ("enable_torque", "disable_torque", "send_feedback"))
+        return switches and bool(device.feedback_features)
+
+    def follow(self, goal: dict[str, float] | None) -> None:
+        """Take up a goal; where there is none and the last one counts no longer, let go."""
+        if goal is not None:
+            if not self._is_on:
+                self._device.enable_torque()
+                self._is_on = True
+            self._device.send_feedback(goal)
+        elif self._is_on and time.monotonic_ns() > self._orders.until_ns:
+            self.let_go()
+
+    def let_go(self) -> None:
+        """Limp, whatever counted."""
+        if self._is_on:
+            self._device.disable_torque()
+            self._is_on = False
+
+
 def numbers(words: Any, keys: list[str]) -> tuple[dict[str, float], list[str]]:
     """The numbers of these keys, and the keys that have none."""
     found = {}
@@ -177,10 +246,14 @@ def numbers(words: Any, keys: list[str]) -> tuple[dict[str, float], list[str]]:
 
 def hold_arm(ask: str, device: Any, keys: list[str], orders: Orders, voice: SideVoice, doing: Doing) -> None:
     """Tell where it is, and hand it goals where it takes any, until the driver is gone."""
+    motors = LeaderMotors(device, orders) if ask == "get_action" and LeaderMotors.are_there(device) else None
 
     def follow() -> None:
         goal = orders.take()
-        if goal is not None:
+        if motors is not None:
+            doing("send_feedback")
+            motors.follow(goal)
+        elif goal is not None and ask != "get_action":
             doing("send_action")
             device.send_action(goal)
 
@@ -196,7 +269,10 @@ def hold_arm(ask: str, device: Any, keys: list[str], orders: Orders, voice: Side
             orders.ended.wait(RETRY_S)
         doing("nothing")
         orders.ended.wait(max(0.0, PERIOD_S - (time.monotonic_ns() - began_ns) * 1e-9))
-    follow()  # where it is to rest, said as the driver left
+    if motors is not None:
+        motors.let_go()
+    else:
+        follow()  # where it is to rest, said as the driver left
 
 
 def hold_camera(device: Any, orders: Orders, voice: SideVoice, doing: Doing) -> None:
@@ -241,10 +317,14 @@ def main() -> int:
         if is_asked:
             voice.say(hello=told_of(kind, device))
             return 0
+        before = raw_places(device, opens=True) if kind == "robot" else {}
         doing("connect")
         device.connect() if kind == "camera" else device.connect(calibrate=False)
         doing("its description")
         hello = told_of(kind, device) | {"calibrated": bool(device.is_calibrated)} if kind != "camera" else {}
+        if kind != "camera":
+            hello["moved"] = moved_meanwhile(device, before)
+            hello["motors"] = kind == "teleoperator" and LeaderMotors.are_there(device)
     except BaseException as problem:  # noqa: BLE001  # whatever it is, it is told in a line
         voice.say(problem=f"{type(problem).__name__}: {str(problem).strip()[:500]}")
         return 1

@@ -46,7 +46,11 @@ def _learn(arguments: argparse.Namespace) -> int:
 
     pupil, loss = learn(all_of_it, epochs=arguments.epochs, before=restored(model.read_bytes()))
     count = len(all_of_it.felt)
-    notes = {"skills": ",".join(SKILLS), "training": f"from {arguments.model}, {count} rows at {RATE_HZ} Hz"}
+    notes = {
+        "step_s": f"{1 / RATE_HZ:g}",
+        "skills": ",".join(SKILLS),
+        "training": f"from {arguments.model}, {count} rows at {RATE_HZ} Hz",
+    }
     arguments.out.write_bytes(as_onnx(pupil, notes))
     if arguments.rows is not None:
         all_of_it.write(arguments.rows)

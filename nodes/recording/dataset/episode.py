@@ -251,6 +251,30 @@ class _Sampler:
         return self._first_ns + round(number * NS_PER_S / self._fps)
 
 
+Span = tuple[int, int]
+"""From and until when, by the stamps of a recording, ns."""
+
+
+def corrections(recording: Recording) -> list[Span]:
+    """When a person held the policy's seat, oldest first."""
+    leases: list[tuple[int, Lease]] = []
+    end_ns = 0
+    for message in recording:
+        at_ns = message.envelope.published_ns
+        end_ns = max(end_ns, at_ns + 1)
+        if message.topic == LEASE_TOPIC and (lease := message.message(Lease)).seat == "policy":
+            leases.append((at_ns, lease))
+    found: list[Span] = []
+    begun_ns: int | None = None
+    for at_ns, lease in sorted(leases, key=lambda one: one[0]):
+        if lease.kind == "person":
+            begun_ns = at_ns if begun_ns is None else begun_ns
+        elif begun_ns is not None:
+            found.append((begun_ns, at_ns))
+            begun_ns = None
+    return found if begun_ns is None else [*found, (begun_ns, end_ns)]
+
+
 def read_episode(
     recording: Recording,
     *,
@@ -259,12 +283,14 @@ def read_episode(
     columns: Columns | None = None,
     skip_damaged: bool = False,
     only: Collection[str] = (),
+    within: Span | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Episode:
     """Resample a recording. Raises RecordingError where it lacks robot states or commands, or one cannot be read.
 
     `only`: the topics of the cameras that are wanted; empty: all that there are. Raises UserError for one that is not.
-    With `skip_damaged` what cannot be read is left out, as if the camera, say, had not given that image, and told.
+    `within`: frames of that span alone; None: all. With `skip_damaged` what cannot be read is left out, as if the
+    camera, say, had not given that image, and told.
     """
     columns = columns or Columns()
     schemas = {message.topic: message.schema for message in recording}
@@ -279,15 +305,19 @@ def read_episode(
     )
     sampler = _Sampler(cameras, fps, show, recording.start_ns, columns, ours)
     damaged = Damaged(recording, is_skipped=skip_damaged, what_then="the one before it stands in its frames")
+    from_ns, until_ns = within or (0, None)
     for at_ns, message in _by_stamp(recording, sampler, damaged):
-        sampler.make_frames(at_ns)
+        sampler.make_frames(at_ns if until_ns is None else min(at_ns, until_ns))
+        if until_ns is not None and at_ns >= until_ns:
+            break
         if message is None:
             continue
         try:
             sampler.take(message, message.envelope)
         except RecordingError as problem:
             damaged.met(message, problem)
-        sampler.begin(at_ns)
+        if at_ns >= from_ns:
+            sampler.begin(at_ns)
     for sentence in damaged.told:
         tell(sentence)
     if sampler.has_driven_sideways:

@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 
 from nodes.recording.bag.export.video import VideoFile, finish_all
 from nodes.recording.bag.recording import Recording
-from nodes.recording.dataset.episode import Episode, read_episode
+from nodes.recording.dataset.episode import Episode, Span, corrections, read_episode
 from nodes.recording.dataset.features import Columns, columns_of
 from nodes.recording.dataset.folder import DatasetFolder
 from nodes.recording.dataset.statistics import column_stats, image_stats
 from nodes.recording.dataset.words import LANGUAGE_FEATURES, language_columns, tools
 from nodes.recording.dataset.writer import DatasetWriter, Version, scalar
+from runtime.clock import to_s
 from runtime.errors import RecordingError, UserError
 from runtime.msgs import JOINTS
 
@@ -43,6 +44,8 @@ _BASE = ("base_x", "base_y", "base_heading", "base_v", "base_w")
 _SAMPLED_IMAGES = 100
 LATE_S = 1.0
 """A dataset that leaves out more of the beginning is told of."""
+FEWEST_FRAMES = 2
+"""A correction that is shorter is none."""
 AGE = "image_age."
 """Begins the columns that tell how old a camera's picture is."""
 
@@ -64,6 +67,7 @@ class DatasetWish:
     has_words: bool = False
     has_task_from_words: bool = False
     skip_damaged: bool = False
+    only_corrections: bool = False
 
 
 def export_lerobot(
@@ -97,11 +101,24 @@ def export_lerobot(
         if recording.joints != recordings[0].joints:
             raise RecordingError(f"{recording.path}: its robot has other joints than that of {recordings[0].path}")
         try:
-            _add(recording, writer, wish, wanted, tell)
+            for span in _spans(recording, wish, tell):
+                _add(recording, writer, wish, wanted, tell, span)
         except RecordingError as problem:
             where = str(recording.path)
             raise problem if str(problem).startswith(where) else RecordingError(f"{where}: {problem}") from problem
+    if not len(writer):
+        raise RecordingError("nobody held the policy's seat by hand in these recordings: there are no corrections")
     return len(writer), writer.finish("stretch" if recordings[0].joints == JOINTS else "other")
+
+
+def _spans(recording: Recording, wish: DatasetWish, tell: Callable[[str], None]) -> list[Span | None]:
+    """Of which an episode is made: the whole, or each time that a person corrected."""
+    if not wish.only_corrections:
+        return [None]
+    found = [span for span in corrections(recording) if to_s(span[1] - span[0]) >= FEWEST_FRAMES / wish.fps]
+    if not found:
+        tell(f"{recording.path}: nobody held the policy's seat by hand, so it is left out")
+    return list(found)
 
 
 class _Pictures:
@@ -138,7 +155,12 @@ class _Pictures:
 
 
 def _add(
-    recording: Recording, writer: DatasetWriter, wish: DatasetWish, wanted: Columns, tell: Callable[[str], None]
+    recording: Recording,
+    writer: DatasetWriter,
+    wish: DatasetWish,
+    wanted: Columns,
+    tell: Callable[[str], None],
+    span: Span | None,
 ) -> None:
     pictures = _Pictures(writer, wish.fps)
     with ExitStack() as files:
@@ -150,10 +172,11 @@ def _add(
             columns=wanted,
             skip_damaged=wish.skip_damaged,
             only=wish.cameras,
+            within=span,
             tell=tell,
         )
         finish_all(pictures.videos.values())
-    if episode.begins_s > LATE_S:
+    if episode.begins_s > LATE_S and span is None:
         tell(
             f"{recording.path}: its first frame is {episode.begins_s:.1f} s behind its beginning: "
             "only then were a state, a command and an image of each camera there"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,13 +19,14 @@ from nodes.recording.replay.spoken import SpokenLines
 from nodes.recording.replay.tape import Tape, dues_of
 from runtime.clock import to_s
 from runtime.errors import UserError, choices
+from runtime.execution.lane import TimerState
 from runtime.execution.log_lines import log_to
 from runtime.launch.file import Launch, check, resolve
 from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import as_data
 from runtime.message import Stamped
-from runtime.node import ports_of
-from runtime.ports import Publisher
+from runtime.node import MessageHandler, Timer, handlers_of, ports_of
+from runtime.ports import Publisher, Subscription
 from runtime.supervision.supervisor import Supervisor
 from runtime.supervision.view import View, ViewLog
 from runtime.virtual.scheduler import TIMER
@@ -46,7 +47,8 @@ class Mixture:
     seed: int
     run_info: dict[str, Any]
     length_s: float
-    follows: dict[str, tuple[str, ...]]  # of those played that had timers in step with topics, these topics
+    follows: dict[str, tuple[str, ...]]  # by who is played: the topics whose messages made it speak
+    timers: dict[str, tuple[TimerState, ...]]  # likewise: its timers that were not in step with one
 
 
 def mix(
@@ -71,11 +73,12 @@ def mix(
     tables.pop("budgets", None)  # of paths through nodes that take no time now
     nodes = tables.get("nodes", {})
     follows: dict[str, tuple[str, ...]] = {}
+    timers: dict[str, tuple[TimerState, ...]] = {}
+    originals = resolve(tables, path=recording.path).graph.nodes
     for name in played:
         if name not in nodes:
             raise UserError(f"--in-place-of {name}: the recorded run has no such node; known: {choices(nodes)}")
-        if after := nodes[name].get("after"):
-            follows[name] = (after,) if isinstance(after, str) else tuple(after.values())
+        follows[name], timers[name] = _rhythm(originals[name])
         nodes[name] = {
             **{key: nodes[name][key] for key in ("use", "remap", "process", "restart") if key in nodes[name]},
             "stand_in": STAND_IN,
@@ -107,7 +110,16 @@ def mix(
         **launch.robot_facts,
         **launch.graph.facts,
     }
-    return Mixture(launch, tuple(played), seed, run_info, max(0.001, to_s(gaps.end_ns)), follows)
+    return Mixture(launch, tuple(played), seed, run_info, max(0.001, to_s(gaps.end_ns)), follows, timers)
+
+
+def _rhythm(spec: NodeSpec) -> tuple[tuple[str, ...], tuple[TimerState, ...]]:
+    """The topics whose messages made the original speak, by handlers or timers in step with them; its other timers."""
+    handlers, ports = handlers_of(spec.cls), ports_of(spec.cls, Subscription)
+    timers = [one for one in handlers if isinstance(one, Timer) and one.name not in spec.after]
+    heard = [ports[one.port].topic for one in handlers if isinstance(one, MessageHandler)]
+    topics = [*spec.after.values(), *(spec.remap.get(topic, topic) for topic in heard)]
+    return tuple(dict.fromkeys(topics)), tuple(TimerState(one, spec.hz.get(one.name, one.hz)) for one in timers)
 
 
 def _said_by(spec: NodeSpec) -> Types:
@@ -144,7 +156,7 @@ def run_virtual(mixture: Mixture, recording: Recording, view: View) -> dict[str,
         assert isinstance(node, Played)
         node.is_driven = True
         instances[name] = node
-    conductor = _Conductor(simulation, recording, instances, mixture.follows)
+    conductor = _Conductor(simulation, recording, instances, mixture)
     simulation.observe(conductor.hear)
     order = [name for name, bound in simulation.bound_nodes.items() if not type(bound.node).subscribes_all]
     first_alive = next((place for place, name in enumerate(order) if name not in instances), len(order))
@@ -161,9 +173,9 @@ def run_virtual(mixture: Mixture, recording: Recording, view: View) -> dict[str,
 class _Conductor:
     """Plays several nodes on one virtual clock: each message at its time, those of one instant in recorded order.
 
-    Every node is woken as if it had timers of its own, set when it spoke last: so, at an instant at which it and a node
-    that is alive both have their say, they go on in the order that they had. One whose timer was in step with a topic
-    has its say when a message of that comes, as it had then; without one, it is the last of the instant.
+    Every node is woken as it was then, at each tick of its timers and each message that it had a handler for, whether
+    it has something to say or not: so, at an instant at which it and nodes that are alive have their say, they go on in
+    the order that they had. What neither brings, as an answer that took its time, is the last of its instant.
     """
 
     def __init__(
@@ -171,12 +183,13 @@ class _Conductor:
         simulation: Simulation,
         recording: Recording,
         nodes: dict[str, Played],
-        follows: Mapping[str, tuple[str, ...]],
+        mixture: Mixture,
     ) -> None:
         types = {name: {topic: port.message for topic, port in node.ports.items()} for name, node in nodes.items()}
         self._scheduler = simulation.scheduler
         self._nodes = nodes
-        self._follows = follows
+        self._follows = {name: topics for name, topics in mixture.follows.items() if topics}
+        self._timers = mixture.timers
         steps = {name: node.steps for name, node in nodes.items()}
         self._tape = Tape(recording, types, steps)
         self._dues = dues_of(recording, types, steps)
@@ -184,12 +197,26 @@ class _Conductor:
     def begin(self, names: Iterable[str]) -> None:
         """Wake these nodes from now on."""
         for name in names:
+            for timer in self._timers[name]:
+                timer.start(0)
+                self._set(name, timer)
             self._arm(name)
+
+    def _set(self, name: str, timer: TimerState) -> None:
+        self._scheduler.at(timer.due_ns, partial(self._tick, name, timer), priority=TIMER)
+
+    def _tick(self, name: str, timer: TimerState) -> None:
+        now_ns = self._scheduler.now_ns
+        timer.take(now_ns)
+        if self._dues[name]:
+            self._wake(name, now_ns)
+            self._set(name, timer)
 
     def _arm(self, name: str) -> None:
         dues = self._dues[name]
         if dues:
-            priority = TIMER + 1 if name in self._follows else TIMER
+            has_rhythm = bool(self._follows.get(name) or self._timers[name])
+            priority = TIMER + 1 if has_rhythm else TIMER
             self._scheduler.at(dues[0], partial(self._wake, name, dues[0]), priority=priority)
 
     def hear(self, stamped: Stamped[Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import subprocess
 import sys
@@ -38,7 +39,12 @@ use = "nodes.interrupts.reflex:Reflex"
 process = "robot"
 [nodes.leader]
 use = "bridges.lerobot.teleop:LeRobotTeleop"
-params = {{ facts = "{facts}", device = "bus_leader", settings = {{ folder = "{leader}" }}, python = "{python}" }}
+[nodes.leader.params]
+facts = "{facts}"
+device = "bus_leader"
+settings = {{ folder = "{leader}", fault = "motors" }}
+python = "{python}"
+motor_speed = 0.6
 [nodes.camera]
 use = "bridges.lerobot.camera:LeRobotCamera"
 params = {{ device = "bus_camera", settings = {{ folder = "{leader}" }}, python = "{python}", fps = 20.0 }}
@@ -54,7 +60,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.processes
-def test_a_leader_is_brought_to_the_arm_first_and_then_leads_it_within_its_limits_and_cameras_see(
+def test_a_leader_s_motors_bring_it_to_the_arm_first_and_then_it_leads_within_limits_and_cameras_see(
     python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     leader, bag = tmp_path / "leader", tmp_path / "run.mcap"
@@ -71,9 +77,12 @@ def test_a_leader_is_brought_to_the_arm_first_and_then_leads_it_within_its_limit
         eventually(lambda: subprocess.run(arming, capture_output=True).returncode == 0, "it is armed", 20.0)
         eventually((tmp_path / "goals").exists, "the guard holds the arm")
         lines = (tmp_path / "goals").read_text().splitlines()[:-1]
-        assert all(abs(json.loads(line)[2]["shoulder_pan.pos"]) < 1.0 for line in lines)
-        place.write_text(json.dumps({"shoulder_pan": 2.0}))
+        near = math.degrees(0.1) + 1.0  # within the tolerance it leads, and it comes no further by itself
+        assert all(abs(json.loads(line)[2]["shoulder_pan.pos"]) < near for line in lines)
         eventually(lambda: "the leader leads" in log.read_text(), "the leader leads")
+        brought = [json.loads(line) for line in (leader / "brought").read_text().splitlines()]
+        assert brought[0] > 60 - math.degrees(0.6 * 0.15) - 1.0
+        assert max(a - b for a, b in pairwise(brought)) < math.degrees(0.6 * 0.15) + 1.0
         place.write_text(json.dumps({"shoulder_pan": 45.0}))  # at 300 deg per s
 
         def is_there() -> bool:
@@ -81,6 +90,9 @@ def test_a_leader_is_brought_to_the_arm_first_and_then_leads_it_within_its_limit
             return bool(goals) and json.loads(goals[-1])[1]["shoulder_pan"] > 40.0
 
         eventually(is_there, "the arm is where the leader is")
+        eventually(
+            lambda: len((leader / "looked").read_text()) > 10 if (leader / "looked").exists() else False, "it sees"
+        )
     recording = Recording(bag)
     told = [message for message in recording if message.topic in ("leader", "command", "robot/state", "robot/command")]
     far = [message for message in told if message.topic == "leader" and not message.message(LeaderState).is_engaged]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import fcntl
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +20,8 @@ from matplotlib import pyplot
 from nodes.evaluation.command import main
 from nodes.evaluation.figures import compare, figures_of, rate_of
 from nodes.evaluation.folder import ResultsFolder
+from nodes.evaluation.grades import Grade, grader_of
+from nodes.evaluation.log import EvaluationLog, logged_trials, write_log
 from nodes.evaluation.picture import draw, shorten
 from nodes.evaluation.running import Runs, digest_of
 from nodes.evaluation.table import sentences, table
@@ -152,6 +156,12 @@ def test_variants_run_on_the_same_seeds_and_an_evaluation_that_was_stopped_goes_
     assert successes(done.stdout) == {"sure": [0, 1, 2], "poor": []}
     assert "[6 of 6] " in done.stderr
     assert (out / "evaluation.png").stat().st_size > 1000
+    log = msgspec.json.decode((out / "evaluation.json").read_bytes(), type=EvaluationLog)
+    assert (log.schema, log.version, log.status) == ("polyrhythm.evaluation", 1, "complete")
+    assert [one.changes for one in log.variants] == [(), ("lot.luck=0.0",)]
+    assert {(one.variant, one.outcome, one.reason) for one in log.trials} == {
+        ("sure", "success", "lucky"), ("poor", "failure", "unlucky at 0"),
+    }  # fmt: skip
     assert {path.parent.name for path in out.glob("*/run.mcap")} == {f"poor-seed{seed}" for seed in range(3)}
 
     file = out / "results.jsonl"
@@ -247,6 +257,50 @@ def test_somebody_at_a_terminal_is_told_which_run_goes_on_while_it_does(tmp_path
     finally:
         terminal.end()
     assert left_of(tmp_path / "out") == []
+
+
+@pytest.mark.processes
+def test_an_operator_grades_each_trial_and_the_grade_stands_apart_from_the_score(tmp_path: Path, launch: Path) -> None:
+    code, out = "import sys; from nodes.evaluation.command import main; sys.exit(main(sys.argv[1:]))", tmp_path / "out"
+    asked = ["--seeds", "1", "--set", "lot.luck=0.0", "--grade", "operator", "--out", str(out)]
+    terminal = Terminal([sys.executable, "-c", code, str(launch), *asked], ROOT)
+    try:
+        terminal.says(sentence("evaluation.was_it_done", name="as it is-seed0"))
+        terminal.type(b"maybe\np it <nearly> held\n")
+        terminal.says("evaluation.html")
+    finally:
+        terminal.end()
+    log = msgspec.json.decode((out / "evaluation.json").read_bytes(), type=EvaluationLog)
+    grade = Grade("as it is-seed0", "operator", "partial", "it <nearly> held")
+    assert [(one.outcome, one.grades) for one in log.trials] == [("failure", (grade,))]
+    page = (out / "evaluation.html").read_text()
+    assert "it &lt;nearly&gt; held" in page
+    assert page.count("<article") == 1
+    assert set(re.findall(r'(?:src|href)="([a-z]+):', page)) == {"data"}, "nothing is loaded"
+
+
+def test_a_page_shows_how_each_trial_ended_and_what_was_said(tmp_path: Path) -> None:
+    (tmp_path / "pictures").mkdir()
+    (tmp_path / "pictures" / "a-seed0.jpg").write_bytes(b"a picture")
+    results = [result("a", 0, False, words=((1.5, "Ann", "Not that one!"),)), result("a", 1, None, has_broken=True)]
+    trials = logged_trials(results, [Grade("a-seed0", "someone", "no")], tmp_path)
+    assert [one.outcome for one in trials] == ["failure", "broken"]
+    assert [one.picture for one in trials] == ["pictures/a-seed0.jpg", ""]
+    log = EvaluationLog(
+        status="complete", written="", launch_file="lot.toml", launch_sha256="0" * 64, launch=LAUNCH, commit="",
+        versions={}, is_virtual=True, variants=(), trials=trials, figures=figures_of(results), comparisons=(),
+    )  # fmt: skip
+    write_log(tmp_path, log, (), tmp_path / "evaluation.png")
+    page = (tmp_path / "evaluation.html").read_text()
+    assert base64.b64encode(b"a picture").decode() in page
+    assert "Not that one!" in page
+    assert "grade by someone" in page
+
+
+def test_nobody_at_the_terminal_and_no_model_are_told_before_anything_runs(tmp_path: Path, launch: Path) -> None:
+    for who in ("operator", "gpt-4o", "@http://127.0.0.1:1/v1"):
+        with pytest.raises(UserError, match="--grade"):
+            grader_of(who)
 
 
 @pytest.mark.processes

@@ -8,9 +8,8 @@ import msgspec
 import pytest
 
 from nodes.evaluation import command, reflex
-from nodes.evaluation.reflex import Line, ReflexFigures, figures_of, read, score
+from nodes.evaluation.reflex import Line, ReflexFigures, StoryCost, figures_of, read, score, story_costs
 from nodes.evaluation.reflex_cost import hold_delay_s
-from nodes.evaluation.story_cost import StoryCost, story_costs
 from nodes.interrupts.stop_classifier import StopClassifier
 from tests.support.sentences import sentence
 
@@ -21,7 +20,7 @@ LINES = [
     Line("Make me a coffee", "en", "stop_plain", "stop"),
     Line("Make me a tea", "en", "order", "order"),
     Line("Blimp soup", "de", "statement", "none"),
-    Line("Stop the music", "de", "homograph", "none"),
+    Line("Stop the blimp", "de", "homograph", "none"),
     Line("Go on", "en", "resume", "resume"),
     Line("Go on", "en", "not_resume", "not_resume"),
 ]

@@ -30,7 +30,8 @@ PHRASES = {
     "order_end": "रखो", "put": "clear", "yes": "do it", "colour": "red", "kind": "cup", "all": "all",
     "everything": "stuff", "place": "bin", "back": "let it go",
     "cry_behind": "argh", "reported": "said", "leads_on": "the", "wish": "would", "stop_verb": "pausing",
-    "parent": "granny",
+    "parent": "granny", "stop_between": "hang on", "joins": "or", "not_robot": "rain", "me": "us",
+    "stop_sure": "abort", "not_this": "not like", "device": "fountain",
     "no word": "blimp", "another colour": "blue", "a misspelled stop": "sttop", "一": "不", "二": "停",
 }  # fmt: skip
 FRAMES = (

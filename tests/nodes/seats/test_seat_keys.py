@@ -44,6 +44,16 @@ def posture(*position: float) -> Arrival:
     return Arrival("robot/command", encode(envelope, JointCommand(position=position)), 1, 0)
 
 
+def test_a_key_has_the_last_seconds_kept_and_moves_nothing() -> None:
+    heard, asked = Heard(), []
+    keys = Keys(cast(Sender, heard), keep_last=lambda: asked.append(True))
+    keys.posture = (0.5,) * 8
+    keys.press("w", 0)
+    until_ns = keys.until_ns
+    keys.press("r", 1)
+    assert (asked, keys.until_ns, keys.posture) == ([True], until_ns, (0.5,) * 8)
+
+
 def test_keys_typed_together_are_all_read_before_anything_is_sent(terminal: int) -> None:
     heard = Heard()
     keys = Keys(cast(Sender, heard))

@@ -1,10 +1,12 @@
 """A stand-in with LeRobot 0.6's contract, and a plug-in that behaves as a bus does, installed as distributions.
 
 `environment(folder)` makes a Python of its own that has both, without a network; `bus` is how a test acts on the arm.
+Where LEROBOT_PYTHON names a Python with LeRobot itself and the plug-in, as `make interop` does, tests take that one.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import zipfile
@@ -34,7 +36,9 @@ def wheel(name: str, version: str, folder: Path) -> Path:
 
 
 def environment(folder: Path) -> str:
-    """The Python of a fresh environment with the stand-in and the plug-in."""
+    """The Python of a fresh environment with the stand-in and the plug-in, or LeRobot's own."""
+    if real := os.environ.get("LEROBOT_PYTHON"):
+        return real
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     (packages,) = folder.glob("lib/python*/site-packages")
     for name in ("numpy", "numpy.libs"):  # LeRobot brings it

@@ -73,6 +73,7 @@ def main(argv: list[str]) -> int:
 _DATASET_OPTIONS: dict[str, object] = {
     "camera": [], "task": None, "feature": [], "version": None, "layout": "default", "add": None, "only": None,
     "words": False, "task_from": "subtask", "accept_problems": False,
+    "corrections": False,
 }  # fmt: skip
 """Options that only a dataset has, and what they are where nobody says."""
 
@@ -96,6 +97,9 @@ def _add_dataset_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     for_dataset.add_argument("--add", type=Path, metavar="DIR", help="to this dataset, behind its episodes")
     for_dataset.add_argument("--only", choices=("success", "failure"), help="recordings whose run ended so")
+    for_dataset.add_argument(
+        "--corrections", action="store_true", help="only while a person held the policy's seat: each time is an episode"
+    )
     for_dataset.add_argument(
         "--words", action="store_true", help="with what was heard, said, planned and interrupted; names become roles"
     )
@@ -155,6 +159,7 @@ def _dataset(asked: argparse.Namespace, recordings: list[Recording], draft: Path
         has_words=asked.words,
         has_task_from_words=asked.task_from == "words",
         skip_damaged=asked.skip_damaged,
+        only_corrections=asked.corrections,
     )
     episodes, frames = export_lerobot(chosen, draft, wish, base=base, tell=_tell)
     findings = examine(draft)

@@ -192,7 +192,7 @@ def test_a_stop_by_signal_is_latched_and_names_the_account(rig: Rig) -> None:
 
 
 TWO = """
-import json, os, shutil, signal, subprocess, sys, tempfile, time
+import itertools, json, os, shutil, signal, subprocess, sys, tempfile, time
 from pathlib import Path
 from bench.faults.rig import ESTOPPED, ROOT, STOPPED, Rig
 make = tempfile.mkdtemp
@@ -221,6 +221,20 @@ try:
                 pass
         except OSError:
             pass
+    for number in itertools.count():
+        try:
+            open(os.environ["TMPDIR"] + f"/empty-{number}", "w").close()
+        except OSError:
+            break
+    start_ns = time.monotonic_ns()
+    said = [sys.executable, "-m", "runtime", "say", "--wait", "1", "Stop!"]
+    done = subprocess.run(said, cwd=ROOT, capture_output=True, text=True, timeout=60.0)
+    assert done.returncode == 0, done
+    for rig in rigs:
+        rig.wait_mode(STOPPED, start_ns, "stopped by words")
+    print("both have heard, with no room for a file")
+    for rig in rigs:
+        rig.wait_moving()
     start_ns = time.monotonic_ns()
     shutil.rmtree(one.run.folder)
     one.wait_mode(STOPPED, start_ns, "stopped, as its sockets are gone")
@@ -245,11 +259,12 @@ def test_without_a_name_two_live_robots_are_stopped_also_with_a_full_tmp_no_sock
 ) -> None:
     if subprocess.run([*ALONE, "true"], capture_output=True, check=False).returncode:
         pytest.skip("processes of their own (unshare) need root")
-    script = 'mount -t tmpfs -o size=32m tmpfs "$TMPDIR" && exec "$@"'
+    script = 'mount -t tmpfs -o size=32m,nr_inodes=400 tmpfs "$TMPDIR" && exec "$@"'
     elsewhere = {name: value for name, value in os.environ.items() if name != "XDG_RUNTIME_DIR"}
     with tempfile.TemporaryDirectory(prefix="pr-", dir="/tmp") as small:  # short: sockets have short paths
         done = subprocess.run(
             [*ALONE, "sh", "-c", script, "sh", sys.executable, "-c", TWO, str(tmp_path)],
             cwd=ROOT, env={**elsewhere, "TMPDIR": small}, capture_output=True, text=True, check=False, timeout=300.0,
         )  # fmt: skip
-    assert done.stdout.splitlines() == ["both are held", "both are held in ruins"], done.stderr[-3000:]
+    told = ["both are held", "both have heard, with no room for a file", "both are held in ruins"]
+    assert done.stdout.splitlines() == told, done.stderr[-3000:]

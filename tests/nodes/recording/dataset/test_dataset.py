@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import cv2
 import numpy as np
@@ -18,6 +18,7 @@ from nodes.recording.dataset.command import main
 from nodes.recording.dataset.doctor import examine
 from runtime.bag.file import BagReader, BagWriter
 from runtime.clock import to_ns
+from runtime.coordination.lease import Lease
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Interrupt, InterruptRecord, JointCommand, RobotState, Subtask, Trial, Utterance
 from tests.nodes.recording.bag.export.ramp_recording import recording
@@ -242,6 +243,25 @@ def test_the_task_may_be_what_a_person_said_and_a_stop_is_none(run: Path, tmp_pa
     assert export(path, "--task-from", "words", "--out", out) == 0
     tasks = parquet.read_table(out / "meta/tasks.parquet").to_pydict()["__index_level_0__"]
     assert tasks == ["Clear the table, please"]
+
+
+def test_corrections_alone_are_episodes_of_their_own(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def held(kind: Literal["person", "model"]) -> Lease:
+        return Lease(seat="policy", holder=kind, kind=kind, number=1)
+
+    spans = [(0.5, held("person")), (1.0, held("model")), (1.3, held("person")), (1.6, held("model"))]
+    path, out = copied(run, tmp_path / "run.mcap", *((at_s, "lease", one) for at_s, one in spans)), tmp_path / "set"
+    assert export(path, "--corrections", "--accept-problems", "--out", out) == 0
+    held_by_hand = [rows(out, number)["intervention"] for number in (0, 1)]
+    assert all(map(all, held_by_hand))
+    assert [len(one) for one in held_by_hand] == pytest.approx([10, 6], abs=1)
+    assert "base_x" in str(info(out))
+    capsys.readouterr()
+    assert export(run, "--corrections", "--out", tmp_path / "none") == 1
+    assert sentence("recording.no_corrections") in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()
 
 
 def test_words_of_a_study_are_exported_only_where_its_protocol_asked_for_that(
