@@ -7,7 +7,6 @@ from the movement of the head. Things at the person's side are not seen.
 
 from __future__ import annotations
 
-import math
 import random
 from collections import deque
 from collections.abc import Sequence
@@ -15,12 +14,11 @@ from collections.abc import Sequence
 from nodes.kitchen.messages import KitchenThing, KitchenTruth
 from nodes.kitchen.robot import PARKED_X_M
 from nodes.kitchen.vision.gestures import direction_of, nearest_to_line, swings
-from nodes.kitchen.world import Kitchen
+from nodes.kitchen.world import Kitchen, relations_of, seen_place
 from runtime.clock import to_ns
-from runtime.msgs import Relation, Scene, SeenObject, SeenPerson
+from runtime.msgs import Scene, SeenObject, SeenPerson
 
 NOISE_M = 0.003
-BESIDE_M = 0.22
 POINT_AT_M, LOOK_AT_M = 0.10, 0.25
 """How far beside the line of a finger, or of a gaze, a thing may be."""
 GESTURE_S = 1.6
@@ -41,22 +39,15 @@ class IdealDetector:
         is_hand_seen = truth.hand_m[0] < PARKED_X_M
         shown = [one for one in truth.things if one.held_by != "person" or is_hand_seen]
         things = [self._thing(one) for one in shown]
-        places = [self._place(name, truth) for name in self._kitchen.places]
-        relations: list[Relation] = []
-        for one, seen in zip(shown, things, strict=True):
-            if one.held_by:
-                holder = "robot" if one.held_by == "robot" else self._person
-                relations.append(Relation(subject=seen.id, relation="held by", object=holder))
-            elif one.place and one.place in self._kitchen.places:
-                form = self._kitchen.places[one.place].form
-                relations.append(Relation(subject=seen.id, relation="in" if form == "box" else "on", object=one.place))
-        for number, seen in enumerate(things):
-            for other in things[number + 1 :]:
-                if math.dist((seen.x_m, seen.y_m), (other.x_m, other.y_m)) < BESIDE_M:
-                    relations.append(Relation(subject=seen.id, relation="beside", object=other.id))
+        places = [
+            seen_place(name, place, is_dirty=name in truth.dirty_places) for name, place in self._kitchen.places.items()
+        ]
+        holders = {"": "", "robot": "robot", "person": self._person}
+        standing = [(seen, holders[one.held_by], one.place) for one, seen in zip(shown, things, strict=True)]
         return Scene(
-            things=(*things, *places), relations=tuple(relations), people=(self._see_person(truth, things, now_ns),),
-            kinds=tuple(self._kitchen.kinds), places=tuple(self._kitchen.places),
+            things=(*things, *places), relations=relations_of(self._kitchen, standing),
+            people=(self._see_person(truth, things, now_ns),), kinds=tuple(self._kitchen.kinds),
+            places=tuple(self._kitchen.places),
         )  # fmt: skip
 
     def _thing(self, one: KitchenThing) -> SeenObject:
@@ -70,18 +61,6 @@ class IdealDetector:
         return SeenObject(
             id=self._ids[one.name], label=one.kind, colour=one.colour if one.colour != "clear" else "", x_m=x, y_m=y,
             z_m=z, width_m=one.width_m, height_m=one.height_m, u_px=0.0, v_px=0.0, state=tuple(state), owner=one.owner,
-        )  # fmt: skip
-
-    def _place(self, name: str, truth: KitchenTruth) -> SeenObject:
-        place = self._kitchen.places[name]
-        x, y = place.centre_m
-        is_box = place.form == "box"
-        state = (*place.state, *(("dirty",) if name in truth.dirty_places else ()))
-        width = min(place.x_m[1] - place.x_m[0], place.y_m[1] - place.y_m[0]) if is_box else 0.0
-        height = place.z_m - place.floor_z_m if is_box else 0.0
-        return SeenObject(
-            id=name, label=name, colour="", x_m=x, y_m=y, z_m=place.z_m - height / 2, width_m=width, height_m=height,
-            u_px=0.0, v_px=0.0, is_place=True, state=state,
         )  # fmt: skip
 
     def _see_person(self, truth: KitchenTruth, things: Sequence[SeenObject], now_ns: int) -> SeenPerson:

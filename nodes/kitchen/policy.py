@@ -149,14 +149,14 @@ class KitchenPolicy(ExpertPolicy):
     def _in_the_way(self, state: RobotState) -> bool:
         """Whether a person is where the phase under way goes."""
         assert self.progress is not None
-        phase, spot, scene = self.progress.phase, self.progress.spot, self.scene.latest()
+        phase, spot = self.progress.phase, self.progress.spot
         if phase is None or spot is None:
             return False
         if phase.drives or (phase.goes and abs(state.base_v_mps) > 0.05):
             return self._is_somebody_ahead(spot, state)
-        if self.current is None or self.current.skill in WITH_PEOPLE or scene is None or phase.lift == "travel":
+        if self.current is None or self.current.skill in WITH_PEOPLE or phase.lift == "travel":
             return False
-        hands = [one.hand_m for one in scene.people if one.hand_m is not None]
+        hands = [one.hand_m for one in super()._seen_people() if one.hand_m is not None]
         return any(math.dist((x, y), (spot.x_m, spot.y_m)) < NEAR_HAND_M for x, y, _ in hands)
 
     def _is_somebody_ahead(self, spot: Spot, state: RobotState) -> bool:
@@ -209,8 +209,8 @@ class KitchenPolicy(ExpertPolicy):
 
     def _free_stretch(self, place: Place) -> float:
         """Where along the place there is most room for a stroke, m from its middle."""
-        scene = self.scene.latest()
-        taken = [(one.x_m, one.y_m) for one in (scene.things if scene is not None else ()) if not one.is_place]
+        scene = self.scene.peek()
+        taken = [(one.x_m, one.y_m) for one in (scene.message.things if scene is not None else ()) if not one.is_place]
         most = place.length_m / 2 - STROKE_M - 0.05
         points = [most * step / 6 for step in range(-6, 7)] if most > 0 else [0.0]
 

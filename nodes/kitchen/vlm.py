@@ -103,6 +103,7 @@ class KitchenVLM(LocalVLM):
             self.seen, state = posed
             self.looked_ns = self.seen.message.captured_ns
             sight.see(self.seen.message, state, self.body)
+            self.shown_ns = sight.image_ns
         self._turn_head(sight)
         if self.has_looked_round:
             self.now = sight.scene(self.clock.now_ns())

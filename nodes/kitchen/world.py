@@ -18,6 +18,7 @@ import msgspec
 from nodes.robot.route import PointM
 from nodes.sim.table_scene import Rgb, Thing
 from runtime.errors import UserError, choices
+from runtime.msgs import Relation, SeenObject
 from runtime.serialization.toml_errors import read_toml
 
 SLOT_M, ROW_M = 0.18, (0.10, 0.24)
@@ -29,6 +30,8 @@ GRASP_WIDTH_M = 0.10
 """What is wider does not go between the fingers."""
 STAND_OFF_M = 0.40
 """The middle of the base stands this far before a place while the arm works there."""
+BESIDE_M = 0.22
+"""Things nearer to each other than this stand beside each other."""
 NORMALS = {"north": (0.0, 1.0), "south": (0.0, -1.0), "east": (1.0, 0.0), "west": (-1.0, 0.0)}
 
 
@@ -306,6 +309,36 @@ def place_at(kitchen: Kitchen, x_m: float, y_m: float, bottom_z_m: float) -> str
         if place.form == "box" and place.floor_z_m - 0.03 < bottom_z_m < place.z_m - 0.02:
             return name
     return ""
+
+
+def seen_place(name: str, place: Place, *, is_dirty: bool) -> SeenObject:
+    """A place of the map as eyes tell of it."""
+    x, y = place.centre_m
+    is_box = place.form == "box"
+    height = place.z_m - place.floor_z_m if is_box else 0.0
+    width = min(place.x_m[1] - place.x_m[0], place.y_m[1] - place.y_m[0]) if is_box else 0.0
+    does = f"fills a vessel that stands there with {place.fills}" if place.fills else ""
+    return SeenObject(
+        id=name, label=name, colour="", x_m=x, y_m=y, z_m=place.z_m - height / 2, width_m=width, height_m=height,
+        u_px=0.0, v_px=0.0, is_place=True, state=(*place.state, *(("dirty",) if is_dirty else ())),
+        does=does or ("washes what is put in" if place.washes else ""),
+    )  # fmt: skip
+
+
+def relations_of(kitchen: Kitchen, standing: Sequence[tuple[SeenObject, str, str]]) -> tuple[Relation, ...]:
+    """How things stand to each other and to places: of each who holds it, else the place where it is; "" for none."""
+    found = []
+    for thing, holder, place in standing:
+        if holder:
+            found.append(Relation(subject=thing.id, relation="held by", object=holder))
+        elif place in kitchen.places:
+            is_box = kitchen.places[place].form == "box"
+            found.append(Relation(subject=thing.id, relation="in" if is_box else "on", object=place))
+    for number, (thing, _, _) in enumerate(standing):
+        for other, _, _ in standing[number + 1 :]:
+            if math.dist((thing.x_m, thing.y_m), (other.x_m, other.y_m)) < BESIDE_M:
+                found.append(Relation(subject=thing.id, relation="beside", object=other.id))
+    return tuple(found)
 
 
 def default_specs() -> tuple[ThingSpec, ...]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 
 from nodes.models.answers import ChatSettings
 from nodes.perception.marked_image import is_steady
-from nodes.planner.model_prompt import History
+from nodes.planner.memory import keep, remembered
+from nodes.planner.model_prompt import History, PlannerAnswer, words
 from nodes.planner.rules import Surroundings
 from nodes.seats.seat_node import SeatNode
 from runtime import RELIABLE, ParameterError, Publisher, QoS, Subscription, on
@@ -47,8 +50,14 @@ class ModelPlanner(SeatNode):
     said = Publisher(Utterance, "said", qos=RELIABLE)
     out_of_budget = Publisher(OutOfBudget, "seat/out_of_budget", qos=RELIABLE)
 
-    def __init__(self, settings: ChatSettings, speaker: str, sees: bool, persona: str) -> None:
+    def __init__(
+        self, settings: ChatSettings, speaker: str, sees: bool, persona: str, memory: str = "", prompt: str = ""
+    ) -> None:
+        """`memory` is a file that keeps where people taught things to belong, `prompt` one whose texts replace ours."""
         self.settings = settings
+        self.texts = words(prompt)
+        self.memory = Path(memory) if memory else None
+        self.taught = remembered(self.memory) if self.memory is not None else {}
         self.speaker = speaker
         self.sees = sees
         self.persona = persona
@@ -82,8 +91,9 @@ class ModelPlanner(SeatNode):
 
     @on(scene)
     def compare(self, scene: Scene) -> None:
-        """Whether the newest image still shows what the scene says where."""
-        self.is_still, self.before = is_steady(self.before, scene), scene
+        """Whether the newest image still shows what the scene says where; two scenes of one image do not tell."""
+        if self.before is None or scene.image_ns != self.before.image_ns:
+            self.is_still, self.before = is_steady(self.before, scene), scene
 
     def _around(self) -> Surroundings:
         scene, skills = self.scene.latest(), self.skills.latest()
@@ -97,6 +107,14 @@ class ModelPlanner(SeatNode):
             self.current = current
             self.history.planned(current)
         self._stand()
+
+    def _learn(self, answer: PlannerAnswer) -> None:
+        """Keep where people taught things to belong, of places that there are."""
+        places = self._around().world.places
+        new = {one.label.strip().lower(): one.place for one in answer.learned if one.place in places}
+        self.taught = {**self.taught, **new}
+        if self.memory is not None and new:
+            keep(self.memory, self.taught)
 
     def _stand(self) -> None:
         """Publish the subtask that stands, if there is one."""

@@ -142,7 +142,8 @@ def answer_schema(around: Surroundings, *, speaks: bool = False) -> dict[str, ob
         place={"type": "string", "enum": ["", *sorted(around.world.places)]} if around.world.places else text,
         relation={"type": "string", "enum": ["", "in", "on", "beside"]},
         text=text,
-        **({} if speaks else {"say": text, "learned": {"type": "array", "items": _object(label=text, place=text)}}),
+        learned={"type": "array", "items": _object(label=text, place=text)},
+        **({} if speaks else {"say": text}),
     )
 
 

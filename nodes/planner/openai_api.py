@@ -7,14 +7,12 @@ that may cost in a run is [budgets.models.NODE]; once it is spent no request lea
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
 from nodes.models.answers import ExtraBody, ModelError, settings_from
 from nodes.models.budget import budget_of
 from nodes.models.chat_request import ChatRequest
 from nodes.perception.marked_image import marked
-from nodes.planner.memory import keep, remembered
 from nodes.planner.model_planner import ASKED_AGAIN, ModelPlanner
 from nodes.planner.model_prompt import (
     PlannerAnswer,
@@ -25,7 +23,6 @@ from nodes.planner.model_prompt import (
     subtask_of,
     system_prompt,
     unearned,
-    words,
 )
 from nodes.planner.rules import ANSWER_WITHIN_S
 from nodes.planner.scene_text import report_text
@@ -85,10 +82,7 @@ class OpenAIPlanner(ModelPlanner):
             extra_body=extra_body,
             fallback=fallback,
         )
-        super().__init__(settings, speaker, sees, persona)
-        self.texts = words(prompt)
-        self.memory = Path(memory) if memory else None
-        self.taught = remembered(self.memory) if self.memory is not None else {}
+        super().__init__(settings, speaker, sees, persona, memory, prompt)
         self.give_up_after = give_up_after
         self.request = ChatRequest(self.settings, latency_s=latency_s)
         self.question_ns = 0  # what it asked waits for an answer since; 0: nothing does
@@ -262,21 +256,12 @@ class OpenAIPlanner(ModelPlanner):
             self._stand()
 
     def _act(self, answer: PlannerAnswer) -> None:
-        if answer.learned:
-            self._learn(answer)
+        self._learn(answer)
         if answer.do == "keep":
             self._stand()
         else:
             self._set(subtask_of(answer, ""))
         self._say(answer.say)
-
-    def _learn(self, answer: PlannerAnswer) -> None:
-        """Keep where people taught things to belong, of places that there are."""
-        places = self._around().world.places
-        new = {one.label.strip().lower(): one.place for one in answer.learned if one.place in places}
-        self.taught = {**self.taught, **new}
-        if self.memory is not None and new:
-            keep(self.memory, self.taught)
 
     def _say(self, text: str) -> None:
         if text:

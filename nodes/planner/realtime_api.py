@@ -15,6 +15,7 @@ from nodes.models.answers import BudgetError, ModelError, language_problem, sett
 from nodes.models.budget import Budget, budget_of
 from nodes.models.chat_request import data_url
 from nodes.models.realtime import RealtimeConnection
+from nodes.perception.marked_image import marked
 from nodes.planner.model_planner import ASKED_AGAIN, ModelPlanner
 from nodes.planner.model_prompt import (
     answer_schema,
@@ -22,7 +23,7 @@ from nodes.planner.model_prompt import (
     parse,
     subtask_of,
     system_prompt,
-    words,
+    unearned,
 )
 from nodes.planner.realtime_talk import (
     Ended,
@@ -85,7 +86,7 @@ class RealtimePlanner(ModelPlanner):
     `voice` is the server's; "" lets it answer in text, which a `Loudspeaker` speaks. `language` as in "en" helps it to
     understand. `hears_robot`: the microphone hears the loudspeaker, so that speech beside the robot's own is sent on
     only when a recogniser found a person's words in it. A session is renewed after `session_s`. There is no virtual
-    time with such a server.
+    time with such a server. `memory` and `prompt` are files as those of an `OpenAIPlanner`.
     """
 
     provenance = "model:realtime"
@@ -108,13 +109,15 @@ class RealtimePlanner(ModelPlanner):
         speaker: str = "robot",
         persona: str = "",
         session_s: float = SESSION_S,
+        memory: str = "",
+        prompt: str = "",
     ) -> None:
         if not session_s > 0:
             raise ParameterError(f"realtime planner: session_s is {session_s}; expected a positive number of seconds")
         settings = settings_from(
             "REALTIME", model=model, base_url=base_url, default_model=DEFAULT_MODEL, deadline_s=5.0, max_calls=max_calls
         )
-        super().__init__(settings, speaker, sees, persona)
+        super().__init__(settings, speaker, sees, persona, memory, prompt)
         self.voice = voice
         self.language = language
         self.hears_robot = hears_robot
@@ -336,14 +339,14 @@ class RealtimePlanner(ModelPlanner):
         self.tries += 1
         if self.tries >= MOST_TRIES:
             self.log.warning("no answer of the planner's model: %s; it was asked %d times", why, self.tries)
-            self._say_here(words().say.unusable)
+            self._say_here(self.texts.say.unusable)
             self.tries, self.unanswered = 0, deque(maxlen=self.unanswered.maxlen)
             return
         pause_s = max(after_s, BUSY_PAUSE_S if is_busy else min(2.0 ** (self.tries - 1), LONGEST_PAUSE_S))
         self.wants_answer, self.next_ask_ns = True, self.clock.now_ns() + to_ns(pause_s)
         self.log.warning("no answer of the planner's model: %s; it is asked again in %.1f s", why, pause_s)
         if self.tries == (3 if is_busy else 1):
-            self._say_here(words().say.failing)
+            self._say_here(self.texts.say.failing)
 
     def _renew(self) -> None:
         """Take a new session before the server ends this one: in a quiet moment, or soon."""
@@ -383,7 +386,7 @@ class RealtimePlanner(ModelPlanner):
             self.next_try_ns = now_ns + to_ns(pause_s)
             self.log.warning("no planner's server: %s; the next try is in %.0f s", fault, pause_s)
             if self.failures == 1:
-                self._say_here(words().say.failing)
+                self._say_here(self.texts.say.failing)
         if now_ns < self.next_try_ns or self.budget.spent:
             return
         if self.successor is not None:
@@ -410,7 +413,7 @@ class RealtimePlanner(ModelPlanner):
             self.talk, self.listening = RealtimeTalk(), None
             self.speakers.clear()
         self.talk.configure(
-            system_prompt(around, self.persona, speaks=True),
+            system_prompt(around, self.persona, speaks=True, texts=self.texts),
             answer_schema(around, speaks=True),
             voice=self.voice,
             language=self.language,
@@ -429,7 +432,8 @@ class RealtimePlanner(ModelPlanner):
         if self.talk.awaits or self.clock.now_ns() < self.next_ask_ns:
             return
         description = self.description.latest()
-        now = news(self.history, description)
+        scene = self.scene.latest()
+        now = news(self.history, description, scene)
         is_news = now != self.told and self.clock.since_s(self.told_ns) >= REPORT_S and self.current is not None
         if not (self.wants_answer or is_news):
             return
@@ -443,12 +447,15 @@ class RealtimePlanner(ModelPlanner):
         except ModelError as problem:
             self.log.warning("%s", problem)
             return
-        if self.sees and (image := self.image.latest()) is not None:
+        image = self.image.latest() if self.sees else None
+        if scene is not None:
+            image, scene = marked(image, scene, is_still=self.is_still)
+        if image is not None:
             try:
                 self.talk.see(data_url(image))
             except ValueError as problem:
                 self.log.warning("%s", problem)
-        self.talk.tell(report_text(self.current, description, self.scene.latest()))
+        self.talk.tell(report_text(self.current, description, scene, self.taught))
         self.talk.ask()
 
     def _follow(self, meaning: Meaning) -> None:
@@ -474,7 +481,7 @@ class RealtimePlanner(ModelPlanner):
             case NotTaken(turn=0):
                 self.sees = False
                 self.log.warning("the planner's server takes no images: %s", meaning.text)
-                self._say_here(words().say.blind)
+                self._say_here(self.texts.say.blind)
             case NotTaken():
                 self._not_taken(meaning)
             case Fault():
@@ -494,7 +501,7 @@ class RealtimePlanner(ModelPlanner):
         else:
             self.log.warning("the planner's model: %s", ended.fault)
             if not ended.has_spoken:
-                self._say_here(words().say.unusable)
+                self._say_here(self.texts.say.unusable)
 
     def _not_taken(self, refused: NotTaken) -> None:
         """What a person said did not arrive as sound: its words are told, now or when they are recognised."""
@@ -511,6 +518,8 @@ class RealtimePlanner(ModelPlanner):
     def _act(self, call: ToolCall) -> None:
         try:
             answer = parse(call.arguments, self._around())
+            if why := unearned(answer, self.current, self.description.latest()):
+                raise ModelError(why)
         except ModelError as problem:
             self.refused += 1
             self.log.warning("a call cannot be used: %s", problem)
@@ -520,9 +529,10 @@ class RealtimePlanner(ModelPlanner):
             else:
                 self.refused = 0  # whoever says it otherwise is answered with as much patience
                 self.talk.answer_call(call, f"Refused: {problem}.")
-                self._say_here(words().say.unusable)
+                self._say_here(self.texts.say.unusable)
             return
         self.refused, self.has_called = 0, True
+        self._learn(answer)
         if answer.do != "keep":
             self._set(subtask_of(answer, ""))
         self.talk.answer_call(call, "Done." if answer.do == "keep" else "The robot was told.")
@@ -538,7 +548,7 @@ class RealtimePlanner(ModelPlanner):
     def _tell_spent(self, problem: BudgetError) -> None:
         self.out_of_budget.publish(OutOfBudget(seat="planner", why=problem.spent))
         self.log.error("nothing more is planned: %s", problem.spent)
-        self._say_here(words().say.spent)
+        self._say_here(self.texts.say.spent)
 
 
 async def _close(connections: list[RealtimeConnection]) -> None:

@@ -94,7 +94,8 @@ def _place_line(place: SeenObject, scene: Scene) -> str:
     there = [one for one in scene.relations if one.object == place.id and one.relation in ("in", "on")]
     names = ", ".join(quoted(one.subject) for one in there[:MOST_THINGS])
     holds = f"{there[0].relation} it: {names}" if there else "nothing is seen there"
-    return f"- place {quoted(place.id)}: {', '.join([*_looks(place), holds])}"
+    does = [f"it {quoted(place.does)}"] if place.does else []
+    return f"- place {quoted(place.id)}: {', '.join([*_looks(place), *does, holds])}"
 
 
 def _thing_line(thing: SeenObject, scene: Scene) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
+import msgspec
+
 from nodes.perception.shapes import shape_names
 from nodes.policy.skill_phases import Spot
 from nodes.robot.protocol import Body
@@ -35,22 +37,25 @@ def state_at(states: Sequence[RobotState], captured_ns: int) -> RobotState | Non
     later = next((index for index, state in enumerate(states) if state.read_ns >= captured_ns), len(states))
     if later in (0, len(states)):
         return states[min(later, len(states) - 1)]
-    one, two = states[later - 1], states[later]
+    return state_between(states[later - 1], states[later], captured_ns)
+
+
+def state_between(one: RobotState, two: RobotState, captured_ns: int) -> RobotState:
+    """Where the robot was between two known states."""
     share = (captured_ns - one.read_ns) / (two.read_ns - one.read_ns)
-    return RobotState(
+
+    def between(before: float, after: float) -> float:
+        return before + share * (after - before)
+
+    blended: RobotState = msgspec.structs.replace(  # type: ignore[type-var]  # a Struct, but not to type checkers
+        two,
         read_ns=captured_ns,
-        position=tuple(a + share * (b - a) for a, b in zip(one.position, two.position, strict=True)),
-        velocity=two.velocity,
-        effort=two.effort,
-        base_x_m=one.base_x_m + share * (two.base_x_m - one.base_x_m),
-        base_y_m=one.base_y_m + share * (two.base_y_m - one.base_y_m),
-        base_heading_rad=one.base_heading_rad + share * (two.base_heading_rad - one.base_heading_rad),
-        base_v_mps=two.base_v_mps,
-        base_w_radps=two.base_w_radps,
-        contact=two.contact,
-        is_grasping=two.is_grasping,
-        base_vy_mps=two.base_vy_mps,
+        position=tuple(between(a, b) for a, b in zip(one.position, two.position, strict=True)),
+        base_x_m=between(one.base_x_m, two.base_x_m),
+        base_y_m=between(one.base_y_m, two.base_y_m),
+        base_heading_rad=between(one.base_heading_rad, two.base_heading_rad),
     )
+    return blended
 
 
 def spot_of(thing: SeenObject) -> Spot:

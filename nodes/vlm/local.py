@@ -35,6 +35,8 @@ from nodes.vlm.next_action import (
     is_in,
     is_meant_by,
     lost,
+    place_of,
+    tried,
 )
 from nodes.vlm.poses import pose_at
 from runtime import (
@@ -219,7 +221,8 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         self.actions = 0
         self.table_z_m: float | None = None
         self.looked_ns = -1
-        self.in_view: set[str] = set()  # what the image behind what is remembered shows
+        self.shown_ns = 0  # when the image behind what is remembered was taken
+        self.in_view: set[str] = set()  # what it shows
         self.seen: Stamped[Image] | None = None  # the image behind what is remembered
         self.unposed: Stamped[Image] | None = None  # the image of the last tick
         self.said_ns: dict[str, int] = {}
@@ -419,7 +422,8 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         decision = self._act()
         self._describe(decision)
         if self._has_seen():
-            self.scene.publish(self._scene(), stems_from=self._sources())
+            scene: Scene = msgspec.structs.replace(self._scene(), image_ns=self.shown_ns)  # type: ignore[type-var]  # a Struct
+            self.scene.publish(scene, stems_from=self._sources())
 
     # --- what it does about it
 
@@ -429,7 +433,6 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
 
     def _look(self) -> None:
         from nodes.perception.colors import colours_in_view
-        from nodes.perception.objects import find_objects
 
         newest = self.image.stamped()
         if newest is not None and newest.message.depth_m is None and newest.message.captured_ns != self.looked_ns:
@@ -443,35 +446,40 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         image = self.seen.message
         self.looked_ns = image.captured_ns
         self.unplaced = ()
-        rotation, position = self.body.head_camera(state)
-        depth = image.depth_m
-        if depth is None:
-            return
-        own = self.body.own_parts(state)
+        if image.depth_m is not None:
+            self._remember_things(self._shapes_in(image, state), image, state)
+            self._look_for_hand(image, state)
+
+    def _shapes_in(self, image: Image, state: RobotState) -> tuple[SeenObject, ...]:
+        """What geometry finds in an image with depth."""
+        from nodes.perception.objects import find_objects
+
+        assert image.depth_m is not None
+        pose, own = self.body.head_camera(state), self.body.own_parts(state)
         seen = find_objects(
-            image.rgb, depth, image.focal_px, rotation, position, own=own, table_z_m=self.table_z_m, names=self.shapes
+            image.rgb, image.depth_m, image.focal_px, *pose, own=own, table_z_m=self.table_z_m, names=self.shapes
         )
-        things = [thing for thing in seen if not thing.is_place]
-        if things:
-            self.table_z_m = things[0].z_m - things[0].height_m / 2
-        self._remember_things(seen, image, state)
-        before, self.palm = self.palm, self._palm_in(image, state) if self._is_giving() else None
-        is_still = before is not None and self.palm is not None and math.dist(before, self.palm) < STILL_M
-        self.hand = _hand_at(self.palm) if is_still and self.palm is not None else None
+        thing = next((one for one in seen if not one.is_place), None)
+        if thing is not None:
+            self.table_z_m = thing.z_m - thing.height_m / 2
+        return seen
 
     def _is_giving(self) -> bool:
         """Whether what is held is to go into somebody's hand."""
         task = self.task
         return task is not None and task.state == "work" and task.skill == "hand_over" and self.holding is not None
 
-    def _palm_in(self, image: Image, state: RobotState) -> PointM | None:
+    def _look_for_hand(self, image: Image, state: RobotState) -> None:
+        """A hand that two images show in one place waits for something."""
         from nodes.perception.hands import find_palm
 
         assert image.depth_m is not None
-        if self.table_z_m is None:
-            return None
-        pose = self.body.head_camera(state)
-        return find_palm(image.rgb, image.depth_m, image.focal_px, *pose, table_z_m=self.table_z_m)
+        before, self.palm = self.palm, None
+        if self.table_z_m is not None and self._is_giving():
+            pose = self.body.head_camera(state)
+            self.palm = find_palm(image.rgb, image.depth_m, image.focal_px, *pose, table_z_m=self.table_z_m)
+        is_still = before is not None and self.palm is not None and math.dist(before, self.palm) < STILL_M
+        self.hand = _hand_at(self.palm) if is_still and self.palm is not None else None
 
     def _await_hand(self) -> None:
         """Give up after a while where nobody holds out a hand."""
@@ -515,6 +523,7 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         left = before.keys() - {one.thing.id for one in self.known}
         self.lost += tuple(thing for ident, thing in before.items() if ident in left)
         self.in_view = {one.thing.id for one in self.known if one.sightings > sightings.get(one.thing.id, 0)}
+        self.shown_ns = image.captured_ns
         self.images_since_gaze += 1
         catalogue = self.skills.latest()
         if catalogue is not None and all(spec.name != LOOK_ROUND for spec in catalogue.skills):
@@ -547,16 +556,15 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
     def _scene(self) -> Scene:
         things = self._things()
         held = () if self.holding is None else (self.holding,)
-        places = [one for one in things if one.is_place]
         loose = [one for one in things if not one.is_place]
         relations = [Relation(subject=one.id, relation="held by", object="robot") for one in held]
         for number, one in enumerate(loose):
-            box = next((place for place in places if place.height_m > 0.0 and is_in(one, place)), None)
-            place = box or next((place for place in places if is_in(one, place)), None)
+            place = place_of(one, things)
+            is_inside = place is not None and place.height_m > 0.0
             if place is not None:
-                relations.append(Relation(subject=one.id, relation="in" if box else "on", object=place.id))
+                relations.append(Relation(subject=one.id, relation="in" if is_inside else "on", object=place.id))
             for other in loose[number + 1 :]:
-                if box is None and math.hypot(one.x_m - other.x_m, one.y_m - other.y_m) < BESIDE_M:
+                if not is_inside and math.hypot(one.x_m - other.x_m, one.y_m - other.y_m) < BESIDE_M:
                     relations.append(Relation(subject=one.id, relation="beside", object=other.id))
         palm = self.hand
         people = () if palm is None else (
@@ -569,7 +577,6 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
             kinds=self.kinds,
             places=self.places,
             is_looked=self.has_looked,
-            image_ns=max(self.looked_ns, 0),
         )
 
     def _gone(self) -> tuple[SeenObject, ...]:
@@ -599,6 +606,7 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
             outcome=self.outcome,
             why=self.why,
             is_for_task=self.task is not None and self.done_for == self.task.id,
+            did=self.did,
             failures=dict(self.failures),
             reasons=dict(self.reasons),
             gone=self._gone(),
@@ -744,10 +752,7 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
                 did=self.did,
                 moved=tuple(_named(one) for one in self.moved),
                 wanted=how_many(now),
-                tried=tuple(
-                    f"{name}, {times} {'time' if times == 1 else 'times'}: {self.reasons.get(name, '')}"
-                    for name, times in self.failures.items()
-                ),
+                tried=tried(now),
                 gone=tuple(_named(one) for one in lost(now)),
             ),
             stems_from=self._sources(),

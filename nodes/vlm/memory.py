@@ -11,8 +11,8 @@ import msgspec
 
 from runtime.msgs import SeenObject
 
-SAME_M, SAME_BOX_M = 0.07, 0.30
-"""Two sightings this near are of one thing; of one box."""
+SAME_M, SAME_BOX_M, SAME_GUESS_M = 0.07, 0.30, 0.60
+"""Two sightings this near are of one thing; of one box; of one place of that name, where one is only pointed at."""
 BLEND = 0.5
 SIGHTINGS_TO_BELIEVE = 2
 MISSES_TO_FORGET = 3
@@ -120,7 +120,10 @@ def _changed(thing: SeenObject, **fields: float | str) -> SeenObject:
 def _is_same(one: SeenObject, other: SeenObject) -> bool:
     if one.is_place != other.is_place:
         return False
-    return _apart(one, other) < (SAME_BOX_M if one.is_place else SAME_M)
+    if not one.is_place:
+        return _apart(one, other) < SAME_M
+    is_guess = min(one.confidence, other.confidence) < SURE and one.label == other.label
+    return _apart(one, other) < (SAME_GUESS_M if is_guess else SAME_BOX_M)
 
 
 def _apart(one: SeenObject, other: SeenObject) -> float:

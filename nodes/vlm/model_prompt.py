@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,6 +14,7 @@ import msgspec
 
 from nodes.models.answers import ModelError, quoted, read_answer, texts_of
 from nodes.planner.model_prompt import skills_text
+from nodes.vlm.next_action import Situation, place_of, tried
 from runtime.msgs import SkillSpec, Subtask
 
 Coordinates = Literal["pixel", "thousandth"]
@@ -30,9 +31,10 @@ class Pointed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     label: Word
     colour: Word
-    u: Place
-    v: Place
+    u: Place = 0.0
+    v: Place = 0.0
     is_place: bool = False
+    id: Word = ""  # of what is remembered, wherever the head looks now; then u and v count for nothing
 
 
 class VLMAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -84,12 +86,13 @@ class VLMTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     units: dict[str, str]
     again: str
     other_m: tuple[float, float]
+    other_place_m: tuple[float, float]
     sizes_m: dict[str, tuple[float, float]]
     say: Sayings
 
-    def size_m(self, label: str) -> tuple[float, float]:
+    def size_m(self, label: str, *, is_place: bool) -> tuple[float, float]:
         """Width and height of what the depth image does not show whole."""
-        return self.sizes_m.get(label, self.other_m)
+        return self.sizes_m.get(label, self.other_place_m if is_place else self.other_m)
 
 
 @cache
@@ -120,6 +123,7 @@ def answer_schema(skills: Sequence[SkillSpec] = ()) -> dict[str, object]:
         u={"type": "number"},
         v={"type": "number"},
         is_place={"type": "boolean"},
+        id=text,
     )
     return _object(
         objects={"type": "array", "items": thing},
@@ -144,8 +148,11 @@ def question_text(
     height_px: int,
     skills: Sequence[SkillSpec] = (),
     doing: str = "",
+    facts: Sequence[str] = (),
 ) -> str:
-    """What the model is told this time; `doing` is what the robot does now, or how it ended."""
+    """What the model is told this time; `doing` is what the robot does now, or how it ended; `facts` are lines that say
+    what it holds, did, tried in vain and remembers.
+    """
     task = "none" if subtask is None or subtask.state != "work" else quoted(subtask.text)
     excluding = subtask.excluding if subtask is not None else ()
     words_left = dict.fromkeys(one.colour or one.label for one in excluding)
@@ -155,16 +162,40 @@ def question_text(
         lines.append(f"Not to be taken: {barred}.")
     if doing:
         lines.append(f"The robot now: {quoted(doing)}.")
+    lines += facts
     if skills:
         lines.append(f"The skills that the robot's body declares:\n{skills_text(skills)}")
     lines += [f"Somebody said {quoted(text)}" for text in said]
     return "\n".join(lines)
 
 
+def facts_of(now: Situation, *, has_ids: bool) -> tuple[str, ...]:
+    """What the image does not show: what the robot holds, did for the subtask, tried in vain, and remembers by ids."""
+    held = now.holding
+    lines = [f"The robot holds: {quoted(held.name)}." if held is not None else "The robot's hand is empty."]
+    if now.did:
+        lines.append(f"Done for this subtask: {', '.join(quoted(one) for one in now.did)}.")
+    if now.hand is not None:
+        lines.append("Somebody holds out an open hand.")
+    lines += [f"Tried in vain: {quoted(one)}." for one in tried(now)]
+    for one in now.objects[:MOST_OBJECTS] if has_ids else ():
+        where = None if one.is_place else place_of(one, now.objects)
+        at = f", {'in' if where.height_m else 'on'} {quoted(where.id)}" if where is not None else ""
+        what = "place" if one.is_place else "thing"
+        lines.append(f"Remembered {what} {quoted(one.id)}: {quoted(one.name)}{at}.")
+    return tuple(lines)
+
+
 def parse(
-    text: str, coordinates: Coordinates, width_px: int, height_px: int, skills: Sequence[SkillSpec] = ()
+    text: str,
+    coordinates: Coordinates,
+    width_px: int,
+    height_px: int,
+    skills: Sequence[SkillSpec] = (),
+    known: Collection[str] = (),
 ) -> Advice:
-    """The answer, checked; a thing outside the image, or by what is no name, is left out.
+    """The answer, checked; a thing outside the image, or by what is no name, is left out. `known` are ids of what is
+    remembered; another id counts as none.
 
     Raises ModelError where the text is no such answer, and where it names a skill that nobody declares, or a thing or
     place that it does not list, with what there is instead.
@@ -177,11 +208,12 @@ def parse(
         label, colour = thing.label.strip().lower(), thing.colour.strip().lower()
         colour = colour if colour in words().colours else ""
         u, v = thing.u * across, thing.v * down
-        if not _NAME.fullmatch(label) or u >= width_px or v >= height_px:
+        ident = thing.id if thing.id in known else ""
+        if not ident and (not _NAME.fullmatch(label) or u >= width_px or v >= height_px):
             places[number] = -1
             continue
         places[number] = len(kept)
-        kept.append(Pointed(label=label, colour=colour, u=u, v=v, is_place=thing.is_place))
+        kept.append(Pointed(label=label, colour=colour, u=u, v=v, is_place=thing.is_place, id=ident))
     for key, number in (("target", answer.target), ("place", answer.place)):
         if number not in places:
             raise ModelError(f"the model's answer has {key} {number}; it lists {len(answer.objects)} things, from 0")

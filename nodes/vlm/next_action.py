@@ -57,6 +57,7 @@ class Situation:
     outcome: Outcome = "running"  # of `doing`
     why: str = ""  # it failed
     is_for_task: bool = True  # `doing` was chosen for this subtask
+    did: tuple[str, ...] = ()  # actions that succeeded for it
     failures: Mapping[str, int] = field(default_factory=dict)  # by name
     reasons: Mapping[str, str] = field(default_factory=dict)  # of the last one
     gone: tuple[SeenObject, ...] = ()  # what left its place without the robot, and was not seen again
@@ -90,12 +91,13 @@ def decide(now: Situation) -> Decision:
     """What to do now."""
     if now.is_stopped:
         return Decision("keep", "held", "stopped, waiting to be told to go on")
-    if now.is_waiting:
+    task = now.subtask
+    is_idle = task is None or task.state != "work"
+    if now.is_waiting and not (is_idle and now.is_to_look):  # whoever plans waits for that look itself
         return Decision("keep", "held", "holding still until there is a plan for the new order")
     if now.is_unconfirmed:
         return Decision("keep", "held", "waiting for a person to say yes")
-    task = now.subtask
-    if task is None or task.state != "work":
+    if task is None or is_idle:
         return _rest(now)
     if task.skill == "pick" and now.holding is not None and _means(task.things, now.holding):
         return Decision("keep", "finished", f"holding the {now.holding.name}")
@@ -144,9 +146,17 @@ def destination(now: Situation) -> SeenObject | None:
 
 def is_in(thing: SeenObject, place: SeenObject) -> bool:
     """Whether a thing is in, or on, a place."""
-    if place.height_m == 0.0:  # something flat: what stands on it is as high as it
-        return abs(thing.z_m - thing.height_m / 2 - place.z_m) < ON_FLAT_M
-    return math.hypot(thing.x_m - place.x_m, thing.y_m - place.y_m) < IN_BOX_M
+    away_m = math.hypot(thing.x_m - place.x_m, thing.y_m - place.y_m)
+    if place.height_m == 0.0:  # something flat: what stands on it is as high as it; without a width it has no end
+        is_level = abs(thing.z_m - thing.height_m / 2 - place.z_m) < ON_FLAT_M
+        return is_level and (place.width_m == 0.0 or away_m < place.width_m / 2)
+    return away_m < IN_BOX_M
+
+
+def place_of(thing: SeenObject, objects: Iterable[SeenObject]) -> SeenObject | None:
+    """What it is in, else what it is on."""
+    around = [one for one in objects if one.is_place and one is not thing and is_in(thing, one)]
+    return min(around, key=lambda one: (one.height_m == 0.0, one.width_m == 0.0), default=None)
 
 
 def wanted(now: Situation) -> tuple[SeenObject, ...]:
@@ -265,12 +275,17 @@ def _give(now: Situation, task: Subtask) -> Decision:
     if now.failures.get(HAND, 0) >= MOST_TRIES:
         return Decision("keep", "failed", f"there is no hand for the {held.name}, and I still hold it")
     if now.hand is None:
-        say = f"Here is the {held.name}. Please hold out your hand."
-        return Decision("keep", "working", "waiting for an open hand", say=say)
+        return await_hand(held)
     return Decision(
         task.skill, "working", f"giving the {held.name} into a hand", now.hand,
         arguments=tuple(Argument(name=one.name, thing=now.hand) for one in now.skills[task.skill].arguments),
     )  # fmt: skip
+
+
+def await_hand(held: SeenObject) -> Decision:
+    """Ask for a hand, and wait for it."""
+    say = f"Here is the {held.name}. Please hold out your hand."
+    return Decision("keep", "working", "waiting for an open hand", say=say)
 
 
 def _given(now: Situation, given: SeenObject) -> Decision:
@@ -345,11 +360,7 @@ def _bring(now: Situation, held: SeenObject, box: SeenObject | None, task: Subta
             return Decision("keep", "working", f"putting the {held.name} back")
         if others:  # the policy puts what it holds back where it took it before it picks another thing
             return _pick(now, others[0], before=f"I put the {held.name} back. ")
-        is_returning = now.doing is not None and now.doing.skill == "place" and now.doing.target == held
-        if is_returning and now.outcome == "running":
-            return Decision("keep", "working", f"putting the {held.name} back")
-        say = f"I put the {held.name} back."
-        return Decision("place", "working", f"putting the {held.name} back", held, say)
+        return _put_back(now, held)
     if box is None:
         return _search(now, box, task)
     if now.failures.get(task.place, 0) >= MOST_TRIES:
@@ -359,6 +370,24 @@ def _bring(now: Situation, held: SeenObject, box: SeenObject | None, task: Subta
     if now.doing is not None and now.doing.skill == "place" and now.outcome == "running":
         return Decision("keep", "working", text)
     return Decision("place", "working", text, box if box.height_m > 0.0 else free_spot(now, box))
+
+
+def _put_back(now: Situation, held: SeenObject) -> Decision:
+    text = f"putting the {held.name} back"
+    is_returning = now.doing is not None and now.doing.skill == "place" and now.doing.target == held
+    if is_returning and now.outcome == "running":
+        return Decision("keep", "working", text)
+    return Decision("place", "working", text, held, f"I put the {held.name} back.")
+
+
+def spare(now: Situation) -> Decision | None:
+    """What is done at once where what is held, or gone for, is to be left alone; None where nothing is."""
+    doing = now.doing
+    if now.holding is not None and is_excluded(now, now.holding):
+        return _put_back(now, now.holding)
+    if doing is not None and doing.target is not None and _is_picking(now) and is_excluded(now, doing.target):
+        return Decision("hold", "working", f"leaving the {doing.target.name} alone")
+    return None
 
 
 def _pick(now: Situation, thing: SeenObject, before: str = "") -> Decision:
@@ -420,6 +449,14 @@ def how_many(now: Situation) -> int:
     """How many things the subtask is about, as far as they were seen: moved, still to move, given up or gone."""
     open_ones = {one.name for one in wanted(now)} | {one.name for one in now.moved}
     return len(now.moved) + len(wanted(now)) + len(lost(now)) + len(set(_given_up(now)) - open_ones)
+
+
+def tried(now: Situation) -> tuple[str, ...]:
+    """What failed and was not made good since, and why: "red cup, 2 times: ..."."""
+    return tuple(
+        f"{name}, {times} {'time' if times == 1 else 'times'}: {now.reasons.get(name, '')}"
+        for name, times in now.failures.items()
+    )
 
 
 def _given_up(now: Situation) -> list[str]:

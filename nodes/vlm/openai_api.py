@@ -22,7 +22,8 @@ class OpenAIVLM(PointingVLM):
 
     `context` is how many tokens the model reads, `extra_body` further fields of each request, `fallback` who is asked
     where the server does not answer: MODEL@URL. `prompt` is a TOML file whose texts and sizes stand in place of those
-    of `nodes/vlm/model_prompt.toml`; `places` are what things can be brought to, before any is seen.
+    of `nodes/vlm/model_prompt.toml`; `places` are what things can be brought to, before any is seen. Where the model
+    chooses no skill, the rules of `LocalVLM` carry out what the subtask says; with `rules=False` nothing does.
     """
 
     provenance = "model:openai-api"
@@ -44,6 +45,7 @@ class OpenAIVLM(PointingVLM):
         fallback: str = "",
         prompt: str = "",
         places: tuple[str, ...] = (),
+        rules: bool = True,
     ) -> None:
         self.settings = settings_from(
             "VLM",
@@ -60,7 +62,7 @@ class OpenAIVLM(PointingVLM):
             fallback=fallback,
         )
         self.chat = ChatRequest(self.settings, latency_s=latency_s)
-        super().__init__(self.chat, coordinates, speaker, limits, prompt=prompt, places=places)
+        super().__init__(self.chat, coordinates, speaker, limits, prompt=prompt, places=places, rules=rules)
 
     def problems(self) -> list[str]:
         """What its parameters and this environment lack, in sentences."""

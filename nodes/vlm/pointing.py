@@ -16,6 +16,9 @@ PATCH_PX = 2
 SAME_M, SAME_BOX_M = 0.10, 0.30
 """A shape this near the point is the thing pointed at; a box this near."""
 
+GUESSED = 0.3
+"""How sure a place is that was pointed at and not measured: it moves nothing that was, as behind the robot's arm."""
+
 
 def point_at(
     u_px: float,
@@ -72,9 +75,9 @@ def place_thing(
         )  # type: ignore[type-var]  # a Struct, but not to type checkers
         return named
     width_m, height_m = size_m
-    # The point is on the near side; the middle is half a width farther from the camera.
+    # The point is on the near side; the middle is half a width farther from the camera, unless it is flat.
     away_x, away_y = point_m[0] - camera_m[0], point_m[1] - camera_m[1]
-    scale = width_m / 2 / max(math.hypot(away_x, away_y), 1e-6)
+    scale = (width_m / 2 if height_m else 0.0) / max(math.hypot(away_x, away_y), 1e-6)
     return SeenObject(
         label=label,
         colour=colour,
@@ -85,6 +88,6 @@ def place_thing(
         height_m=height_m,
         u_px=u_px,
         v_px=v_px,
-        confidence=0.6,
+        confidence=GUESSED,
         is_place=is_place,
     )

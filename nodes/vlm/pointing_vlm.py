@@ -2,11 +2,12 @@
 
 How the model is asked is a subclass's affair. It may choose a declared skill and what it is about, say that the subtask
 is done, speak, and ask; depth and the camera's pose turn its pixels into places. Where it chooses nothing, `LocalVLM`'s
-rules do. What a person wants left alone is left alone, whatever a model chooses.
+rules do, unless `rules` is False. What a person wants left alone is left alone, whatever a model chooses.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import replace
 
@@ -21,17 +22,20 @@ from nodes.vlm.model_prompt import (
     Coordinates,
     Pointed,
     answer_schema,
+    facts_of,
     parse,
     question_text,
     system_prompt,
     words,
 )
-from nodes.vlm.next_action import Decision, Situation, is_excluded, measured
+from nodes.vlm.next_action import MOST_TRIES, Decision, Situation, await_hand, is_excluded, measured, spare
 from nodes.vlm.pointing import place_thing, point_at
 from runtime import RELIABLE, Fence, ParameterError, Publisher, QoS, Spending, Subscription, every, on
 from runtime.msgs import Argument, Image, OutOfBudget, RobotState, SeenObject, Subtask, Utterance
 
 SAID_KEPT = 5
+IN_HAND_M = 0.15
+"""What is pointed at so near to a hand that has grasped something is that, and stands nowhere."""
 FAILURES_TO_BLIND = 3
 ASKED_AGAIN = 2
 """How often a model is told why its answer cannot be used; then that is said aloud."""
@@ -43,6 +47,8 @@ class PointingVLM(LocalVLM):
     A model that fails three times in a row is taken for blind: the action under way is finished, then the robot holds
     and the planner is told. `coordinates="thousandth"` is for models that point in thousandths of the image.
     """
+
+    has_ids = True  # an answer may name what is remembered by its id
 
     again = Subscription(Fence, "fence", qos=QoS(required=False))
     out_of_budget = Publisher(OutOfBudget, "seat/out_of_budget", qos=RELIABLE)
@@ -56,8 +62,10 @@ class PointingVLM(LocalVLM):
         *,
         prompt: str = "",
         places: tuple[str, ...] = (),
+        rules: bool = True,
     ) -> None:
         super().__init__(speaker, limits)
+        self.rules = rules
         self.texts = words(prompt)
         self.places = tuple(places) or self.places
         if coordinates not in COORDINATES:
@@ -70,7 +78,8 @@ class PointingVLM(LocalVLM):
         self.asked_image_ns = 0
         self.advice = Advice()
         self.advised: tuple[SeenObject | None, SeenObject | None] = (None, None)  # target and place
-        self.advised_ns = 0
+        self.asked_about_ns = 0  # when the newest answer was asked for: it knows nothing of what came after
+        self.advised_for = ""  # the subtask that the model was asked about
         self.last_said = ""
         self.question_ns = 0  # the model's question waits for an answer since; 0: none does
 
@@ -142,7 +151,11 @@ class PointingVLM(LocalVLM):
         catalogue = self.skills.latest()
         skills = catalogue.skills if catalogue is not None else ()
         doing = "" if self.doing is None else f"{self.doing.text}: {self.outcome} {self.why}".strip()
-        question = question_text(self.task, tuple(self.heard_lately), width_px, height_px, skills, doing)
+        now, task, asked_ns = self._situation(), self.task, self.clock.now_ns()
+        known = {one.id for one in now.objects}
+        question = question_text(
+            task, tuple(self.heard_lately), width_px, height_px, skills, doing, facts_of(now, has_ids=self.has_ids)
+        )
         why, advice = "", None
         for _ in range(1 + ASKED_AGAIN):
             again = f"\n\n{self.texts.again.replace('{why}', why)}" if why else ""
@@ -163,7 +176,7 @@ class PointingVLM(LocalVLM):
                 self.log.info("request cancelled by an interrupt")
                 return False
             try:
-                advice = parse(text, self.coordinates, width_px, height_px, skills)
+                advice = parse(text, self.coordinates, width_px, height_px, skills, known)
                 break
             except ModelError as problem:
                 why = str(problem)
@@ -178,17 +191,18 @@ class PointingVLM(LocalVLM):
         self.chosen = pointed[advice.target].colour if advice.target >= 0 else ""
         self.unplaced = () if image.depth_m is not None else tuple(f"{one.colour} {one.label}" for one in pointed)
         if state is not None and image.depth_m is not None:
-            self._remember(image, state, pointed)
-        self._take_advice(advice)
+            self._remember(image, state, tuple(one for one in pointed if not one.id))
+        self.advised_for = task.id if task is not None else ""
+        self._take_advice(advice, asked_ns)
         return True
 
     def _fail(self, problem: Exception) -> None:
         self.request.failed(problem)
         self.log.warning("cannot see (%d in a row): %s", self.request.failures, problem)
 
-    def _take_advice(self, advice: Advice) -> None:
+    def _take_advice(self, advice: Advice, asked_ns: int) -> None:
         """What the model chose counts from now until the next answer; what it says is said once."""
-        self.advice, self.advised_ns = advice, self.clock.now_ns()
+        self.advice, self.asked_about_ns = advice, asked_ns
         self.advised = (self._named(advice, advice.target), self._named(advice, advice.place))
         is_claim = advice.done and not self.did  # of a deed that nobody has measured: the planner says how it is
         if advice.say and advice.say != self.last_said and not is_claim:
@@ -197,37 +211,40 @@ class PointingVLM(LocalVLM):
         self.last_said = advice.say
 
     def _named(self, advice: Advice, number: int) -> SeenObject | None:
-        """What is remembered of the thing that the model points at: of its name, the one nearest in the image."""
+        """What is remembered of what the model points at: of its id, or of its name and nearest in the image."""
         if number < 0:
             return None
         meant = advice.things[number]
+        if meant.id:
+            return next((one for one in self._things() if one.id == meant.id), None)
         same = [one for one in self._things() if (one.label, one.colour) == (meant.label, meant.colour)]
         return min(same, key=lambda one: (one.u_px - meant.u) ** 2 + (one.v_px - meant.v) ** 2, default=None)
 
     def _remember(self, image: Image, state: RobotState, pointed: tuple[Pointed, ...]) -> None:
-        from nodes.perception.objects import find_objects
-
         depth = image.depth_m
         assert depth is not None
         rotation, position = self.body.head_camera(state)
         camera = (float(position[0]), float(position[1]), float(position[2]))
-        own = self.body.own_parts(state)
-        shapes = find_objects(
-            image.rgb, depth, image.focal_px, rotation, position, own=own, table_z_m=self.table_z_m, names=self.shapes
-        )
+        hand = self.body.hand_point(state)
+        shapes = self._shapes_in(image, state)
         seen: list[SeenObject] = []
         for thing in pointed:
             point = point_at(thing.u, thing.v, depth, image.focal_px, rotation, position)
-            if point is not None:
-                size = self.texts.size_m(thing.label)
+            is_held = state.is_grasping and point is not None and math.dist(point, hand) < IN_HAND_M
+            if point is not None and not is_held:
                 places = (*self.places, thing.label) if thing.is_place else self.places
+                size = self.texts.size_m(thing.label, is_place=thing.label in places)
                 seen.append(
                     place_thing(thing.label, thing.colour, thing.u, thing.v, point, camera, size, shapes, places)
                 )
         self._remember_things(seen, image, state)
 
     def _look(self) -> None:
-        """Looking is the model's work, in `see`."""
+        """Looking for things is the model's work, in `see`; a hand is what the robot's own eyes see of it."""
+        posed = self._posed_image()
+        if posed is not None and posed[0].message.depth_m is not None:
+            self.looked_ns = posed[0].message.captured_ns
+            self._look_for_hand(posed[0].message, posed[1])
 
     def _situation(self) -> Situation:
         """The model's choice counts where nobody said what they prefer, and not while something else is picked."""
@@ -249,13 +266,15 @@ class PointingVLM(LocalVLM):
             self.question_ns = 0
             self._say(self.texts.say.unanswered)
         is_running = self.doing is not None and self.outcome == "running"
-        if self.advice.done and not is_running:
+        is_advised = self.advised_for == task.id  # and not about the subtask before
+        if is_advised and self.advice.done and not is_running:
             return self._measured(now, task)
-        if self.advice.skill:
+        if is_advised and self.advice.skill:
             return self._as_advised(now, is_running=is_running)
-        if not task.skill:
-            return Decision("keep", "working", "choosing what to do")
-        return super()._decide(now)
+        if self.rules and task.skill:
+            return super()._decide(now)
+        text = self.doing.text if self.doing is not None and is_running else "choosing what to do"
+        return spare(now) or Decision("keep", "working", text)
 
     def _measured(self, now: Situation, task: Subtask) -> Decision:
         """What became of a subtask that the model calls done: by what the robot did and sees, never by its word."""
@@ -270,19 +289,27 @@ class PointingVLM(LocalVLM):
         """The skill that the model chose, once for each answer; nothing that is to be left alone."""
         target, place = self.advised
         skill, doing = self.advice.skill, self.doing
+        if (spared := spare(now)) is not None:
+            return spared
         if is_running and doing is not None:
             return Decision("keep", "working", doing.text)
-        if self.outcome_ns >= self.advised_ns:
+        if self.outcome_ns >= self.asked_about_ns:
             return Decision("keep", "working", "choosing what to do next")
+        if target is not None and now.failures.get(target.name, 0) >= MOST_TRIES:
+            return measured(now)
         if target is not None and is_excluded(now, target):
             return Decision("keep", "working", f"leaving the {target.name} alone")
         spec = now.skills.get(skill)
         arguments: list[Argument] = []
         for argument in spec.arguments if spec is not None else ():
-            thing = place if argument.type == "place" else target if argument.type == "thing" else None
+            thing = {"place": place, "thing": target or place, "person": now.hand}.get(argument.type)
+            if argument.type == "person" and thing is None and now.holding is not None:
+                return await_hand(now.holding)
             if thing is not None:
                 arguments.append(Argument(name=argument.name, thing=thing))
             elif argument.is_needed and argument.type in ("thing", "place"):
                 return Decision("keep", "working", "looking again: nobody knows where that is")
-        text = f"{skill.replace('_', ' ')} {target.name if target is not None else ''}".strip()
+        thing = target or now.holding
+        what = f" the {thing.name}" if thing is not None else ""
+        text = f"{skill.replace('_', ' ')}{what}{f' at the {place.name}' if place is not None else ''}"
         return Decision(skill, "working", text, target or place, arguments=tuple(arguments))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
+from nodes.policy.sight import state_between
 from nodes.robot.protocol import Body
 from runtime.msgs import RobotState
 
@@ -26,17 +25,4 @@ def pose_at(states: Sequence[RobotState], captured_ns: int, body: Body) -> Robot
     one = states[later - 1]
     if two.read_ns - one.read_ns > CLOSE_NS and not body.is_steady(one, two):
         return None
-    share = (captured_ns - one.read_ns) / (two.read_ns - one.read_ns)
-
-    def between(before: float, after: float) -> float:
-        return before + share * (after - before)
-
-    blended: RobotState = msgspec.structs.replace(  # type: ignore[type-var]  # a Struct, but not to type checkers
-        two,
-        read_ns=captured_ns,
-        position=tuple(between(a, b) for a, b in zip(one.position, two.position, strict=True)),
-        base_x_m=between(one.base_x_m, two.base_x_m),
-        base_y_m=between(one.base_y_m, two.base_y_m),
-        base_heading_rad=between(one.base_heading_rad, two.base_heading_rad),
-    )
-    return blended
+    return state_between(one, two, captured_ns)

@@ -170,6 +170,7 @@ class SeenObject(Message, kind="state"):
     is_place: bool = False  # things are put there; it is not picked
     state: tuple[str, ...] = ()  # "open", "full", "dirty", "waste": nothing comes back from there
     owner: str = ""
+    does: str = ""  # what a machine does, as a clause: "fills a vessel that stands there with coffee"
 
     @property
     def name(self) -> str:

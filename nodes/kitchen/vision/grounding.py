@@ -180,6 +180,6 @@ def _all(words: Sequence[str], colours: Meanings) -> frozenset[str]:
 
 
 def _stands(one: SeenObject, mark: SeenObject, relation: str) -> float:
-    if relation in SIDES:
+    if relation in SIDES and one.u_px and mark.u_px:  # in one image; else nobody knows which side that is
         return 1.0 if (one.u_px - mark.u_px) * SIDES[relation] > 0 else 0.02
     return math.exp(-math.dist((one.x_m, one.y_m), (mark.x_m, mark.y_m)) / NEAR_M)

@@ -17,12 +17,12 @@ import numpy as np
 from nodes.kitchen.vision.blobs import Blob, Face, HandPose, ImageGeometry, look, map_of
 from nodes.kitchen.vision.crops import KNOWN_FROM, OTHER, Classification, CropReader, cut_out
 from nodes.kitchen.vision.gestures import nearest_to_line, swings
-from nodes.kitchen.world import Kitchen
+from nodes.kitchen.world import Kitchen, relations_of, seen_place
 from nodes.perception.objects import place_is_empty
 from nodes.robot.products import product
 from nodes.robot.protocol import Body
 from runtime.clock import to_ns, to_s
-from runtime.msgs import Image, Relation, RobotState, Scene, SeenObject, SeenPerson
+from runtime.msgs import Image, RobotState, Scene, SeenObject, SeenPerson
 
 PERSON = "person"
 SAME_M = 0.07
@@ -40,7 +40,6 @@ DOUBTED = 0.15
 VOTES, STATES = 12, 4
 FULL_PX = 150
 """As many pixels as a vote of full weight has."""
-BESIDE_M = 0.22
 POINT_AT_M, LOOK_AT_M = 0.11, 0.25
 POINTS_DOWN = 0.25
 """A line that goes down more steeply points; a palm is level."""
@@ -70,6 +69,7 @@ class Track:
     kind: str = OTHER
     colour: str = ""
     box: tuple[int, int, int, int] = (0, 0, 0, 0)
+    seen_ns: int = -1  # when the image with this box was taken
 
     @property
     def middle_m(self) -> tuple[float, float, float]:
@@ -111,11 +111,13 @@ class Sight:
         self._stained: dict[str, bool] = {}
         self._person = _Person()
         self._held: Track | None = None
+        self.image_ns = 0  # when the newest image was taken
 
     def see(self, image: Image, state: RobotState, body: Body) -> None:
         """Take in one image with depth; `state` is the robot's at that time."""
         if image.depth_m is None:
             return
+        self.image_ns = image.captured_ns
         rotation, camera = body.head_camera(state)
         seen = look(image.rgb, image.depth_m, image.focal_px, rotation, camera, self._room, body.own_parts(state))
         told = self._reader.read([cut_out(one, image.rgb, image.depth_m) for one in seen.blobs])
@@ -150,22 +152,16 @@ class Sight:
                 self._numbered += 1
                 word = one.kind.replace(" ", "-") if one.kind != OTHER else "thing"
                 one.id = f"{word}-{self._numbered}"
-        things = [_seen(one) for one in believed]
-        relations = []
-        for thing, track in zip(things, believed, strict=True):
-            if track.holder:
-                relations.append(Relation(subject=thing.id, relation="held by", object=track.holder))
-            elif track.surface in self._kitchen.places:
-                is_box = self._kitchen.places[track.surface].form == "box"
-                relations.append(Relation(subject=thing.id, relation="in" if is_box else "on", object=track.surface))
-        for number, thing in enumerate(things):
-            for other in things[number + 1 :]:
-                if math.dist((thing.x_m, thing.y_m), (other.x_m, other.y_m)) < BESIDE_M:
-                    relations.append(Relation(subject=thing.id, relation="beside", object=other.id))
-        people = self._people(things, believed, now_ns)
+        things = [_seen(one, is_shown=one.seen_ns == self.image_ns) for one in believed]
+        places = [
+            seen_place(name, place, is_dirty=self._stained.get(name, False))
+            for name, place in self._kitchen.places.items()
+        ]
+        standing = [(thing, track.holder, track.surface) for thing, track in zip(things, believed, strict=True)]
         return Scene(
-            things=(*things, *(self._place(name) for name in self._kitchen.places)), relations=tuple(relations),
-            people=people, kinds=tuple(self._kitchen.kinds), places=tuple(self._kitchen.places),
+            things=(*things, *places), relations=relations_of(self._kitchen, standing),
+            people=self._people(things, believed, now_ns), kinds=tuple(self._kitchen.kinds),
+            places=tuple(self._kitchen.places),
         )  # fmt: skip
 
     def likely(self) -> dict[str, dict[str, float]]:
@@ -246,7 +242,7 @@ class Sight:
         track.colour = _most((colour, w * share.get(best, 0.0)) for share, colour, w in track.votes)
         track.sightings += 1
         track.misses = 0
-        track.box = blob.box
+        track.box, track.seen_ns = blob.box, self.image_ns
         hand = self._person.hand
         is_over_palm = hand is not None and math.dist(hand.palm_m[:2], (blob.x_m, blob.y_m)) < OVER_PALM_M
         if is_over_palm and not blob.surface:
@@ -276,18 +272,6 @@ class Sight:
                 track.bottom_m = one.z_m
                 return one.name
         return ""
-
-    def _place(self, name: str) -> SeenObject:
-        place = self._kitchen.places[name]
-        x, y = place.centre_m
-        is_box = place.form == "box"
-        height = place.z_m - place.floor_z_m if is_box else 0.0
-        width = min(place.x_m[1] - place.x_m[0], place.y_m[1] - place.y_m[0]) if is_box else 0.0
-        return SeenObject(
-            id=name, label=name, colour="", x_m=x, y_m=y, z_m=place.z_m - height / 2, width_m=width, height_m=height,
-            u_px=0.0, v_px=0.0, is_place=True,
-            state=(*place.state, *(("dirty",) if self._stained.get(name) else ())),
-        )  # fmt: skip
 
     # --- people
 
@@ -347,7 +331,7 @@ class Sight:
         return bool(below) and z > max(below) + OPEN_ABOVE_M
 
 
-def _seen(track: Track) -> SeenObject:
+def _seen(track: Track, *, is_shown: bool) -> SeenObject:
     states = list(track.states)
     words = []
     if states:
@@ -358,7 +342,7 @@ def _seen(track: Track) -> SeenObject:
             inside = Counter(one[1] for one in states if one[0]).most_common(1)[0][0]
             words += [fill, inside]
     x, y, z = track.middle_m
-    left, top, right, bottom = track.box
+    left, top, right, bottom = track.box if is_shown else (0, 0, 0, 0)
     return SeenObject(
         id=track.id, label=track.kind if track.kind != OTHER else "thing", colour=track.colour, x_m=x, y_m=y, z_m=z,
         width_m=track.width_m, height_m=track.height_m, u_px=(left + right) / 2, v_px=(top + bottom) / 2,

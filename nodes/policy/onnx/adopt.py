@@ -23,6 +23,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.models.onnx_file import LONGEST_FILE
 from nodes.policy.onnx.convention import convention_of, out_of_range
 from nodes.policy.onnx.inputs import PolicyAnswer
 from nodes.policy.onnx.tensors import ALL, COLUMNS, problems_of, unit_problem
@@ -189,14 +190,19 @@ def adopt(
                 " lerobot's migrate_policy_normalization, and adopt that"
             )
         notes.append(f"{folder} has no processors: the model is taken to normalise what it is given by itself")
+    _check_size(exported)
     try:
-        model = onnx.load(exported)
+        model = onnx.load(exported, load_external_data=False)
+        _check_size(exported, *_beside(model, exported.parent))
+        onnx.load_external_data_for_model(model, str(exported.parent))
         onnx.checker.check_model(model)
         if _opset_of(model) < OPSET:
             from onnx import version_converter
 
             notes.append(f"its opset {_opset_of(model)} is converted to {OPSET}")
             model = version_converter.convert_version(model, OPSET)
+    except UserError:
+        raise
     except Exception as problem:  # the library has no exception class in common
         raise UserError(f"{folder}: its model cannot be read: {str(problem)[:300]}") from problem
     action = config.output_features.get("action")
@@ -217,6 +223,23 @@ def adopt(
     graph.take_output(width, affine, _relative(before, width))
     onnx.helper.set_model_props(model, {"adopted_from": f"lerobot {config.type}", **training.metadata})
     return model.SerializeToString(), notes
+
+
+def _beside(model: ModelProto, folder: Path) -> list[Path]:
+    """The files in which the model keeps its weights."""
+    named = {entry.value for tensor in model.graph.initializer for entry in tensor.external_data
+             if entry.key == "location"}  # fmt: skip
+    return [folder / name for name in sorted(named)]
+
+
+def _check_size(*files: Path) -> None:
+    """Raise UserError where these do not go into one ONNX file; nothing of them is read."""
+    size = sum(file.stat().st_size for file in files if file.is_file())
+    if size > LONGEST_FILE:
+        raise UserError(
+            f"{files[0]} has {size / 1e9:.1f} GB with its weights, and an ONNX file holds {LONGEST_FILE / 1e9:.1f}; "
+            "serve such a policy where it was trained, and ask it by nodes.policy.remote.openpi:OpenPiPolicy"
+        )
 
 
 def _normalises(processor: Processor, kind: str) -> bool:

@@ -26,6 +26,7 @@ from nodes.policy.onnx.chunks import BLEND_S, Playback, as_message, seen_ns
 from nodes.policy.onnx.convention import convention_of, out_of_range
 from nodes.policy.onnx.inputs import Felt, PolicyModel, Pose, Trigger, feel, pose_of
 from nodes.policy.onnx.tensors import CAMERAS, LONGEST_HISTORY, problems_of, unit_problem
+from nodes.policy.sight import knows
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
 from nodes.policy.stretch_motion import StretchMotion
 from nodes.robot.robot_from_launch import DEFAULT, ForRobot, load_limits
@@ -305,7 +306,7 @@ class OnnxPolicy(ForRobot, SeatNode, HearsPeople):
         self.latency_ns = 0  # of that chunk
         self.kept: JointVector | None = None  # the posture between two actions, of a model that says "done"
         self.last: JointVector | None = None  # commanded for the action under way
-        self.confirmations = Confirmations()
+        self.confirmations = Confirmations(knows)
         self.asked: ActionRequest | None = None
         self.fence_ns = -1
         self.is_guard_stopped = False

@@ -121,7 +121,7 @@ class DetectorVLM(LocalVLM):
             return
         self.seen, looked = self.looked
         image = self.seen.message
-        self.looked_ns = image.captured_ns
+        self.looked_ns = self.shown_ns = image.captured_ns
         self.tracked, self.next_number = track(self.tracked, looked.boxes, image.captured_ns, self.next_number)
         self.unplaced = tuple(f"a {one.box.label}" for one in self.tracked)
         state = state_at(self.states, image.captured_ns)

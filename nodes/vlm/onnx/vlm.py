@@ -28,6 +28,7 @@ class OnnxVLM(PointingVLM):
     """
 
     provenance = "model:onnx"
+    has_ids = False  # its answers are led word by word, by pixels alone
 
     def __init__(
         self,

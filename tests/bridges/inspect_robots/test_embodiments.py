@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import onnx
 import pytest
 
 pytest.importorskip("inspect_robots", reason="needs the extra inspect")
 
-from inspect_robots import Action, ActionSemantics, Box, PolicyInfo, Scene
+from inspect_robots import Action, ActionSemantics, Box, Observation, PolicyInfo, Scene
 from inspect_robots.compat import check_compatibility
 from inspect_robots.conformance import check_embodiment
 
 from bridges.inspect_robots.embodiments import SimulatedRobot
-from bridges.inspect_robots.policies import SeatPolicy
+from bridges.inspect_robots.policies import ModelPolicy, SeatPolicy
 from bridges.inspect_robots.tasks import clear
-from runtime.errors import UserError
+from nodes.stretch.limits import STRETCH_3
+from runtime.errors import PolyrhythmError, UserError
+from tests.support.models.model_files import linear_model, write_model
+from tests.support.sentences import pattern
 
 ALONE = (
     "planner,vlm,policy,reflex,interrupt_records,ladder,shadow_compare,collaborator,recorder,wrist_camera,room_camera"
@@ -39,6 +45,23 @@ def test_a_policy_for_two_arms_is_told_before_anything_moves(robot: SimulatedRob
     two = SeatPolicy()
     two.info = PolicyInfo("two_arms", Box((14,), semantics=ActionSemantics("joint_pos")))
     assert [issue.code for issue in check_compatibility(two, robot).errors] == ["action_dim"]
+
+
+def test_a_model_s_file_is_a_policy_in_its_own_units_and_what_no_joint_can_follow_is_refused(tmp_path: Path) -> None:
+    place = write_model(tmp_path, linear_model({"joints": (1, 8)}, bias=50.0))
+    seen = Observation(state={"joint_pos": np.zeros(8), "joint_vel": np.zeros((8, 1))}, instruction="Hold still.")
+    with pytest.raises(PolyrhythmError, match=pattern("bridges.inspect_out_of_range")):
+        ModelPolicy(place).act(seen)
+    model = onnx.load(place)
+    onnx.helper.set_model_props(model, {"units": "all=percent", "step_s": "0.1"})
+    onnx.save(model, place)
+    chunk = ModelPolicy(place).act(seen)
+    middle = [(joint.lowest + joint.highest) / 2 for joint in STRETCH_3.joints]
+    assert chunk.actions[0].data == pytest.approx(middle, abs=1e-5)
+    assert chunk.control_hz == 10.0
+    asks = write_model(tmp_path, linear_model({"joints": (1, 8), "skill": (1, 7)}))
+    with pytest.raises(UserError, match="wants skill"):
+        ModelPolicy(asks)
 
 
 @pytest.mark.parametrize("data", [np.full(8, np.nan), np.zeros(14)])

@@ -55,13 +55,15 @@ def test_left_and_right_are_told_as_the_person_sees_them() -> None:
     assert line.endswith(sentence("planner.row", first="cup-2", second="cup-1"))
 
 
-def test_a_place_is_told_with_what_stands_on_it() -> None:
+def test_a_place_is_told_with_what_stands_on_it_and_a_machine_with_what_it_does() -> None:
     table = SeenObject(
         id="table", label="table", colour="", x_m=0.0, y_m=0.0, z_m=0.5, width_m=0.0, height_m=0.0, u_px=0.0, v_px=0.0,
-        is_place=True,
+        is_place=True, does="washes what is put in",
     )  # fmt: skip
     scene = Scene(things=(table, NEAR), relations=(Relation(subject="cup-1", relation="on", object="table"),))
-    assert sentence("planner.on_the_place") in report_text(None, None, scene)
+    text = report_text(None, None, scene)
+    assert sentence("planner.on_the_place") in text
+    assert sentence("planner.machine") in text
 
 
 def test_until_the_robot_has_looked_nothing_is_said_to_be_missing() -> None:

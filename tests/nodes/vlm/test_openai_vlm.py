@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -16,20 +17,23 @@ from nodes.models.answers import ModelError
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
 from nodes.stretch.body import head_pose
 from nodes.vlm.model_prompt import Pointed, answer_schema, parse, question_text, system_prompt
+from nodes.vlm.next_action import MOST_TRIES
 from nodes.vlm.openai_api import OpenAIVLM
 from nodes.vlm.pointing import place_thing, point_at
 from runtime import Node, Publisher, Simulation, every
 from runtime.coordination.fence import Fence
 from runtime.message import Stamped
-from runtime.msgs import Action, Image, Reference, RobotState, SceneDescription, Subtask, Utterance
+from runtime.msgs import Action, Feedback, Image, Reference, RobotState, SceneDescription, Subtask, Utterance
 from tests.nodes.perception.test_objects import View, look
 from tests.support.sentences import pattern, sentence
 from tests.support.servers.fake_openai_server import (
     Behaviour,
     FakeOpenAI,
+    Request,
     answers,
     half_a_stream,
     raw,
+    says,
     silence,
     status,
     trickle,
@@ -217,6 +221,55 @@ def test_what_is_to_be_left_alone_is_left_alone_whatever_the_model_chooses(view:
     task = Subtask(id="p-3", state="work", text="Take one", excluding=barred)
     with FakeOpenAI(answers(told(view, target=0, skill="pick"))) as server, Told(server, view, task, 6.0) as robot:
         assert not [one for one in robot.room.actions if one.skill == "pick"]
+
+
+def test_a_correction_ends_at_once_what_the_model_chose(view: View) -> None:
+    chosen = view.things[0]
+    with FakeOpenAI(answers(told(view, target=0, skill="pick"))) as server, Told(server, view, FREE, 4.0) as robot:
+        assert [one.skill for one in robot.room.actions][-1:] == ["pick"]
+        robot.room.sim.publish("heard", Utterance(speaker="Ana", text=f"No, not the {chosen.colour} one"))
+        robot.room.sim.run(seconds=1.0)
+        assert robot.room.actions[-1].skill == "hold"
+
+
+def test_what_failed_three_times_is_chosen_no_more_however_often_the_model_does(view: View) -> None:
+    with FakeOpenAI(answers(told(view, target=0, skill="pick"))) as server, Told(server, view, FREE, 3.0) as robot:
+        for _ in range(5):
+            pick = robot.room.actions[-1]
+            robot.room.sim.publish("feedback", Feedback(action_id=pick.id, status="failure", why="it slips"))
+            robot.room.sim.run(seconds=3.0)
+        assert len([one for one in robot.room.actions if one.skill == "pick"]) == MOST_TRIES
+        assert robot.room.descriptions[-1].progress == "failed"
+
+
+def test_a_model_is_told_what_no_image_shows_and_may_name_what_is_remembered(view: View) -> None:
+    questions: list[str] = []
+
+    def by_id(request: Request) -> str:
+        questions.append(request.user_text)
+        known = re.search(r'Remembered thing "(cup-\d+)": "red cup"', request.user_text)
+        if known is None:
+            return told(view)
+        objects = [{"label": "cup", "colour": "red", "u": 0, "v": 0, "id": known[1]}]
+        return json.dumps({"objects": objects, "target": 0, "skill": "pick"})
+
+    with FakeOpenAI(says(by_id)) as server, Told(server, view, FREE, 6.0) as robot:
+        target = next(one.target for one in robot.room.actions if one.skill == "pick")
+        assert target is not None
+        assert (target.label, target.colour) == ("cup", "red")
+        robot.room.sim.publish("feedback", Feedback(action_id=robot.room.actions[-1].id, status="success"))
+        robot.room.sim.run(seconds=2.0)
+    assert sentence("vlm.hand_empty") in questions[0]
+    assert sentence("vlm.holds", what="red cup") in questions[-1]
+
+
+def test_a_flat_place_without_a_usual_size_is_something_to_set_things_down_on(view: View) -> None:
+    thing, *_ = view.things
+    u, v = view.place(thing)
+    tray = {"label": "tray", "colour": "", "u": u, "v": v, "is_place": True}
+    with FakeOpenAI(answers(json.dumps({"objects": [tray]}))) as server, Told(server, view, FREE, 4.0) as robot:
+        (found,) = [one for one in robot.room.descriptions[-1].objects if one.label == "tray"]
+        assert found.height_m == 0.0 < found.width_m
 
 
 def test_the_model_says_that_the_subtask_is_done(view: View) -> None:

@@ -20,6 +20,7 @@ from nodes.policy.onnx.inputs import Felt
 from nodes.policy.onnx.policy import OnnxPolicy
 from nodes.policy.onnx.session import PolicySession
 from nodes.policy.onnx.tensors import trained_of
+from nodes.stretch.limits import STRETCH_3
 from runtime import Node, Publisher, Simulation, every
 from runtime.errors import UserError
 from runtime.msgs import Action, Image, RobotState
@@ -29,7 +30,11 @@ from tests.support.standing import HOME, standing
 STEPS = 5
 STATE_MEAN, STATE_STD = np.linspace(-1, 1, 11, dtype=np.float32), np.linspace(0.5, 2, 11, dtype=np.float32)
 IMAGE_MEAN, IMAGE_STD = np.array([0.5, 0.4, 0.3], np.float32), np.array([0.2, 0.3, 0.4], np.float32)
-ACTION_MIN, ACTION_MAX = np.full(10, -0.5, np.float32), np.linspace(0.5, 1.5, 10, dtype=np.float32)
+RANGES = np.array(
+    [*((joint.lowest, joint.highest) for joint in STRETCH_3.joints), (-0.3, 0.3), (-1.0, 1.0)], np.float32
+)
+MIDDLE, SPAN = RANGES.mean(1), RANGES[:, 1] - RANGES[:, 0]
+ACTION_MIN, ACTION_MAX = MIDDLE - np.float32(0.05) * SPAN, MIDDLE + np.float32(0.1) * SPAN  # where a robot's joints go
 BY_STATE = (np.arange(110, dtype=np.float32).reshape(11, 10) % 7 - 3) / 20
 BY_COLOUR = np.full((3, 10), 0.01, np.float32)
 
@@ -374,6 +379,14 @@ def test_a_python_without_lerobot_is_told_what_to_install(tmp_path: Path) -> Non
         adopted(folder, tmp_path, "--python", str(tmp_path / "none"))
     with pytest.raises(UserError, match=r"has no config\.json"):
         main(["gateway", str(tmp_path), "--python", sys.executable])
+
+
+def test_a_model_of_forty_gigabytes_is_refused_and_not_read(tmp_path: Path) -> None:
+    folder = trained(tmp_path / "act")
+    with next(folder.glob("*.onnx")).open("r+b") as file:
+        file.truncate(40_000_000_000)  # a hole: it takes no room
+    with pytest.raises(UserError, match=pattern("policy.gigabytes", size="40.0")):
+        adopted(folder, tmp_path)
 
 
 def test_an_input_that_the_model_does_not_read_is_no_input(tmp_path: Path) -> None:

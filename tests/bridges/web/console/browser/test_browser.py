@@ -631,6 +631,7 @@ def test_on_a_phone_on_its_side_and_at_200_percent_one_drives_by_the_pads_and_no
         assert picture["y"] + picture["height"] <= height, "the whole picture is in sight"
         assert picture["x"] + picture["width"] <= min(stop["x"], seats["x"]), "and all else is beside it"
         assert page.evaluate(COVERED) == []
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width
         start, ahead = x_of(page), page.locator(".pad [data-hold=ahead]").bounding_box()
         page.mouse.move(ahead["x"] + ahead["width"] / 2, ahead["y"] + ahead["height"] / 2)
         page.mouse.down()
