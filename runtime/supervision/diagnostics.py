@@ -18,6 +18,7 @@ from packaging.requirements import Requirement
 
 from runtime.clock import SystemClock
 from runtime.errors import PolyrhythmError
+from runtime.extras import weights_here
 from runtime.launch.nodes_table import load_name
 from runtime.operating_system.machine import NATIVE, PORTABLE, WITHOUT, can, is_portable
 from runtime.supervision.registry import check_root, find_runs, left_behind
@@ -86,7 +87,7 @@ def _packages() -> list[Finding]:
             findings.append(Finding(f"extra {extra}", "note", text))
         else:
             findings.append(Finding(f"extra {extra}", "ok", "complete"))
-    return findings
+    return findings + [Finding("weights", "note", str(one)) for one in weights_here()]
 
 
 def compare(requirements: Iterable[str], installed: Callable[[str], str | None]) -> tuple[list[str], list[str]]:

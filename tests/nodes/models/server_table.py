@@ -70,12 +70,21 @@ class Server(FakeOpenAI):
         super().__init__(self._dispatch)
         self.rows = list(rows)
         self.deadline_s = deadline_s
+        self.limits = (f"{max(BATCH_DEADLINE_S, deadline_s)}", "--timeout", "300")
         self.names: Sequence[str] = ()  # whom a judge is asked about
         self._made: dict[tuple[int, str], Behaviour] = {}
 
     def address(self, row: Row, seat: str) -> str:
         """The base URL."""
         return self.url.replace("/v1", f"/{self.rows.index(row)}/{seat}/v1")
+
+    def model(self, row: Row, seat: str) -> str:
+        """The name of the model there."""
+        return "m"
+
+    def spec(self, row: Row, seat: str) -> str:
+        """The same for a command."""
+        return f"{self.model(row, seat)}@{self.address(row, seat)}"
 
     def asked(self, row: Row, seat: str) -> int:
         """So many requests came."""
@@ -112,7 +121,7 @@ def warnings() -> Iterator[list[str]]:
         root.removeHandler(log)
 
 
-BATCH_DEADLINE_S = "8"
+BATCH_DEADLINE_S = 8.0
 """The same for what one command asks side by side."""
 
 
@@ -151,7 +160,7 @@ def planner(server: Server, row: Row) -> Cell:
     with warnings() as log:
         os.environ["OPENAI_BASE_URL"] = server.address(row, "planner")
         at = cast(FakeOpenAI, _At(server.address(row, "planner")))
-        with Table(at, deadline_s=server.deadline_s, stream=row.stream) as table:
+        with Table(at, model=server.model(row, "planner"), deadline_s=server.deadline_s, stream=row.stream) as table:
             table.sim.publish("head/image", picture())
             table.hear(REQUEST)
 
@@ -186,7 +195,7 @@ class Eyes(Node):
 def vlm(server: Server, row: Row) -> Cell:
     """It looks, without a subtask."""
     address = server.address(row, "vlm")
-    node = OpenAIVLM(model="fake", base_url=address, deadline_s=server.deadline_s, stream=row.stream)
+    node = OpenAIVLM(model=server.model(row, "vlm"), base_url=address, deadline_s=server.deadline_s, stream=row.stream)
     with warnings() as log:
         sim = Simulation(Eyes(), node)
         said = sim.record(OpenAIVLM.said)
@@ -234,15 +243,24 @@ def players(server: Server, rows: Sequence[Row], folder: Path, *, stream: bool) 
 
 def _played(server: Server, rows: Sequence[Row], folder: Path, *, stream: bool) -> list[Cell]:
     run_file = folder / f"acts{stream}{server.rows.index(rows[0])}.sqlite"
-    who = [part for row in rows for part in ("--agents", f"m@{server.address(row, 'act')}")]
+    who = [part for row in rows for part in ("--agents", server.spec(row, "act"))]
     asked = ["run", "--task", TASK, *who, "--judges", "rules", "--turns", "4", "--out", str(run_file)]
     with redirect_stdout(StringIO()):
-        episodes([*asked, "--deadline", BATCH_DEADLINE_S, "--timeout", "60", *(["--stream"] if stream else [])])
+        episodes(
+            [
+                *asked,
+                "--deadline",
+                f"{max(BATCH_DEADLINE_S, server.deadline_s)}",
+                "--timeout",
+                "300",
+                *(["--stream"] if stream else []),
+            ]
+        )
     cells: list[Cell] = []
     with Store.read(run_file) as store:
         played = {row.agents[0]: row for row in store.episodes()}
         for row in rows:
-            episode = played[f"m@{server.address(row, 'act')}"]
+            episode = played[server.spec(row, "act")]
             turns = store.turns(episode.id)
             faults = {turn.fault for turn in turns if turn.fault}
             if not faults and episode.state == "done":
@@ -271,14 +289,23 @@ def judges(server: Server, rows: Sequence[Row], folder: Path, *, stream: bool) -
         episodes(["run", "--task", TASK, "--agents", "rules", "--turns", "4", "--out", str(run_file)])
         with Store.read(run_file) as store:
             server.names = store.episodes()[0].names
-        who = ",".join(f"m@{server.address(row, 'judge')}" for row in rows)
-        asked = ["score", str(run_file), "--judges", who, "--deadline", BATCH_DEADLINE_S, "--timeout", "60"]
+        who = ",".join(server.spec(row, "judge") for row in rows)
+        asked = [
+            "score",
+            str(run_file),
+            "--judges",
+            who,
+            "--deadline",
+            f"{max(BATCH_DEADLINE_S, server.deadline_s)}",
+            "--timeout",
+            "300",
+        ]
         episodes([*asked, *(["--stream"] if stream else [])])
     cells: list[Cell] = []
     with Store.read(run_file) as store:
         made = {one.judge: one for one in store.scores(store.episodes()[0].id)}
     for row in rows:
-        one = made[f"m@{server.address(row, 'judge')}"]
+        one = made[server.spec(row, "judge")]
         other = {f"{had.dimension} {had.score:g}" for had in one.scores if had.score != SCORES[had.dimension]}
         what = f"scores {', '.join(sorted(other))}".strip() if one.state == "done" else "gives none"
         cells.append(Cell(what, server.asked(row, "judge"), one.why))

