@@ -218,6 +218,7 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         self.palm: PointM | None = None  # in the newest image; looked for where a hand is needed
         self.hand: SeenObject | None = None  # that is held out, and still
         self.hand_since_ns = 0  # one is waited for
+        self.seen_people: tuple[SeenPerson, ...] = ()  # as a model sees them
         self.actions = 0
         self.table_z_m: float | None = None
         self.looked_ns = -1
@@ -567,7 +568,7 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
                 if not is_inside and math.hypot(one.x_m - other.x_m, one.y_m - other.y_m) < BESIDE_M:
                     relations.append(Relation(subject=one.id, relation="beside", object=other.id))
         palm = self.hand
-        people = () if palm is None else (
+        people = self.seen_people if palm is None or self.seen_people else (
             SeenPerson(id="person", x_m=palm.x_m, y_m=palm.y_m, hand_m=(palm.x_m, palm.y_m, palm.z_m), hand="open"),
         )  # fmt: skip
         return Scene(
