@@ -155,10 +155,11 @@ class Gr00tSession:
         answer = self._asked("get_action", {"observation": observation, "options": None})
         if not isinstance(answer, list) or len(answer) != 2 or not isinstance(answer[0], dict):
             raise PolyrhythmError(f"{self._server} gave {type(answer).__name__}; expected actions and notes")
-        rows = self._rows(answer[0], trained["action"].modality_keys, felt)
-        if trained["action"].delta_indices[0] and len(rows):  # the first is due a frame from now; until then it begins
-            rows = np.vstack([(*felt.joints, *rows[0, len(felt.joints) :]), rows])
-        return as_answer(self._server, rows)
+        chunk = self._rows(answer[0], trained["action"].modality_keys, felt)
+        if trained["action"].delta_indices[0] and len(chunk):  # the first is due a frame from now
+            now = np.array(felt.joints)
+            chunk = np.vstack([np.append(now, chunk[0, len(now) :])[None], chunk])
+        return as_answer(self._server, chunk)
 
     def close(self) -> None:
         """Close the connection."""

@@ -306,7 +306,7 @@ def test_statistics_of_half_precision_are_taken(tmp_path: Path, kind: str) -> No
         ),
         (
             lambda folder: with_statistics(
-                folder, **dict.fromkeys(("observation_images_head_mean", "observation_images_head_std"), IMAGE_STD[:2])
+                folder, observation_images_head_mean=IMAGE_MEAN[:2], observation_images_head_std=IMAGE_STD[:2]
             ),
             pattern("policy.statistics_of_other_width"),
         ),
