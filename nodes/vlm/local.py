@@ -94,6 +94,8 @@ REACTION_S = 1.0
 WORDS_PER_S = 2.8
 """How fast people speak, where nobody heard when they began."""
 BESIDE_M = 0.2
+FLOOR_M = 0.05
+"""What begins below this, and in no box, lies on the floor, which is at 0 in the odometry frame."""
 
 
 PointM = tuple[float, float, float]
@@ -562,7 +564,9 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         for number, one in enumerate(loose):
             place = place_of(one, things)
             is_inside = place is not None and place.height_m > 0.0
-            if place is not None:
+            if place is None and one.z_m - one.height_m / 2 < FLOOR_M:
+                relations.append(Relation(subject=one.id, relation="on", object="floor"))
+            elif place is not None:
                 relations.append(Relation(subject=one.id, relation="in" if is_inside else "on", object=place.id))
             for other in loose[number + 1 :]:
                 if not is_inside and math.hypot(one.x_m - other.x_m, one.y_m - other.y_m) < BESIDE_M:

@@ -171,6 +171,20 @@ def test_the_planner_is_told_whom_the_model_sees_and_what_they_point_at_by_its_i
         assert '"people"' in server.requests[0].body["messages"][0]["content"]
 
 
+def test_what_the_model_sees_on_the_floor_is_told_as_lying_there(view: View) -> None:
+    pose = head_pose(view.state)
+    spots = ((u, v) for v in range(118, 0, -4) for u in range(2, 158, 4))
+    heights = ((spot, point_at(*spot, view.depth_m, view.focal_px, *pose)) for spot in spots)
+    u, v = next(spot for spot, at in heights if at is not None and abs(at[2]) < 0.01)
+    fallen = json.loads(told(view))
+    fallen["objects"].append({"label": "cup", "colour": "pink", "u": u, "v": v})
+    with FakeOpenAI(answers(json.dumps(fallen))) as server, Room(server, view) as room:
+        scenes: list[Scene] = room.sim.record(OpenAIVLM.scene)
+        room.sim.run(seconds=4.0)
+        colours = {one.id: one.colour for one in scenes[-1].things}
+        assert {colours[one.subject] for one in scenes[-1].relations if one.object == "floor"} == {"pink"}
+
+
 def test_the_planners_key_is_not_sent_to_the_vlms_server(view: View) -> None:
     with FakeOpenAI(answers(told(view))) as server, Room(server, view) as room:
         room.sim.run(seconds=1.0)
