@@ -33,11 +33,13 @@ params = {{ command = "", device = "none", barge_in_s = {barge_in_s} }}
 @pytest.mark.parametrize(
     ("barge_in_s", "hears_robot"),
     [(0.3, True), (0.3, False), (5.0, True)],
-    ids=["cut by the voice", "cut by the voice, with headphones", "cut by the words, while the next answer is asked for"],
+    ids=[
+        "cut by the voice",
+        "cut by the voice, with headphones",
+        "cut by the words, while the next answer is asked for",
+    ],
 )
-def test_the_first_barge_in_of_a_run_keeps_its_own_answer(
-    barge_in_s: float, hears_robot: bool, tmp_path: Path
-) -> None:
+def test_the_first_barge_in_of_a_run_keeps_its_own_answer(barge_in_s: float, hears_robot: bool, tmp_path: Path) -> None:
     for number in range(RUNS):
         launch = tmp_path / f"talk{number}.toml"
         # The server answers one at a time, and takes a while to cancel one.
