@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable
+from functools import partial
 
 from nodes.models.budget import Budget
 from runtime.clock import Clock, to_ns
@@ -59,7 +60,8 @@ class ModelRequest(ABC):
         """The model's text; None where an interrupt voided it. Raises ModelError, and ValueError for a bad image."""
         assert self._clock is not None
         self.is_voided = False
-        answering = self._answer(system=system, text=text, schema=schema, image=image)
+        # A call, not its coroutine: a flight that is cancelled before it begins would leave that unawaited.
+        answering = partial(self._answer, system=system, text=text, schema=schema, image=image)
         flight = asyncio.ensure_future(self._clock.external(answering, self.latency_s))
         self._flight = flight
         try:

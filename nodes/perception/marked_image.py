@@ -3,39 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import msgspec
 import numpy as np
 
-from runtime.clock import to_ns
 from runtime.msgs import Image, Scene, SeenObject
 
 LEAST_WIDTH_PX = 640
 """A smaller image is enlarged, so that ids can be read in it."""
-SAME_VIEW_NS = to_ns(0.5)
-STEADY = 0.02
-"""Of a picture's width: what moves less between two scenes says that the head stands still."""
 
 
-def is_steady(before: Scene | None, now: Scene) -> bool:
-    """Whether the head stood still between two scenes, as far as things that both show can tell."""
-    if before is None:
-        return False
-    were = {one.id: one for one in before.things if one.u_px or one.v_px}
-    both = [(were[one.id], one) for one in now.things if one.id in were and (one.u_px or one.v_px)]
-    return bool(both) and all(
-        math.dist((one.u_px, one.v_px), (two.u_px, two.v_px)) < STEADY * max(two.u_px, two.v_px, 100.0)
-        for one, two in both
-    )
+def marked(newest: Image | None, kept: Iterable[Image], scene: Scene) -> tuple[Image | None, Scene]:
+    """The image that the scene tells of with the ids in it, of those `kept`, and the scene with places in that image.
 
-
-def marked(image: Image | None, scene: Scene, *, is_still: bool) -> tuple[Image | None, Scene]:
-    """The image with the ids in it, and the scene with places in that image; with none where that is not the view.
-
-    `is_still` says that the head stands still.
+    Where it is not kept: the newest image without ids, and the scene with no places in an image.
     """
-    if image is None or not is_still or abs(image.captured_ns - scene.image_ns) > SAME_VIEW_NS:
-        return image, _with_pixels(scene, 0.0)
+    image = next((one for one in kept if one.captured_ns == scene.image_ns), None)
+    if image is None:
+        return newest, _with_pixels(scene, 0.0)
     import cv2
 
     scale = max(1, math.ceil(LEAST_WIDTH_PX / image.rgb.shape[1]))

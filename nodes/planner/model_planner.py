@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from pathlib import Path
 
 import msgspec
 
 from nodes.models.answers import ChatSettings
-from nodes.perception.marked_image import is_steady
+from nodes.perception.marked_image import marked
 from nodes.planner.memory import keep, remembered
 from nodes.planner.model_prompt import History, PlannerAnswer, words
 from nodes.planner.rules import Surroundings
@@ -28,6 +29,8 @@ from runtime.msgs import (
 
 ASKED_AGAIN = 2
 """How often a model is told why its answer cannot be used; then a person is asked to say it otherwise."""
+IMAGES_KEPT = 64
+"""So many images are kept until the VLM has told what they show: 6 s at 10 Hz, 60 MB at 640 x 480."""
 
 
 class ModelPlanner(SeatNode):
@@ -64,8 +67,7 @@ class ModelPlanner(SeatNode):
         self.history = History()
         self.current: Subtask | None = None
         self.count = 0
-        self.before: Scene | None = None  # the scene before the newest
-        self.is_still = False  # the head, between those two
+        self.images: deque[Image] = deque(maxlen=IMAGES_KEPT)
 
     def problems(self) -> list[str]:
         """What its parameters and this environment lack, in sentences."""
@@ -89,11 +91,16 @@ class ModelPlanner(SeatNode):
         """What happened is history; that a request in flight is cancelled is the runtime's affair, by the fence."""
         self.history.interrupted(interrupt)
 
-    @on(scene)
-    def compare(self, scene: Scene) -> None:
-        """Whether the newest image still shows what the scene says where; two scenes of one image do not tell."""
-        if self.before is None or scene.image_ns != self.before.image_ns:
-            self.is_still, self.before = is_steady(self.before, scene), scene
+    @on(image)
+    def keep_image(self, image: Image) -> None:
+        """A scene tells of an image that is older by the time that the VLM took to look at it."""
+        if self.sees:
+            self.images.append(Image(camera=image.camera, captured_ns=image.captured_ns, rgb=image.rgb.copy()))
+
+    def _shown(self) -> tuple[Image | None, Scene | None]:
+        """The image for the model, with the ids of what the scene says that it shows, and that scene."""
+        scene, newest = self.scene.latest(), self.image.latest() if self.sees else None
+        return (newest, None) if scene is None else marked(newest, self.images if self.sees else (), scene)
 
     def _around(self) -> Surroundings:
         scene, skills = self.scene.latest(), self.skills.latest()

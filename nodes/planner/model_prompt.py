@@ -81,6 +81,7 @@ class _Say(msgspec.Struct, frozen=True):
     unanswered: str
     blind: str
     unearned: str
+    unmeasured: str
 
 
 class PlannerTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -328,5 +329,5 @@ def unearned(answer: PlannerAnswer, subtask: Subtask | None, told: SceneDescript
             'answer "keep", or "wait" to give it up, and say what was measured'
         )
     if told.did == () and answer.say.strip():
-        return f'the robot did nothing for it: {told.text}; say that in "say", and not that it is done'
+        return f'the robot did nothing for it: {told.why or told.text}; say that in "say", and not that it is done'
     return ""

@@ -12,7 +12,6 @@ from typing import Literal
 from nodes.models.answers import ExtraBody, ModelError, settings_from
 from nodes.models.budget import budget_of
 from nodes.models.chat_request import ChatRequest
-from nodes.perception.marked_image import marked
 from nodes.planner.model_planner import ASKED_AGAIN, ModelPlanner
 from nodes.planner.model_prompt import (
     PlannerAnswer,
@@ -179,10 +178,7 @@ class OpenAIPlanner(ModelPlanner):
         description = self.description.latest()
         asked = news(self.history, description, self.scene.latest())
         around = self._around()
-        scene = self.scene.latest()
-        image = self.image.latest() if self.sees else None
-        if scene is not None:
-            image, scene = marked(image, scene, is_still=self.is_still)
+        image, scene = self._shown()
         question = question_text(self.history, report_text(self.current, description, scene, self.taught))
         why, refused = "", ""
         for _ in range(1 + ASKED_AGAIN):
@@ -238,8 +234,8 @@ class OpenAIPlanner(ModelPlanner):
         if not is_over or told is None or told.progress not in ("finished", "failed"):
             is_at_work = self.current is not None and self.current.state == "work"
             return PlannerAnswer(do="keep", say="" if is_at_work else self.texts.say.unusable)  # never just silence
-        why = told.why or told.text.rstrip(".")
-        return PlannerAnswer(do="wait", text="Wait", say=self.texts.say.unearned.replace("{why}", why))
+        say = self.texts.say.unearned.replace("{why}", told.why) if told.why else self.texts.say.unmeasured
+        return PlannerAnswer(do="wait", text="Wait", say=say)
 
     def _go_blind(self, problem: ModelError) -> None:
         """A server that takes no images is asked without them from now on, which is said once."""

@@ -15,7 +15,6 @@ from nodes.models.answers import BudgetError, ModelError, language_problem, sett
 from nodes.models.budget import Budget, budget_of
 from nodes.models.chat_request import data_url
 from nodes.models.realtime import RealtimeConnection
-from nodes.perception.marked_image import marked
 from nodes.planner.model_planner import ASKED_AGAIN, ModelPlanner
 from nodes.planner.model_prompt import (
     answer_schema,
@@ -447,9 +446,7 @@ class RealtimePlanner(ModelPlanner):
         except ModelError as problem:
             self.log.warning("%s", problem)
             return
-        image = self.image.latest() if self.sees else None
-        if scene is not None:
-            image, scene = marked(image, scene, is_still=self.is_still)
+        image, scene = self._shown()
         if image is not None:
             try:
                 self.talk.see(data_url(image))

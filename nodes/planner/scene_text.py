@@ -44,7 +44,8 @@ def _work_lines(subtask: Subtask | None, told: SceneDescription | None) -> list[
         return [*lines, "The vision model has reported nothing yet."]
     lines.append(f"The vision model reports ({told.progress}): {quoted(told.text)}")
     if told.why:
-        lines.append(f"It failed, because {quoted(told.why)}.")
+        ended = "It failed, because" if told.progress == "failed" else "It ended so:"
+        lines.append(f"{ended} {quoted(told.why)}.")
     if told.target is not None:
         lines.append(f"The robot holds, or goes for: {_names([told.target])}.")
     if told.did is not None and told.subtask_id:

@@ -583,8 +583,11 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         """What left its place without the robot and was not seen again under a new id, in the hand, or brought."""
         there = (*believed(self.known), *self.moved, *((self.holding,) if self.holding is not None else ()))
         again = Counter(one.name for one in there if number_of(one) >= self.began_at)
+        boxes = [one for one in there if one.is_place and one.height_m > 0.0]
         gone = []
         for thing in self.lost:
+            if any(is_in(thing, box) for box in boxes):
+                continue  # a box hides what lies in it
             again[thing.name] -= 1
             if again[thing.name] < 0:
                 gone.append(thing)
@@ -745,7 +748,7 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
                 progress=decision.progress,
                 objects=objects,
                 subtask=self.task,
-                why=(decision.why or decision.text) if decision.progress == "failed" else "",
+                why=(decision.why or decision.text) if decision.progress in ("failed", "finished") else "",
                 code=decision.code,
                 target=self._target,
                 left=self.vetoed,

@@ -224,7 +224,7 @@ class SceneDescription(Message, kind="state"):
     progress: Literal["idle", "working", "finished", "failed", "held"]
     objects: tuple[SeenObject, ...] = ()
     subtask: Subtask | None = None  # what it works on, for a planner that was restarted
-    why: str = ""  # "failed": the reason, as a clause without a full stop
+    why: str = ""  # how it "failed" or "finished", as a clause without a full stop
     code: FeedbackCode = ""  # and what programs ask of it
     target: SeenObject | None = None  # what the robot holds, or goes for to take it
     left: tuple[Reference, ...] = ()  # what people's words made it leave alone in this subtask

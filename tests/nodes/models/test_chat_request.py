@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import time
 
@@ -10,8 +11,9 @@ import pytest
 
 from nodes.models.answers import BudgetError, ChatSettings, ModelError
 from nodes.models.chat_format import Question
-from nodes.models.chat_request import ChatClient
+from nodes.models.chat_request import ChatClient, ChatRequest
 from nodes.models.refusals import SlowDownError
+from runtime.clock import SystemClock
 from tests.support.sentences import pattern
 from tests.support.servers.fake_openai_server import (
     Behaviour,
@@ -72,6 +74,21 @@ def test_an_answer_arrives_whole(stream: bool) -> None:
         assert server.requests[0].user_text == "What now?"
         assert server.requests[0].image_urls == ["data:image/jpeg;base64,AAAA"]
         assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+def test_a_request_that_is_voided_before_it_begins_leaves_no_call_unawaited(recwarn: pytest.WarningsRecorder) -> None:
+    request = ChatRequest(ChatSettings("http://127.0.0.1:9/v1", "fake", KEY), latency_s=0.0)
+    request.start(SystemClock(), lambda: 0.0)
+
+    async def ask_and_void() -> str | None:
+        asking = asyncio.ensure_future(request.ask(system="", text="", schema={}, image=None))
+        await asyncio.sleep(0)  # it has asked, and its call waits for the loop
+        request.void()
+        return await asking
+
+    assert asyncio.run(ask_and_void()) is None
+    gc.collect()
+    assert [one for one in recwarn if "never awaited" in str(one.message)] == []
 
 
 def test_tokens_are_counted() -> None:

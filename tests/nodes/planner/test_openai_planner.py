@@ -241,7 +241,7 @@ def test_importing_the_planner_loads_neither_openai_nor_opencv() -> None:
 
 def test_a_model_never_says_done_of_what_nobody_has_measured() -> None:
     finished = msgspec.structs.replace(  # type: ignore[type-var]  # a Struct
-        scene("finished"), text="moved nothing; nothing else that is seen fits", did=()
+        scene("finished"), why="moved nothing; nothing else that is seen fits", did=()
     )
     script = [answers(put(say="Yes.")), answers(do("done", say="Done."))]
     with FakeOpenAI(*script) as server, Table(server) as table:
@@ -249,7 +249,7 @@ def test_a_model_never_says_done_of_what_nobody_has_measured() -> None:
         table.sim.run(seconds=3.0)
         table.sim.publish("description", finished)
         table.sim.run(seconds=6.0)
-        assert finished.text in server.requests[2].user_text  # why it was asked again
+        assert finished.why in server.requests[2].user_text  # why it was asked again
         assert [one.text for one in table.said] == ["Yes.", sentence("planner.unearned")]
         assert table.subtasks[-1].state == "wait"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from nodes.perception.marked_image import is_steady, marked
+from nodes.perception.marked_image import marked
 from nodes.planner.model_prompt import LONGEST_HISTORY, History, news
 from nodes.planner.scene_text import report_text
 from runtime.msgs import Image, Reference, Relation, Scene, SceneDescription, SeenObject, SeenPerson, Subtask, Utterance
@@ -88,6 +88,9 @@ def test_what_was_measured_is_told_beside_what_the_vision_model_says() -> None:
     assert [one for one in told if one not in text] == []
     idle = msgspec.structs.replace(description, did=())  # type: ignore[type-var]  # a Struct
     assert sentence("planner.done_nothing") in report_text(None, idle)
+    ended = {"failed": sentence("planner.failed_so"), "finished": sentence("planner.ended_so")}
+    for progress, line in ended.items():
+        assert line in report_text(None, msgspec.structs.replace(description, progress=progress, why="it slips"))  # type: ignore[type-var]  # a Struct
 
 
 def test_a_long_history_is_told_as_a_summary_and_its_last_lines() -> None:
@@ -101,20 +104,17 @@ def test_a_long_history_is_told_as_a_summary_and_its_last_lines() -> None:
     assert history.summed == 5
 
 
-def test_the_image_carries_the_ids_only_where_it_shows_what_the_scene_saw() -> None:
+def test_ids_stand_in_the_image_that_the_scene_tells_of_even_where_a_newer_one_is_there() -> None:
     image = Image(camera="head", captured_ns=10**9, rgb=np.zeros((240, 320, 3), np.uint8))
     scene = Scene(things=(NEAR,), image_ns=10**9)
-    drawn, shown = marked(image, scene, is_still=True)
+    newer = Image(camera="head", captured_ns=4 * 10**9, rgb=image.rgb)
+    drawn, shown = marked(newer, (image, newer), scene)
     assert drawn is not None
+    assert drawn.captured_ns == scene.image_ns
     assert drawn.rgb.shape == (480, 640, 3)
     assert drawn.rgb[340:370, 420:500].any()
     assert not drawn.rgb[:300].any()
     assert shown.things[0].u_px == 2 * NEAR.u_px
-    for other, is_still in ((scene, False), (msgspec.structs.replace(scene, image_ns=5 * 10**9), True)):  # type: ignore[type-var]  # a Struct
-        plain, unplaced = marked(image, other, is_still=is_still)
-        assert plain is image
-        assert unplaced.things[0].u_px == 0.0
-    turned = msgspec.structs.replace(scene, things=(msgspec.structs.replace(NEAR, u_px=150.0),))  # type: ignore[type-var]  # a Struct
-    assert is_steady(scene, scene)
-    assert not is_steady(scene, turned)
-    assert not is_steady(None, scene)
+    plain, unplaced = marked(newer, (newer,), scene)
+    assert plain is newer
+    assert unplaced.things[0].u_px == 0.0

@@ -413,6 +413,18 @@ def test_a_cup_that_leaves_its_place_without_the_robot_is_named() -> None:
     assert bench.descriptions[-1].tried[0].startswith("blue cup, 1 time")
 
 
+def test_what_a_box_hides_is_not_told_as_gone() -> None:
+    bench = at_work()
+    bench.look()
+    (box,) = [one for one in bench.descriptions[-1].objects if one.is_place]
+    cup = bench.actions[-1].target
+    assert cup is not None
+    for at_m, gone in (((cup.x_m, cup.y_m), {"cup"}), ((box.x_m, box.y_m), set())):
+        bench.vlm.lost = (msgspec.structs.replace(cup, x_m=at_m[0], y_m=at_m[1]),)  # type: ignore[type-var]  # a Struct
+        bench.look(images=1)
+        assert {one.label for one in bench.descriptions[-1].gone} == gone
+
+
 def armed(bench: Bench) -> None:
     bench.vlm.follow(GuardState(mode="armed", reason="", is_armed=True))
 

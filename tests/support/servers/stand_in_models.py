@@ -195,10 +195,13 @@ class StandInEyes:
                     things.append(one)
                     if is_place:
                         boxes.append((left, top, left + width, top + height))
-        return [
-            one for one in things
-            if one["is_place"] or not any(a < one["u"] < c and b < one["v"] < d for a, b, c, d in boxes)
-        ]  # fmt: skip
+        if boxes:  # what an arm hides a part of is one place in several patches
+            left, top = (min(one[side] for one in boxes) for side in (0, 1))
+            right, bottom = (max(one[side] for one in boxes) for side in (2, 3))
+            things = [
+                one for one in things if one["is_place"] or not (left < one["u"] < right and top < one["v"] < bottom)
+            ]
+        return things
 
     def answer(self, text: str, things: list[dict[str, Any]]) -> dict[str, object]:
         """What to do next for the subtask, of what is seen and remembered."""
