@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from runtime import RELIABLE, Node, Publisher, Subscription, every, on
@@ -43,7 +45,12 @@ class Interjector(Node):
             return
         is_over = self.ticks == SPEECH_TICKS
         samples = np.full(self.ticks * 800, 500, np.int16)
-        told = {"speaker": "ann", "number": 1, "captured_ns": self.began_ns, "voiced_s": len(samples) / 16_000}
+        told: dict[str, Any] = {
+            "speaker": "ann",
+            "number": 1,
+            "captured_ns": self.began_ns,
+            "voiced_s": len(samples) / 16_000,
+        }
         self.activity.publish(Speech(speaker="ann", is_speaking=not is_over, begun_ns=self.began_ns))
         if is_over:
             self.heard.publish(Utterance(speaker="ann", text="No, the blue one", captured_ns=self.began_ns))
