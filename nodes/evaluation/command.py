@@ -85,6 +85,8 @@ def _evaluate(asked: argparse.Namespace) -> int:
         raise UserError(f"these are {len(trials)} runs; at most {MOST_RUNS} are taken on")
     measures = measures_of(asked.measure)
     grader = grader_of(asked.grade) if asked.grade else None
+    if asked.rerun:
+        import nodes.recording.bag.export.rerun_file  # noqa: F401  # an extra, which is missed before anything runs
     for_s = asked.for_s or launch.for_s
     if not has_end(launch.graph):
         how = f"each run lasts {for_s:g} s" if for_s else "each run goes on until --longest; --for S ends it sooner"
@@ -146,8 +148,11 @@ def _write_rerun(results: Sequence[Result]) -> None:
 
     for result in results:
         if result.recording:
-            recording = Recording(Path(result.recording))
-            export_rerun(recording, recording.path.with_suffix(".rrd"), skip_damaged=True)
+            try:
+                recording = Recording(Path(result.recording))
+                export_rerun(recording, recording.path.with_suffix(".rrd"), skip_damaged=True)
+            except PolyrhythmError as problem:
+                print(f"! {result.trial.name} is not written for Rerun: {problem}", file=sys.stderr)
 
 
 def run_to_end(

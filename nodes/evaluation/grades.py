@@ -104,6 +104,7 @@ def _ask_operator(result: Result, picture: Path) -> Grade | None:
 
 async def _ask_model(name: str, server: Server, result: Result, picture: Path) -> Grade | None:
     if not picture.is_file():
+        print(f"! {result.trial.name} is not graded by {name}: there is no picture of it", file=sys.stderr)
         return None
     spoken = "\n".join(f"{at_s:.1f} s {who}: {text}" for at_s, who, text in result.words[-40:])
     url = f"data:image/jpeg;base64,{base64.b64encode(picture.read_bytes()).decode()}"

@@ -94,6 +94,8 @@ REACTION_S = 1.0
 WORDS_PER_S = 2.8
 """How fast people speak, where nobody heard when they began."""
 BESIDE_M = 0.2
+FLOOR_M = 0.05
+"""What begins below this, and in no box, lies on the floor, which is at 0 in the odometry frame."""
 
 
 PointM = tuple[float, float, float]
@@ -218,6 +220,7 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         self.palm: PointM | None = None  # in the newest image; looked for where a hand is needed
         self.hand: SeenObject | None = None  # that is held out, and still
         self.hand_since_ns = 0  # one is waited for
+        self.seen_people: tuple[SeenPerson, ...] = ()  # as a model sees them
         self.actions = 0
         self.table_z_m: float | None = None
         self.looked_ns = -1
@@ -561,13 +564,15 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         for number, one in enumerate(loose):
             place = place_of(one, things)
             is_inside = place is not None and place.height_m > 0.0
-            if place is not None:
+            if place is None and one.z_m - one.height_m / 2 < FLOOR_M:
+                relations.append(Relation(subject=one.id, relation="on", object="floor"))
+            elif place is not None:
                 relations.append(Relation(subject=one.id, relation="in" if is_inside else "on", object=place.id))
             for other in loose[number + 1 :]:
                 if not is_inside and math.hypot(one.x_m - other.x_m, one.y_m - other.y_m) < BESIDE_M:
                     relations.append(Relation(subject=one.id, relation="beside", object=other.id))
         palm = self.hand
-        people = () if palm is None else (
+        people = self.seen_people if palm is None or self.seen_people else (
             SeenPerson(id="person", x_m=palm.x_m, y_m=palm.y_m, hand_m=(palm.x_m, palm.y_m, palm.z_m), hand="open"),
         )  # fmt: skip
         return Scene(

@@ -215,11 +215,11 @@ def adopt(
     if wrong := training.problem(width):
         raise UserError(f"{folder}: {wrong}")
     graph = _Graph(model, training)
-    affine = _affines(folder, after, notes, inverse=True).get("action")
+    affine = _affines(folder, after, config, notes, inverse=True).get("action")
     if affine is None and before is not None and _normalises(before, "ACTION"):
         raise UserError(f"{folder}: its actions are normalised, and its postprocessor does not take that back")
     notes += _doubts(affine, training, width)
-    graph.take_inputs(config, names, _affines(folder, before, notes, inverse=False), notes)
+    graph.take_inputs(config, names, _affines(folder, before, config, notes, inverse=False), notes)
     graph.take_output(width, affine, _relative(before, width))
     onnx.helper.set_model_props(model, {"adopted_from": f"lerobot {config.type}", **training.metadata})
     return model.SerializeToString(), notes
@@ -268,7 +268,7 @@ def _adopt_from_lerobot(
     from nodes.policy.onnx.lerobot_process import as_lerobot_says, exported
 
     config = _decoded(folder / "config.json", Config)
-    affines = _affines(folder, _processor(folder / "policy_preprocessor.json"), [], inverse=False)
+    affines = _affines(folder, _processor(folder / "policy_preprocessor.json"), config, [], inverse=False)
     sample = {name: _sample(feature, affines.get(name)) for name, feature in config.input_features.items()}
     for name, values in sample.items():
         if names.get(name) == "joints" and values.shape == (STATE_WITH_BASE,):
@@ -467,9 +467,12 @@ def _relative(processor: Processor | None, width: int) -> NDArray[np.float32] | 
     return None
 
 
-def _affines(folder: Path, processor: Processor | None, notes: list[str], *, inverse: bool) -> dict[str, Affine]:
+def _affines(
+    folder: Path, processor: Processor | None, config: Config, notes: list[str], *, inverse: bool
+) -> dict[str, Affine]:
     """By feature. Raises UserError for a step that is not known."""
     found: dict[str, Affine] = {}
+    of_model = config.input_features | config.output_features
     for step in processor.steps if processor is not None else ():
         name, renames = step.registry_name, step.config.rename_map
         if name == "rename_observations_processor" and renames:
@@ -486,24 +489,41 @@ def _affines(folder: Path, processor: Processor | None, notes: list[str], *, inv
                         raise UserError(f"{feature} is normalised by {mode} and has no statistics; the file has {had}")
                     notes.append(f"{feature} has no statistics: it is left as it is, as LeRobot does")
                 else:
-                    found[feature] = _affine(feature, mode, stats, step.config.eps, inverse=inverse)
+                    shape = of_model.get(feature, told).shape
+                    low, high = _both(folder / step.state_file, feature, mode, stats, shape)
+                    found[feature] = _affine(feature, mode, low, high, step.config.eps, inverse=inverse)
         elif name not in (*HARMLESS, RELATIVE, ABSOLUTE, "rename_observations_processor"):
             remedy = "a policy that reads words comes in by nodes.policy.remote.openpi:OpenPiPolicy"
             raise UserError(f"{folder} has the step {name!r}, which cannot be adopted; {remedy}")
     return found
 
 
-def _affine(feature: str, mode: str, stats: Mapping[str, NDArray[np.float32]], eps: float, *, inverse: bool) -> Affine:
+def _both(
+    file: Path, feature: str, mode: str, stats: Mapping[str, NDArray[np.float32]], shape: tuple[int, ...]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The two statistics of a feature of that shape. Raises UserError."""
     if mode not in STATS:
         raise UserError(f"{feature} is normalised by {mode}; known: {choices(STATS)}")
-    lacking = [f"{feature}.{stat}" for stat in STATS[mode] if f"{feature}.{stat}" not in stats]
-    if lacking:
+    keys = [f"{feature}.{stat}" for stat in STATS[mode]]
+    if lacking := [key for key in keys if key not in stats]:
         raise UserError(f"{feature} is normalised by {mode}, and its {choices(lacking)} lacks")
-    low, high = (stats[f"{feature}.{stat}"].astype(np.float64) for stat in STATS[mode])
-    if low.shape != high.shape:
-        raise UserError(f"the statistics of {feature} have different shapes: {low.shape} and {high.shape}")
-    if low.ndim == 1 and feature.startswith("observation.image"):
-        low, high = low.reshape(-1, 1, 1), high.reshape(-1, 1, 1)
+    wanted = (shape[0], 1, 1) if len(shape) == 3 else shape  # of an image, a number for each channel
+    found = []
+    for key in keys:
+        values = stats[key].astype(np.float64)
+        try:
+            found.append(np.broadcast_to(values.reshape(-1, 1, 1) if len(shape) == 3 else values, wanted))
+        except ValueError:
+            raise UserError(
+                f"{file}: {key} has the shape {values.shape}; expected {wanted}, since {feature} has {shape} in "
+                "config.json"
+            ) from None
+    return found[0], found[1]
+
+
+def _affine(
+    feature: str, mode: str, low: NDArray[np.float64], high: NDArray[np.float64], eps: float, *, inverse: bool
+) -> Affine:
     if mode == "MEAN_STD":
         centre, half = low, high if inverse else high + eps
     else:

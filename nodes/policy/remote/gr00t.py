@@ -155,7 +155,11 @@ class Gr00tSession:
         answer = self._asked("get_action", {"observation": observation, "options": None})
         if not isinstance(answer, list) or len(answer) != 2 or not isinstance(answer[0], dict):
             raise PolyrhythmError(f"{self._server} gave {type(answer).__name__}; expected actions and notes")
-        return as_answer(self._server, self._rows(answer[0], trained["action"].modality_keys, felt))
+        chunk = self._rows(answer[0], trained["action"].modality_keys, felt)
+        if trained["action"].delta_indices[0] and len(chunk):  # the first is due a frame from now
+            now = np.array(felt.joints)
+            chunk = np.vstack([np.append(now, chunk[0, len(now) :])[None], chunk])
+        return as_answer(self._server, chunk)
 
     def close(self) -> None:
         """Close the connection."""
@@ -245,9 +249,11 @@ class Gr00tSession:
                     f"up to now (0), and none more than {most_s:g} s before"
                 )
         steps = told["action"].delta_indices
-        if steps != tuple(range(len(steps))):
-            listed = ", ".join(map(str, sorted(steps)))
-            raise PolyrhythmError(f"{self._server} gives actions for the frames {listed}; expected each one from 0 on")
+        if not steps or steps[0] not in (0, 1) or steps != tuple(range(steps[0], steps[0] + len(steps))):
+            listed = ", ".join(map(str, sorted(steps))) or "none"
+            raise PolyrhythmError(
+                f"{self._server} gives actions for the frames {listed}; expected each one from 0 or 1 on"
+            )
         if not told["language"].modality_keys or told["language"].delta_indices != (0,):
             raise PolyrhythmError(f"{self._server} wants no text of now; expected one or more, of the frame 0")
 

@@ -14,17 +14,43 @@ from inspect_robots import Action, ActionSemantics, Box, Observation, PolicyInfo
 from inspect_robots.compat import check_compatibility
 from inspect_robots.conformance import check_embodiment
 
-from bridges.inspect_robots.embodiments import SimulatedRobot
+from bridges.inspect_robots.embodiments import RunningRobot, SimulatedRobot
 from bridges.inspect_robots.policies import ModelPolicy, SeatPolicy
 from bridges.inspect_robots.tasks import clear
+from nodes.seats.attached_env import AttachedEnv
 from nodes.stretch.limits import STRETCH_3
 from runtime.errors import PolyrhythmError, UserError
+from runtime.msgs import JointCommand
 from tests.support.models.model_files import linear_model, write_model
+from tests.support.running import Runs
 from tests.support.sentences import pattern
 
 ALONE = (
     "planner,vlm,policy,reflex,interrupt_records,ladder,shadow_compare,collaborator,recorder,wrist_camera,room_camera"
 )
+
+GRAPH = """
+[nodes.driver]
+use     = "nodes.robot.driver:Driver"
+process = "robot"
+params  = { robot = "nodes.sim.kinematic:KinematicRobot" }
+
+[nodes.guard]
+use     = "nodes.guard.node:Guard"
+process = "robot"
+params  = { memory = "run", arm = "auto" }
+
+[nodes.policy]
+use     = "tests.support.guard.guarded_nodes:StillPolicy"
+process = "robot"
+
+[nodes.witness]
+use     = "tests.support.guard.guarded_nodes:Witness"
+process = "robot"
+
+[seats.policy]
+holder = "policy"
+"""
 
 
 @pytest.fixture(scope="module")
@@ -74,3 +100,44 @@ def test_an_action_that_is_none_moves_nothing(
     after = robot.step(Action(before.state["joint_pos"], {"idle": True}))
     assert np.allclose(after.observation.state["joint_pos"], before.state["joint_pos"], atol=1e-6)
     robot.close()
+
+
+@pytest.mark.processes
+def test_a_graph_that_runs_is_commanded_through_its_guard_until_somebody_else_takes_the_seat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launch = tmp_path / "standing.toml"
+    launch.write_text(GRAPH)
+    with pytest.raises(PolyrhythmError, match=pattern("runtime.no_graph_runs")), Runs(monkeypatch):
+        RunningRobot()
+    with Runs(monkeypatch) as runs:
+        runs.start(launch)
+        held = RunningRobot(by="Ann")
+        assert check_embodiment(held.info).issues == ()
+        assert not held.info.is_simulated
+        first = held.reset(Scene("a", "Lift it."))
+        up = np.array([1.0, *first.state["joint_pos"][1:]])
+        for _ in range(6):
+            done = held.step(Action(up))
+        assert not done.terminated, "people judge"
+        assert done.info["guard"] in ("armed", "moving")
+        assert first.state["joint_pos"][0] < done.observation.state["joint_pos"][0] < 1.0
+        assert done.info["let_through"][0] < 1.0
+        with pytest.raises(UserError, match=pattern("sim.wrong_joints", number=14)):
+            held.step(Action(np.zeros(14)))
+
+        other = AttachedEnv(by="Ben")
+        with pytest.raises(UserError, match=pattern("bridges.seat_not_taken")):
+            other.step()
+        now = other.reset()
+
+        def go_on() -> None:
+            for _ in range(20):  # it hears of it within one of them
+                held.step(Action(up))
+
+        with pytest.raises(PolyrhythmError, match=pattern("bridges.seat_is_lost", holder="loop-Ben")):
+            go_on()
+        held.close()  # gives back nothing that it does not hold
+        still = JointCommand(position=now.state.position)
+        assert other.step(still).let_through is not None
+        other.close()

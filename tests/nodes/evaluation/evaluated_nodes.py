@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 
+import numpy as np
+
 from nodes.hello import Beat
 from nodes.recording.bag.recording import Recording
 from runtime import Node, Publisher, every
+from runtime.msgs import Image
 
 
 class Lot(Node):
@@ -36,6 +39,18 @@ class Lot(Node):
         if self.count >= 10 * self.lasts_s:
             lot = self.random.random()
             self.finish(ok=lot < self.luck, reason="lucky" if lot < self.luck else f"unlucky at {self.luck:g}")
+
+
+class Eye(Node):
+    """A camera that sees grey."""
+
+    image = Publisher(Image, "head/image")
+
+    @every(hz=5)
+    def look(self) -> None:
+        self.image.publish(
+            Image(camera="head", captured_ns=self.clock.now_ns(), rgb=np.full((24, 32, 3), 128, np.uint8))
+        )
 
 
 def beats(recording: Recording) -> float:

@@ -29,6 +29,7 @@ from nodes.evaluation.trials import Card, EvaluationRun, Result, TrialVariant, r
 from runtime.errors import PolyrhythmError, UserError
 from tests.support.running import eventually
 from tests.support.sentences import pattern, sentence
+from tests.support.servers.fake_openai_server import FakeOpenAI, answers, status
 from tests.support.terminals import CTRL_C, Terminal
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -277,6 +278,48 @@ def test_an_operator_grades_each_trial_and_the_grade_stands_apart_from_the_score
     assert "it &lt;nearly&gt; held" in page
     assert page.count("<article") == 1
     assert set(re.findall(r'(?:src|href)="([a-z]+):', page)) == {"data"}, "nothing is loaded"
+
+
+@pytest.mark.long
+@pytest.mark.processes
+def test_a_model_grades_by_the_last_pictures_and_what_it_makes_no_sense_of_changes_no_score(
+    tmp_path: Path, launch: Path
+) -> None:
+    launch.write_text(LAUNCH + '\n[nodes.eye]\nuse = "tests.nodes.evaluation.evaluated_nodes:Eye"\n')
+    out = tmp_path / "out"
+    with FakeOpenAI(answers('{"grade": "partial", "note": "It hangs."}'), answers("I like cups.")) as server:
+        asked = ["--seeds", "2", "--jobs", "1", "--set", "lot.luck=0.0", "--grade", f"eyes@{server.url}", "--rerun"]
+        done = evaluate(launch, out, *asked)
+    assert done.returncode == 0, done.stderr
+    assert [len(request.image_urls) for request in server.requests] == [1, 1]
+    assert server.requests[0].image_urls[0].startswith("data:image/jpeg;base64,")
+    assert sentence("evaluation.not_graded", trial="as it is-seed1", by="eyes") in done.stderr
+    log = msgspec.json.decode((out / "evaluation.json").read_bytes(), type=EvaluationLog)
+    graded = Grade("as it is-seed0", "eyes", "partial", "It hangs.")
+    assert [(one.outcome, one.grades) for one in log.trials] == [("failure", (graded,)), ("failure", ())]
+    for seed in range(2):
+        assert (out / f"as it is-seed{seed}" / "run.rrd").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [("http://127.0.0.1:1/v1", sentence("evaluation.grader_away")), ("", "no such model")],
+)
+def test_a_grader_that_cannot_be_asked_or_sees_no_picture_is_told_and_says_nothing(
+    url: str, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    picture = tmp_path / "last.jpg"
+    trial = result("a", 0, True)
+    with FakeOpenAI(status(404, "no such model")) as server:
+        grader = grader_of(f"eyes@{url or server.url}")
+        assert grader(trial, picture) is None
+        assert sentence("evaluation.no_picture_to_grade", trial="a-seed0", by="eyes") in capsys.readouterr().err
+        assert not server.requests
+        picture.write_bytes(b"a picture")
+        assert grader(trial, picture) is None
+    told = capsys.readouterr().err
+    assert sentence("evaluation.not_graded", trial="a-seed0", by="eyes") in told
+    assert why in told
 
 
 def test_a_page_shows_how_each_trial_ended_and_what_was_said(tmp_path: Path) -> None:

@@ -296,7 +296,20 @@ def test_statistics_of_half_precision_are_taken(tmp_path: Path, kind: str) -> No
         (lambda folder: next(folder.glob("*.safetensors")).unlink(), sentence("policy.not_in_the_folder")),
         (lambda folder: next(folder.glob("*.safetensors")).write_bytes(b"cut"), sentence("policy.no_safetensors")),
         (lambda folder: next(folder.glob("*.safetensors")).write_bytes(safetensors({})), "has no statistics"),
-        (lambda folder: with_statistics(folder, action_min=ACTION_MIN[:6]), sentence("policy.different_shapes")),
+        (
+            lambda folder: with_statistics(folder, action_min=ACTION_MIN[:6]),
+            pattern("policy.statistics_of_wrong_width"),
+        ),
+        (
+            lambda folder: with_statistics(folder, action_min=ACTION_MIN[:6], action_max=ACTION_MAX[:6]),
+            pattern("policy.statistics_of_wrong_width"),
+        ),
+        (
+            lambda folder: with_statistics(
+                folder, observation_images_head_mean=IMAGE_MEAN[:2], observation_images_head_std=IMAGE_STD[:2]
+            ),
+            pattern("policy.statistics_of_other_width"),
+        ),
         (lambda folder: saved_before_processors(folder), sentence("policy.before_processors")),
     ],
 )

@@ -148,6 +148,15 @@ def test_what_is_sent_and_read_is_byte_for_byte_what_gr00t_s_own_serialiser_give
     assert chunk[:, 8:] == pytest.approx(np.array([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]]), abs=1e-7)
 
 
+def test_actions_that_begin_a_frame_after_now_are_played_a_frame_later() -> None:
+    told = trained(action=modality(["joints", "base"], [1, 2, 3]))
+    with serving(replying(ANSWER, told)) as place, session(place) as opened:
+        chunk = opened.run(SEEN, FELT).chunk
+    assert chunk[0, :8] == pytest.approx(FELT.joints), "until then it is where it is"
+    assert chunk[1:, :8] == pytest.approx((np.arange(24) / 100).reshape(3, 8), abs=1e-7)
+    assert chunk[:, 8] == pytest.approx([0.1, 0.1, 0.3, 0.5], abs=1e-7)
+
+
 def test_earlier_frames_and_several_texts_are_sent_where_the_server_wants_them() -> None:
     questions: list[dict[str, Any]] = []
     config = trained(
@@ -211,7 +220,9 @@ def test_joints_that_the_model_has_no_part_for_stay_where_they_are() -> None:
             sentence("policy.other_part", what="action", name="legs", known="base, joints")
             + sentence("policy.say_parts"),
         ),
-        (trained(action=modality(["joints"], [1, 2])), sentence("policy.frames_given", frames="1, 2")),
+        (trained(action=modality(["joints"], [1, 3])), sentence("policy.frames_given", frames="1, 3")),
+        (trained(action=modality(["joints"], [2, 3])), sentence("policy.frames_given", frames="2, 3")),
+        (trained(action=modality(["joints"], [-1, 0])), sentence("policy.frames_given", frames="-1, 0")),
         (
             msgpack.packb({"video": {"as_json": "{}"}}),
             f"{pattern('policy.trained_on')} .*{pattern('policy.releases_known')}",
