@@ -25,7 +25,7 @@ from nodes.policy.onnx.convention import convention_of, out_of_range
 from nodes.policy.onnx.inputs import Felt
 from nodes.policy.onnx.policy import STEP_S
 from nodes.policy.onnx.session import PolicySession
-from nodes.stretch.limits import STRETCH_3
+from nodes.robot.robot_from_launch import DEFAULT, load_limits
 from runtime.errors import PolyrhythmError, UserError
 from runtime.msgs import JointCommand
 
@@ -40,7 +40,7 @@ class SeatPolicy:
     """
 
     def __init__(self) -> None:
-        self.info = PolicyInfo("polyrhythm_seat", _joints(len(STRETCH_3.joints)), _FELT)
+        self.info = PolicyInfo("polyrhythm_seat", _joints(len(load_limits(DEFAULT).joints)), _FELT)
         self.config = PolicyConfig(action_horizon=1)
 
     def bind(self, embodiment_info: EmbodimentInfo) -> None:
@@ -89,10 +89,11 @@ class ModelPolicy:
         shown = tuple(CameraSpec(camera, height, width) for camera in self._cameras.values())
         needs = ObservationSpace(shown, frozenset({"joint_pos"}))
         digest = hashlib.sha256(data).hexdigest()
-        self.info = PolicyInfo("polyrhythm_model", _joints(len(STRETCH_3.joints)), needs, self._hz, checkpoint=digest)
+        self._joint_limits = load_limits(DEFAULT).joints
+        self.info = PolicyInfo("polyrhythm_model", _joints(len(self._joint_limits)), needs, self._hz, checkpoint=digest)
         self.config = PolicyConfig(action_horizon=self._session.steps)
         self._wants = wants
-        self._convention = convention_of(wants.units, STRETCH_3.joints)
+        self._convention = convention_of(wants.units, self._joint_limits)
 
     def reset(self, scene: Scene) -> None:
         """Nothing is kept here."""
@@ -109,7 +110,7 @@ class ModelPolicy:
         if not np.isfinite(chunk).all():
             raise PolyrhythmError(f"{self._session.name} gave a chunk that is not finite; nothing was commanded")
         chunk[:, :8] += np.asarray(joints) if is_relative else 0.0
-        if why := out_of_range(chunk, STRETCH_3.joints):
+        if why := out_of_range(chunk, self._joint_limits):
             raise PolyrhythmError(f"{self._session.name}: {why}; nothing was commanded")
         return ActionChunk([Action(row[:8], {"base": (row[8], row[9])}) for row in chunk], control_hz=self._hz)
 

@@ -94,6 +94,8 @@ REACTION_S = 1.0
 WORDS_PER_S = 2.8
 """How fast people speak, where nobody heard when they began."""
 BESIDE_M = 0.2
+FLOOR_M = 0.05
+"""What begins below this, and in no box, lies on the floor, which is at 0 in the odometry frame."""
 
 
 PointM = tuple[float, float, float]
@@ -218,6 +220,7 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         self.palm: PointM | None = None  # in the newest image; looked for where a hand is needed
         self.hand: SeenObject | None = None  # that is held out, and still
         self.hand_since_ns = 0  # one is waited for
+        self.seen_people: tuple[SeenPerson, ...] = ()  # as a model sees them
         self.actions = 0
         self.table_z_m: float | None = None
         self.looked_ns = -1
@@ -479,7 +482,7 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
             pose = self.body.head_camera(state)
             self.palm = find_palm(image.rgb, image.depth_m, image.focal_px, *pose, table_z_m=self.table_z_m)
         is_still = before is not None and self.palm is not None and math.dist(before, self.palm) < STILL_M
-        self.hand = _hand_at(self.palm) if is_still and self.palm is not None else None
+        self.hand = hand_at(self.palm) if is_still and self.palm is not None else None
 
     def _await_hand(self) -> None:
         """Give up after a while where nobody holds out a hand."""
@@ -561,13 +564,15 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         for number, one in enumerate(loose):
             place = place_of(one, things)
             is_inside = place is not None and place.height_m > 0.0
-            if place is not None:
+            if place is None and one.z_m - one.height_m / 2 < FLOOR_M:
+                relations.append(Relation(subject=one.id, relation="on", object="floor"))
+            elif place is not None:
                 relations.append(Relation(subject=one.id, relation="in" if is_inside else "on", object=place.id))
             for other in loose[number + 1 :]:
                 if not is_inside and math.hypot(one.x_m - other.x_m, one.y_m - other.y_m) < BESIDE_M:
                     relations.append(Relation(subject=one.id, relation="beside", object=other.id))
         palm = self.hand
-        people = () if palm is None else (
+        people = self.seen_people if palm is None or self.seen_people else (
             SeenPerson(id="person", x_m=palm.x_m, y_m=palm.y_m, hand_m=(palm.x_m, palm.y_m, palm.z_m), hand="open"),
         )  # fmt: skip
         return Scene(
@@ -626,10 +631,15 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         )
 
     def _is_to_look(self, skills: SkillCatalogue | None) -> bool:
-        if self.has_looked or not self.is_armed or self.rounds >= MOST_TRIES or skills is None:
+        if self.has_looked or self.rounds >= MOST_TRIES or skills is None:
             return False
+        return self._may_look_round and any(spec.name == LOOK_ROUND for spec in skills.skills)
+
+    @property
+    def _may_look_round(self) -> bool:
+        """Whether the head may turn before anything is known."""
         is_free = self.looks_round == "armed" or (self.looks_round == "asked" and self.is_spoken_to)
-        return is_free and any(spec.name == LOOK_ROUND for spec in skills.skills)
+        return self.is_armed and is_free
 
     def _sources(self) -> list[Stamped[Any]]:
         """What is decided stems from the image behind what is remembered, the subtask and the last words."""
@@ -780,10 +790,10 @@ def _named(thing: SeenObject) -> Reference:
     return Reference(id=thing.id, label=thing.label, colour=thing.colour)
 
 
-def _hand_at(palm_m: PointM) -> SeenObject:
+def hand_at(palm_m: PointM, ident: str = HAND) -> SeenObject:
     """A palm as something to set a thing onto."""
     x, y, z = palm_m
     return SeenObject(
-        id=HAND, label=HAND, colour="", x_m=x, y_m=y, z_m=z, width_m=0.0, height_m=0.0, u_px=0.0, v_px=0.0,
+        id=ident, label=HAND, colour="", x_m=x, y_m=y, z_m=z, width_m=0.0, height_m=0.0, u_px=0.0, v_px=0.0,
         is_place=True,
     )  # fmt: skip

@@ -20,7 +20,7 @@ from runtime.msgs import SkillSpec, Subtask
 Coordinates = Literal["pixel", "thousandth"]
 COORDINATES: tuple[Coordinates, ...] = get_args(Coordinates)
 
-MOST_OBJECTS = 40
+MOST_OBJECTS, MOST_PEOPLE = 40, 8
 
 Word = Annotated[str, msgspec.Meta(max_length=40)]
 Place = Annotated[float, msgspec.Meta(ge=0, le=100_000)]
@@ -37,6 +37,17 @@ class Pointed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     id: Word = ""  # of what is remembered, wherever the head looks now; then u and v count for nothing
 
 
+class PointedPerson(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Somebody whom the model points at; `points_at` and `holds` count its list of things, -1 for none."""
+
+    u: Place
+    v: Place
+    hand: Literal["", "open", "point"] = ""
+    gesture: Literal["", "nod", "shake"] = ""
+    points_at: int = -1
+    holds: int = -1
+
+
 class VLMAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All that the model can do: point at things, choose a skill and what it is about, say done, and speak."""
 
@@ -46,6 +57,7 @@ class VLMAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     skill: Word = ""
     done: bool = False
     say: Annotated[str, msgspec.Meta(max_length=300)] = ""
+    people: Annotated[tuple[PointedPerson, ...], msgspec.Meta(max_length=MOST_PEOPLE)] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +70,7 @@ class Advice:
     skill: str = ""  # declared; "": whatever the subtask comes down to
     done: bool = False
     say: str = ""
+    people: tuple[PointedPerson, ...] = ()
 
     @property
     def asks(self) -> bool:
@@ -83,6 +96,7 @@ class VLMTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     colours: tuple[str, ...]
     system: str
+    people: str
     units: dict[str, str]
     again: str
     other_m: tuple[float, float]
@@ -125,6 +139,14 @@ def answer_schema(skills: Sequence[SkillSpec] = ()) -> dict[str, object]:
         is_place={"type": "boolean"},
         id=text,
     )
+    person = _object(
+        u={"type": "number"},
+        v={"type": "number"},
+        hand={"type": "string", "enum": ["", "open", "point"]},
+        gesture={"type": "string", "enum": ["", "nod", "shake"]},
+        points_at={"type": "integer"},
+        holds={"type": "integer"},
+    )
     return _object(
         objects={"type": "array", "items": thing},
         target={"type": "integer"},
@@ -132,6 +154,7 @@ def answer_schema(skills: Sequence[SkillSpec] = ()) -> dict[str, object]:
         skill={"type": "string", "enum": ["", *(spec.name for spec in skills)]} if skills else text,
         done={"type": "boolean"},
         say=text,
+        people={"type": "array", "items": person},
     )
 
 
@@ -228,7 +251,14 @@ def parse(
         answer.skill if spec is not None else "",  # before anybody has declared any, none is begun
         answer.done,
         words().say.led.get(answer.say, answer.say).strip(),
-    )
+        tuple(
+            msgspec.structs.replace(
+                one, u=one.u * across, v=one.v * down,
+                points_at=places.get(one.points_at, -1), holds=places.get(one.holds, -1),
+            )
+            for one in answer.people
+        ),
+    )  # fmt: skip
     needs = [one.type for one in spec.arguments if one.is_needed] if spec is not None else []
     if "thing" in needs and advice.target < 0:
         raise ModelError(f"the model's answer names no target, which {answer.skill} needs")

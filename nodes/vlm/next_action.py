@@ -406,7 +406,7 @@ def _search(now: Situation, box: SeenObject | None, task: Subtask) -> Decision:
         if is_under_way:
             return Decision("keep", "working", "looking around")
     needs_box = box is None and task.skill == "place"
-    most = len(GAZES) if needs_box or lost(now) else LOOKS_TO_BE_SURE
+    most = len(GAZES) + bool(lost(now)) if needs_box or lost(now) else LOOKS_TO_BE_SURE
     if now.looks < most:
         return Decision("look", "working", "looking around", _gaze(now))
     if needs_box:
@@ -485,6 +485,8 @@ def _gaze(now: Situation) -> SeenObject:
         count = len(known)
         middle = (sum(t.x_m for t in known) / count, sum(t.y_m for t in known) / count, known[0].z_m)
         return _place(*middle)
+    if now.looks == len(GAZES) and (gone := lost(now)):  # the floor on this side of where it stood
+        return _place((gone[0].x_m + now.base[0]) / 2, (gone[0].y_m + now.base[1]) / 2, 0.0)
     return _place(*_before(now.base, GAZES[now.looks % len(GAZES)]))
 
 

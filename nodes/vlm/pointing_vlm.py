@@ -31,7 +31,7 @@ from nodes.vlm.model_prompt import (
 from nodes.vlm.next_action import MOST_TRIES, Decision, Situation, await_hand, is_excluded, measured, spare
 from nodes.vlm.pointing import place_thing, point_at
 from runtime import RELIABLE, Fence, ParameterError, Publisher, QoS, Spending, Subscription, every, on
-from runtime.msgs import Argument, Image, OutOfBudget, RobotState, SeenObject, Subtask, Utterance
+from runtime.msgs import Argument, Image, OutOfBudget, RobotState, SeenObject, SeenPerson, Subtask, Utterance
 
 SAID_KEPT = 5
 IN_HAND_M = 0.15
@@ -161,7 +161,7 @@ class PointingVLM(LocalVLM):
             again = f"\n\n{self.texts.again.replace('{why}', why)}" if why else ""
             try:
                 text = await self.request.ask(
-                    system=system_prompt(self.coordinates, self.texts),
+                    system=system_prompt(self.coordinates, self.texts) + self.texts.people.rstrip(),
                     text=question + again,
                     schema=answer_schema(skills),
                     image=image,
@@ -192,12 +192,14 @@ class PointingVLM(LocalVLM):
         self.unplaced = () if image.depth_m is not None else tuple(f"{one.colour} {one.label}" for one in pointed)
         if state is not None and image.depth_m is not None:
             self._remember(image, state, tuple(one for one in pointed if not one.id))
+            self.seen_people = self._people_in(advice, image, state)
         self.advised_for = task.id if task is not None else ""
         self._take_advice(advice, asked_ns)
         return True
 
     def _fail(self, problem: Exception) -> None:
         self.request.failed(problem)
+        self.seen_people = ()  # what they did is over by the time that the model sees again
         self.log.warning("cannot see (%d in a row): %s", self.request.failures, problem)
 
     def _take_advice(self, advice: Advice, asked_ns: int) -> None:
@@ -238,6 +240,24 @@ class PointingVLM(LocalVLM):
                     place_thing(thing.label, thing.colour, thing.u, thing.v, point, camera, size, shapes, places)
                 )
         self._remember_things(seen, image, state)
+
+    def _people_in(self, advice: Advice, image: Image, state: RobotState) -> tuple[SeenPerson, ...]:
+        """Whom the model points at, where the depth there is known; what they point at and hold by its id."""
+        pose = self.body.head_camera(state)
+        found: list[SeenPerson] = []
+        for one in advice.people:
+            assert image.depth_m is not None
+            at_m = point_at(one.u, one.v, image.depth_m, image.focal_px, *pose)
+            aim, held = self._named(advice, one.points_at), self._named(advice, one.holds)
+            if at_m is not None:
+                found.append(
+                    SeenPerson(
+                        id="person" if not found else f"person-{len(found) + 1}", x_m=at_m[0], y_m=at_m[1],
+                        holds=held.id if held is not None else "", points_at=aim.id if aim is not None else "",
+                        hand_m=at_m if one.hand else None, hand=one.hand, gesture=one.gesture,
+                    )
+                )  # fmt: skip
+        return tuple(found)
 
     def _look(self) -> None:
         """Looking for things is the model's work, in `see`; a hand is what the robot's own eyes see of it."""

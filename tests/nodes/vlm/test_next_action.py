@@ -280,7 +280,7 @@ def test_without_a_hand_the_thing_is_kept_and_that_is_told() -> None:
     assert (told.progress, told.text) == ("failed", sentence("vlm.no_hand", what="red cup"))
 
 
-LOOKED = replace(BUSY, objects=(BIN,), looks=len(GAZES), is_looking_over=True)
+LOOKED = replace(BUSY, objects=(BIN,), looks=len(GAZES) + 1, is_looking_over=True)
 
 
 @pytest.mark.parametrize(
@@ -305,10 +305,12 @@ def test_the_end_is_told_by_what_was_measured(now: Situation, progress: str, tex
     assert (ended.progress, ended.text) == (progress, text)
 
 
-def test_what_left_its_place_is_looked_for_all_round_before_it_is_given_up() -> None:
+def test_what_left_its_place_is_looked_for_all_round_and_on_the_floor_before_it_is_given_up() -> None:
     now = replace(LOOKED, gone=(BLUE,), looks=LOOKS_TO_BE_SURE)
     assert decide(now).skill == "look"
-    assert decide(replace(now, looks=len(GAZES))).progress == "failed"
+    down = decide(replace(now, looks=len(GAZES)))
+    assert (down.skill, down.target and down.target.z_m) == ("look", 0.0)
+    assert decide(replace(now, looks=len(GAZES) + 1)).progress == "failed"
 
 
 def test_what_is_not_meant_or_is_to_be_left_alone_may_go() -> None:

@@ -23,7 +23,7 @@ from nodes.vlm.pointing import place_thing, point_at
 from runtime import Node, Publisher, Simulation, every
 from runtime.coordination.fence import Fence
 from runtime.message import Stamped
-from runtime.msgs import Action, Feedback, Image, Reference, RobotState, SceneDescription, Subtask, Utterance
+from runtime.msgs import Action, Feedback, Image, Reference, RobotState, Scene, SceneDescription, Subtask, Utterance
 from tests.nodes.perception.test_objects import View, look
 from tests.support.sentences import pattern, sentence
 from tests.support.servers.fake_openai_server import (
@@ -153,6 +153,36 @@ def test_the_model_sees_the_camera_image_and_the_subtask(view: View) -> None:
         assert "160 x 120 pixels" in request.user_text
         assert '"Put the cups in the bin"' in request.user_text
         assert not any(line.startswith("System") for line in request.user_text.splitlines())
+
+
+def test_the_planner_is_told_whom_the_model_sees_and_what_they_point_at_by_its_id(view: View) -> None:
+    cup = next(index for index, thing in enumerate(view.things) if thing.label == "cup")
+    u, v = view.place(view.things[cup])
+    shows = {"u": u, "v": v, "hand": "point", "gesture": "nod", "points_at": cup, "holds": 99}
+    hidden = {"u": 1e4, "v": 1e4, "hand": "open"}
+    with FakeOpenAI(answers(told(view, people=[shows, hidden]))) as server, Room(server, view) as room:
+        scenes: list[Scene] = room.sim.record(OpenAIVLM.scene)
+        room.sim.run(seconds=3.0)
+        (person,) = scenes[-1].people
+        assert (person.hand, person.gesture, person.holds) == ("point", "nod", "")
+        assert person.points_at in {one.id for one in scenes[-1].things if one.colour == view.things[cup].colour}
+        assert person.hand_m is not None
+        assert math.dist(person.hand_m[:2], (view.things[cup].x_m, view.things[cup].y_m)) < 0.1
+        assert '"people"' in server.requests[0].body["messages"][0]["content"]
+
+
+def test_what_the_model_sees_on_the_floor_is_told_as_lying_there(view: View) -> None:
+    pose = head_pose(view.state)
+    spots = ((u, v) for v in range(118, 0, -4) for u in range(2, 158, 4))
+    heights = ((spot, point_at(*spot, view.depth_m, view.focal_px, *pose)) for spot in spots)
+    u, v = next(spot for spot, at in heights if at is not None and abs(at[2]) < 0.01)
+    fallen = json.loads(told(view))
+    fallen["objects"].append({"label": "cup", "colour": "pink", "u": u, "v": v})
+    with FakeOpenAI(answers(json.dumps(fallen))) as server, Room(server, view) as room:
+        scenes: list[Scene] = room.sim.record(OpenAIVLM.scene)
+        room.sim.run(seconds=4.0)
+        colours = {one.id: one.colour for one in scenes[-1].things}
+        assert {colours[one.subject] for one in scenes[-1].relations if one.object == "floor"} == {"pink"}
 
 
 def test_the_planners_key_is_not_sent_to_the_vlms_server(view: View) -> None:
