@@ -160,6 +160,7 @@ $(DEMO) $(STAMP): pyproject.toml
 	  { echo "Polyrhythm needs Python 3.11 or newer; $(PYTHON) is `$(PYTHON) --version`. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@echo "Setting up $(VENV) (once)$(if $(filter $(STAMP),$@), with what tests and measurements need: about a minute)"
 	@$(PYTHON) -m venv $(VENV) || { echo "venv failed; on Debian: apt install python3-venv"; exit 1; }
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[$(if $(filter $(STAMP),$@),dev,demo)]'
+	@$(PYTHON) -m compileall -q runtime nodes bridges polyrhythm bench > /dev/null & \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[$(if $(filter $(STAMP),$@),dev,demo)]' || exit; wait
 	@$(if $(filter $(STAMP),$@),$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps $(MESHES))
 	@touch $(DEMO) $@
