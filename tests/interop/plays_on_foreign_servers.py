@@ -99,7 +99,9 @@ def seated(name: str, url: str, folder: Path) -> None:
         table.hear(REQUEST)
         until(table.sim, lambda: table.subtasks or table.said, 90)
         assert table.subtasks or table.said, "it plans, or tells the person why not"
-        print(f"{name}: planner: {[one.text for one in (*table.subtasks, *table.said)][:1]}", flush=True)
+        print(
+            f"{name}: planner: {[one.text for one in table.subtasks] or [one.text for one in table.said]}", flush=True
+        )
     out = folder / f"{name.replace(' ', '-')}.sqlite"
     spec = f"{MODEL}@{url}#tokens=40"
     asked = ["--task", TASK, "--agents", spec, "--judges", spec, "--turns", "2", "--out", str(out)]
