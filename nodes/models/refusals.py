@@ -135,8 +135,8 @@ class RefusalReader:
             return self._slow_down(got, said, told)
         if status in (401, 403):
             if not self._key:
-                why = "it was sent none: name its variable in [servers.NAME] key, or set OPENAI_BASE_URL to this server"
-                return ModelError(f"{where} refused the key ({status}); {why}")
+                how = "name its variable (--key, or key in [servers.NAME]), or set OPENAI_BASE_URL to this server"
+                return ModelError(f"{where} wants a key ({status}), and was sent none; {how}{told}")
             return ModelError(f"{where} refused the key ({status}); check {self._key_name}{told}")
         if 300 <= status < 400:
             return ModelError(f"{where} sends elsewhere ({status}); name the address itself")

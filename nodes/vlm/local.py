@@ -482,7 +482,7 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
             pose = self.body.head_camera(state)
             self.palm = find_palm(image.rgb, image.depth_m, image.focal_px, *pose, table_z_m=self.table_z_m)
         is_still = before is not None and self.palm is not None and math.dist(before, self.palm) < STILL_M
-        self.hand = _hand_at(self.palm) if is_still and self.palm is not None else None
+        self.hand = hand_at(self.palm) if is_still and self.palm is not None else None
 
     def _await_hand(self) -> None:
         """Give up after a while where nobody holds out a hand."""
@@ -631,10 +631,15 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         )
 
     def _is_to_look(self, skills: SkillCatalogue | None) -> bool:
-        if self.has_looked or not self.is_armed or self.rounds >= MOST_TRIES or skills is None:
+        if self.has_looked or self.rounds >= MOST_TRIES or skills is None:
             return False
+        return self._may_look_round and any(spec.name == LOOK_ROUND for spec in skills.skills)
+
+    @property
+    def _may_look_round(self) -> bool:
+        """Whether the head may turn before anything is known."""
         is_free = self.looks_round == "armed" or (self.looks_round == "asked" and self.is_spoken_to)
-        return is_free and any(spec.name == LOOK_ROUND for spec in skills.skills)
+        return self.is_armed and is_free
 
     def _sources(self) -> list[Stamped[Any]]:
         """What is decided stems from the image behind what is remembered, the subtask and the last words."""
@@ -785,10 +790,10 @@ def _named(thing: SeenObject) -> Reference:
     return Reference(id=thing.id, label=thing.label, colour=thing.colour)
 
 
-def _hand_at(palm_m: PointM) -> SeenObject:
+def hand_at(palm_m: PointM, ident: str = HAND) -> SeenObject:
     """A palm as something to set a thing onto."""
     x, y, z = palm_m
     return SeenObject(
-        id=HAND, label=HAND, colour="", x_m=x, y_m=y, z_m=z, width_m=0.0, height_m=0.0, u_px=0.0, v_px=0.0,
+        id=ident, label=HAND, colour="", x_m=x, y_m=y, z_m=z, width_m=0.0, height_m=0.0, u_px=0.0, v_px=0.0,
         is_place=True,
     )  # fmt: skip

@@ -24,8 +24,15 @@ def rigs() -> Iterator[Rigs]:
         yield kept
 
 
-LONG = ("dropped, doubled and out of order", "NaN and infinite speeds")
-"""Rows of `make faults` whose rules the tests of the guard's machine show in virtual time, too."""
+LONG = (
+    "dropped, doubled and out of order",
+    "NaN and infinite speeds",
+    "16 CPU hogs: Ouch!",
+    "5,000 commands a second: Ouch!",
+    "policy: SIGSTOP, later SIGCONT",
+    "policy: SIGKILL at 0.3 m/s",
+)
+"""Rows of `make faults` whose rules the tests of the guard's machine show in virtual time, too, or other rows here."""
 
 
 @pytest.mark.alone

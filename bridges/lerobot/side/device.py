@@ -129,24 +129,41 @@ def configuration_of(package: str) -> str:
     )
 
 
+class DeviceRefused(Exception):
+    """What we do not take up, as a sentence."""
+
+
 def made(kind: str, name: str, settings: dict[str, Any]) -> Any:
-    """The device, not connected."""
+    """The device, not connected. Raises DeviceRefused for none of that kind, and for a leader that gives no joints."""
     import draccus
 
-    known = registered().get(kind, {})
+    types = registered()
+    known = types.get(kind, {})
     if name not in known:
-        raise ValueError(f"LeRobot knows no {kind} {name!r}; it knows {', '.join(sorted(known)) or 'none'}")
+        other = next((one for one, names in types.items() if name in names), "")
+        is_other = f"; {name} is a {other}" if other else ""
+        raise DeviceRefused(
+            f"LeRobot knows no {kind} {name!r}; it knows {', '.join(sorted(known)) or 'none'}{is_other}"
+        )
     package, base, make = BASES[kind]
     module = importlib.import_module(package)
     config = draccus.decode(getattr(module, base), {"type": name, **settings})
     device = getattr(module, make)({"one": config} if kind == "camera" else config)
+    if kind == "teleoperator" and not joints_of(kind, device):
+        features = dict(device.action_features)
+        raise DeviceRefused(
+            f"it gives {', '.join(features.get('names') or features) or 'nothing'}, and not where each joint is to be; "
+            "only a leader with the joints of the arm leads it here. It was not connected"
+        )
     return device["one"] if kind == "camera" else device
 
 
 def joints_of(kind: str, device: Any) -> list[str]:
-    """The keys that are numbers, in LeRobot's order."""
-    features = device.action_features if kind == "teleoperator" else device.observation_features
-    return [key for key, what in dict(features).items() if what in (float, int, "float32", "float")]
+    """The keys that are numbers, in LeRobot's order; none where it tells of one array, as gamepads do of the hand."""
+    features = dict(device.action_features if kind == "teleoperator" else device.observation_features)
+    if {"dtype", "shape", "names"} <= features.keys():
+        return []
+    return [key for key, what in features.items() if what in (float, int, "float32", "float")]
 
 
 def told_of(kind: str, device: Any) -> dict[str, Any]:
@@ -164,11 +181,18 @@ def told_of(kind: str, device: Any) -> dict[str, Any]:
             "range": [int(one.range_min), int(one.range_max)] if one is not None else None,
         }
     actions = list(device.action_features) if kind == "robot" else []
-    return {"joints": joints, "actions": actions, "type": str(getattr(device, "name", ""))}
+    watched = bus_of(device) is not None
+    return {"joints": joints, "actions": actions, "type": str(getattr(device, "name", "")), "watched": watched}
 
 
 MOVED = 0.005
 """Of a turn of the encoder: what a reading may differ by while nothing moves is less."""
+
+
+def bus_of(device: Any) -> Any:
+    """The bus of its motors, whose encoders can be read before it is connected; None where it has none like that."""
+    bus = getattr(device, "bus", None)
+    return bus if all(hasattr(bus, name) for name in ("connect", "sync_read", "disconnect")) else None
 
 
 def raw_places(device: Any, *, opens: bool) -> dict[str, int]:
@@ -176,8 +200,8 @@ def raw_places(device: Any, *, opens: bool) -> dict[str, int]:
 
     With `opens` the bus is opened for it and closed again, and torque stays as it was.
     """
-    bus: Any = getattr(device, "bus", None)
-    if not all(hasattr(bus, name) for name in ("connect", "sync_read", "disconnect")):
+    bus = bus_of(device)
+    if bus is None:
         return {}
     try:
         if opens:
@@ -326,7 +350,8 @@ def main() -> int:
             hello["moved"] = moved_meanwhile(device, before)
             hello["motors"] = kind == "teleoperator" and LeaderMotors.are_there(device)
     except BaseException as problem:  # noqa: BLE001  # whatever it is, it is told in a line
-        voice.say(problem=f"{type(problem).__name__}: {str(problem).strip()[:500]}")
+        kind_of = "" if isinstance(problem, DeviceRefused) else f"{type(problem).__name__}: "
+        voice.say(problem=kind_of + str(problem).strip()[:500])
         return 1
     doing("nothing")
     voice.say(hello=hello)

@@ -268,6 +268,8 @@ def _adopt_from_lerobot(
     from nodes.policy.onnx.lerobot_process import as_lerobot_says, exported
 
     config = _decoded(folder / "config.json", Config)
+    if weights := sorted(folder.glob("model*.safetensors")):
+        _check_size(*weights)  # before LeRobot loads them
     affines = _affines(folder, _processor(folder / "policy_preprocessor.json"), config, [], inverse=False)
     sample = {name: _sample(feature, affines.get(name)) for name, feature in config.input_features.items()}
     for name, values in sample.items():

@@ -69,6 +69,8 @@ def _drop(asked: argparse.Namespace) -> int:
     from nodes.recording.dataset.writer import DatasetWriter
 
     folder = DatasetFolder(asked.folder)
+    if asked.out is None:
+        folder.check_whole()
     known = {one.index for one in folder.episodes}
     if unknown := set(asked.episodes) - known:
         raise UserError(f"{asked.folder}: has no episode {choices(map(str, unknown))}; it has {len(known)}, from 0")

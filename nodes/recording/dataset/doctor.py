@@ -65,18 +65,12 @@ class _Doctor:
         self._columns: dict[str, list[NDArray[np.float64]]] = {}
 
     def findings(self) -> Iterator[DatasetFinding]:
-        info, episodes = self._folder.info, self._folder.episodes
-        frames = sum(one.length for one in episodes)
+        episodes = self._folder.episodes
+        if why := self._folder.why_not_whole:
+            yield DatasetFinding("incomplete", why, is_problem=True)
         if not episodes:
             yield DatasetFinding("no episode", "it holds no episode", is_problem=True)
             return
-        if (info.total_episodes, info.total_frames) != (len(episodes), frames):
-            yield DatasetFinding(
-                "incomplete",
-                f"info.json counts {info.total_episodes} episodes and {info.total_frames} frames, and meta has "
-                f"{len(episodes)} and {frames}: it was not written to its end, or an export failed",
-                is_problem=True,
-            )
         stored = {one.data for one in episodes}
         for place in sorted({*self._folder.path.glob("data/*/*.parquet")} - stored):
             told = f"{place}: belongs to no episode, and LeRobot's loader reads it all the same: a failed export's"

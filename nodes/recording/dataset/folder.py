@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -91,6 +92,22 @@ class DatasetFolder:
         """The features that are pictures."""
         return [name for name, one in self.info.features.items() if one.get("dtype") in ("video", "image")]
 
+    @property
+    def why_not_whole(self) -> str:
+        """Why more was meant to be in it than its meta folder tells of; "" where it is all there."""
+        info, frames = self.info, sum(one.length for one in self.episodes)
+        if (info.total_episodes, info.total_frames) == (len(self.episodes), frames):
+            return ""
+        return (
+            f"info.json counts {info.total_episodes} episodes and {info.total_frames} frames, and meta has "
+            f"{len(self.episodes)} and {frames}: it was not written to its end, or an export failed"
+        )
+
+    def check_whole(self) -> None:
+        """Raise RecordingError where it is not: written anew, it would lose what is not told of."""
+        if why := self.why_not_whole:
+            raise RecordingError(f"{self.path}: {why}. Nothing of it was changed")
+
     def names(self, feature: str) -> list[str]:
         """What the elements of a feature are called; by number where it does not say."""
         one = self.info.features[feature]
@@ -111,7 +128,7 @@ class DatasetFolder:
             raise RecordingError(f"{episode.data}: has no column episode_index")
         of = np.asarray(table.column("episode_index").to_pylist())
         (rows,) = np.nonzero(of == episode.index)
-        if len(rows) != episode.length:
+        if len(rows) != episode.length or not len(rows):
             raise RecordingError(
                 f"{episode.data}: holds {len(rows)} frames of episode {episode.index}, and meta says {episode.length}: "
                 "it was not written to its end, or an export failed"
@@ -119,13 +136,24 @@ class DatasetFolder:
         return table.take(arrow.array(rows))
 
     def numbers(self, table: Any, name: str) -> NDArray[np.float64]:
-        """A column as (frames, elements). Raises RecordingError where it holds no numbers, or rows of two lengths."""
+        """A column as (frames, elements). Raises RecordingError where it holds no numbers, or too many or few."""
+        kind = table.schema.field(name).type
+        while hasattr(kind, "value_type"):  # of a list
+            kind = kind.value_type
         values = table.column(name).to_pylist()
         try:
+            if not (arrow.types.is_floating(kind) or arrow.types.is_integer(kind) or arrow.types.is_boolean(kind)):
+                raise TypeError(kind)
             found = np.asarray(values, np.float64)
         except (ValueError, TypeError) as problem:
             raise RecordingError(f"{self.path}: column {name!r} holds something else than numbers") from problem
-        return found.reshape(len(values), -1)
+        rows = found.reshape(len(values), -1)
+        shape = self.info.features.get(name, {}).get("shape")
+        if shape and rows.shape[1] != math.prod(shape):
+            raise RecordingError(
+                f"{self.path}: column {name!r} has {rows.shape[1]} numbers a frame, and meta/info.json says {shape}"
+            )
+        return rows
 
     def frames(self, episode: StoredEpisode, camera: str, form: str = "gray") -> Iterator[NDArray[np.uint8]]:
         """The pictures of an episode in order, as PyAV's `form` has them. Raises RecordingError."""

@@ -74,6 +74,7 @@ def test_ranges_come_from_the_calibration_and_the_file_can_be_read(python: str, 
         (("--gripper", "claw.pos"), pattern("bridges.lerobot_gripper_key")),
         (("--out", "arm.toml"), pattern("bridges.lerobot_ends_in")),
         (("--set", "fault=uncalibrated"), pattern("bridges.lerobot_range_lacks")),
+        (("--set", "fault=no bus", "--connecting-moves", ""), pattern("bridges.lerobot_only_you_can_tell")),
     ],
 )
 def test_what_is_no_fact_is_refused(python: str, tmp_path: Path, more: tuple[str, ...], says: str) -> None:
@@ -83,8 +84,12 @@ def test_what_is_no_fact_is_refused(python: str, tmp_path: Path, more: tuple[str
 
 @pytest.mark.processes
 def test_an_unknown_robot_is_told_with_those_that_are_known(python: str, tmp_path: Path) -> None:
-    with pytest.raises(RobotError, match=pattern("bridges.lerobot_unknown_robot")):
-        main(["facts", "so999", "--python", python, "--out", str(tmp_path / "a.lerobot.toml")])
+    for name, says in (
+        ("so999", pattern("bridges.lerobot_unknown_robot")),
+        ("bus_gamepad", pattern("bridges.lerobot_is_no_robot")),
+    ):
+        with pytest.raises(RobotError, match=says):
+            main(["facts", name, "--python", python, "--out", str(tmp_path / "a.lerobot.toml")])
 
 
 def test_without_an_environment_doctor_and_facts_say_how_it_is_made(

@@ -264,8 +264,8 @@ def test_whole_numbers_are_numbers_and_an_arm_that_moves_as_it_connects_is_follo
         real = Real(LeRobotRobot(facts(tmp_path, fault), python), tmp_path)
         real.robot.start(real.clock.now_ns())
         try:
-            real.until(lambda real=real, mode=mode: real.mode[0] == mode)  # type: ignore[misc]
-            assert (sentence("bridges.lerobot_moves_by_itself") in real.mode[1]) is (mode == "lost")
+            why = sentence("bridges.lerobot_moves_by_itself") if mode == "lost" else ""
+            real.until(lambda real=real, mode=mode, why=why: real.mode[0] == mode and why in real.mode[1])  # type: ignore[misc]
         finally:
             real.robot.close()
     assert not (tmp_path / "goals").exists()

@@ -117,3 +117,9 @@ def test_a_leader_with_other_joints_is_refused(python: str, tmp_path: Path) -> N
     node = LeRobotTeleop(facts(tmp_path), "bus_leader", {"folder": str(tmp_path), "fault": "other"}, python)
     with pytest.raises(UserError, match=pattern("bridges.lerobot_leader_has_other_joints")):
         node.on_start()
+
+
+@pytest.mark.processes
+def test_a_gamepad_that_gives_ways_of_the_hand_is_refused_before_it_is_connected(python: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=pattern("bridges.lerobot_gives_no_joints")):
+        LeRobotTeleop(facts(tmp_path), "bus_gamepad", {}, python).on_start()

@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import cast
 
 import pytest
 
-from nodes.kitchen.vlm import SimulatorEyesVLM
+from nodes.kitchen.vlm import KitchenVLM, SimulatorEyesVLM
+from nodes.policy.skill_catalogue import SPECS, catalogue_of
+from runtime import Simulation
 from runtime.clock import Clock, to_s
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import JOINTS, Action, Feedback, Reference, RobotState, Scene, SceneDescription, SeenObject, Subtask
+from runtime.msgs import (
+    JOINTS,
+    Action,
+    Feedback,
+    GuardState,
+    Reference,
+    RobotState,
+    Scene,
+    SceneDescription,
+    SeenObject,
+    Subtask,
+)
+
+
+def standing(now_ns: int) -> RobotState:
+    still = (0.0,) * len(JOINTS)
+    return RobotState(
+        read_ns=now_ns, position=still, velocity=still, effort=still, base_x_m=0.0, base_y_m=0.0, base_heading_rad=0.0,
+        base_v_mps=0.0, base_w_radps=0.0,
+    )  # fmt: skip
 
 
 class Bench:
@@ -29,13 +51,7 @@ class Bench:
             v_px=0.0,
         )  # fmt: skip
         self.vlm.eyes.push(Stamped(Scene(things=(mug,)), Envelope("sim/eyes", "eyes", 1, self.ns)))
-        still = (0.0,) * len(JOINTS)
-        self.vlm.remember(
-            RobotState(
-                read_ns=self.ns, position=still, velocity=still, effort=still, base_x_m=0.0, base_y_m=0.0,
-                base_heading_rad=0.0, base_v_mps=0.0, base_w_radps=0.0,
-            )
-        )  # fmt: skip
+        self.vlm.remember(standing(self.ns))
 
     def now_ns(self) -> int:
         return self.ns
@@ -83,3 +99,16 @@ def test_a_success_that_is_not_seen_yet_is_no_reason_to_try_again_at_once() -> N
     bench.ns += 2_000_000_000
     bench.vlm.tick()
     assert bench.acts == ["pick", "pick"]
+
+
+def test_the_head_stands_still_until_somebody_has_armed_the_robot() -> None:
+    pytest.importorskip("onnxruntime")
+    with closing(Simulation(KitchenVLM())) as sim:
+        turns: list[Action] = sim.record(KitchenVLM.action)
+        sim.publish("robot/state", standing(0))
+        sim.publish("skills", catalogue_of(SPECS.values()))
+        sim.run(seconds=2.0)
+        assert turns == []
+        sim.publish("guard/state", GuardState(mode="armed", reason="", is_armed=True))
+        sim.run(seconds=2.0)
+        assert {one.skill for one in turns} == {"look"}

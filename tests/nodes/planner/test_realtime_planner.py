@@ -392,6 +392,27 @@ def test_a_session_is_renewed_before_its_end_in_no_bodys_sentence_and_told_what_
     assert FAILING not in [one.text for one in person.words]
 
 
+@pytest.mark.long
+def test_a_session_without_a_quiet_moment_is_renewed_all_the_same_and_hears_the_sentence_from_its_beginning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("nodes.planner.realtime_api.RENEWED_WITHIN_S", 0.5)
+    with RealtimeServer(lambda _, number: Answer("As you like.", 0.1)) as server:
+
+        def story(person: Person) -> Iterator[bool]:
+            yield from waiting(is_open(server))
+            person.talk(0.4, is_over=False, captured_ns=5)
+            yield from waiting(lambda: server.sessions[0].samples)
+            yield from waiting(is_open(server, 2))
+            person.talk(0.8, captured_ns=5)
+            yield from waiting(said(person, "As you like."))
+
+        play(server, story, session_s=1.0, hears_robot=False)
+        heard = next(session for session in server.sessions[1:] if session.of("input_audio_buffer.commit"))
+    assert heard.samples == 19_200, "all of it, although its beginning was sent to the one before"
+    assert not server.sessions[0].of("input_audio_buffer.commit")
+
+
 def test_what_was_said_and_not_answered_when_a_session_breaks_is_sent_to_the_next() -> None:
     def answer(session: Session, number: int) -> Answer:
         return Answer("Here you are.", 0.1) if session is not server.sessions[0] else Answer(refused="silence")

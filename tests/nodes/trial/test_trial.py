@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import tomllib
 
 import pytest
 
 from nodes.planner.openai_api import OpenAIPlanner
-from nodes.trial.command import main
+from nodes.trial.command import NEEDED, main
 from nodes.vlm.openai_api import OpenAIVLM
 from runtime.launch.class_check import parameters_of
+from tests.nodes.models.server_table import SCORES, lines_of, on_the_page
+from tests.support.sentences import sentence
+from tests.support.servers.behaviours import MARK, SECTIONS, Row
 from tests.support.servers.episode_model import ACT, judged, scales_of, schema_of
-from tests.support.servers.fake_openai_server import Behaviour, FakeOpenAI, Request, says, status, when
+from tests.support.servers.fake_openai_server import (
+    Behaviour,
+    FakeOpenAI,
+    Request,
+    answers,
+    says,
+    silence,
+    status,
+    when,
+)
 
 pytestmark = pytest.mark.processes
 
@@ -66,10 +79,109 @@ def test_a_trial_says_what_a_server_takes_and_gives_the_lines_of_a_launch_file(
     assert (code, usable["judgement"], usable["act"]) == (1, False, True)
 
 
-def test_a_wrong_address_is_told_and_nothing_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
-    for model in ("qwen", "qwen@http://127.0.0.1:9", "@http://127.0.0.1:9/v1"):
-        assert main(["try", model]) == 2
-    assert capsys.readouterr().out == ""
+SEES = {
+    "objects": [{"label": "block", "colour": "red", "u": 160, "v": 120, "is_place": False}],
+    "say": f"Red {MARK} on.",
+}
+REASONED = {name: {"reasoning": f"So {MARK} on.", "score": score} for name, score in SCORES.items()}
+GOOD = {
+    'action_type"': ACT,
+    "Judge an episode": json.dumps({"evaluations": {"Ann": REASONED, "Ben": REASONED}}),
+    "The image is": json.dumps(SEES),
+    '"ann" said': json.dumps({"do": "wait", "say": f"I wait {MARK} on."}),
+}
+"""What is well, by what stands in the question."""
+WITHIN_S = 2.5
+
+
+def behaves(rows: list[Row]) -> Behaviour:
+    """The row that the model's name has the number of."""
+    made: dict[tuple[str, str], Behaviour] = {}
+
+    async def behave(request: Request, writer: asyncio.StreamWriter) -> None:
+        row, what = rows[int(request.body["model"])], next(key for key in GOOD if key in request.user_text)
+        if row.judge and not what.startswith("Judge"):
+            await answers(GOOD[what])(request, writer)
+        else:
+            await made.setdefault((request.body["model"], what), row.serve(GOOD[what]))(request, writer)
+
+    return behave
+
+
+IN_SHORT = "What is refused of a request"
+
+
+@pytest.mark.parametrize(
+    "title", [IN_SHORT, *(pytest.param(title, marks=pytest.mark.long) for title in SECTIONS if title != IN_SHORT)]
+)
+def test_a_trial_finds_of_each_behaviour_what_planner_player_and_judge_make_of_it(
+    title: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The table of docs/models.md was measured at those seats."""
+    rows, page = list(SECTIONS[title]), lines_of(on_the_page())
+    with FakeOpenAI(behaves(rows)) as server:
+        for number, row in enumerate(rows):
+            cells = page[row.name].replace("\\|", "/").split(" | ")
+            well = cells[1].startswith(("plans", "–")), cells[3] in ("plays", "–") or cells[3].startswith("plays (")
+            is_well = all((*well, cells[4].startswith("scores")))
+            code = main(["try", f"{number}@{server.url}", "--timeout", f"{WITHIN_S}"])
+            told, error = capfd.readouterr()
+            if row.name != "a long answer refused":  # a judge of seven dimensions asks for more than the trial's
+                assert code == (0 if is_well else 1), (row.name, told)
+            assert error == ""
+            usable = {line[:12].strip(): "ok, " in line for line in told.splitlines()[:5]}
+            assert code == (0 if all(usable[what] for what in NEEDED) else 1)
+            assert ("[nodes.planner]" in told) is usable["plan"]
+
+
+def test_a_server_that_answers_nothing_is_asked_no_third_question(capsys: pytest.CaptureFixture[str]) -> None:
+    for behaviour, asked in ((status(401, "no"), 1), (silence, 2), (status(500, "the engine burns"), 2)):
+        with FakeOpenAI(behaviour) as server:
+            assert main(["try", f"m@{server.url}", "--timeout", "0.3"]) == 1
+        told = capsys.readouterr().out
+        assert told.count(sentence("trial.not_asked")) == 5 - asked
+        assert "[nodes.planner]" not in told
+
+
+def test_a_trial_of_a_server_that_falls_silent_ends_in_time(capsys: pytest.CaptureFixture[str]) -> None:
+    with FakeOpenAI(says(well), silence) as server:
+        assert main(["try", f"m@{server.url}", "--timeout", "0.3"]) == 1
+    assert sentence("trial.over", seconds="0.9") in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        ("qwen", sentence("models.address_expected", value="")),
+        ("qwen@h:1/v1", sentence("models.address_expected", value="h:1/v1")),
+        ("qwen@http://h:1", sentence("models.a_path_expected")),
+        ("qwen@http://h:1/v1/chat/completions", sentence("models.completions_left_out")),
+        ("qwen@http://h:1/v1?api-version=2", sentence("models.only_azure_has_a_query")),
+        ("@http://h:1/v1", "MODEL@URL"),
+    ],
+)
+def test_a_wrong_address_is_told_and_nothing_is_asked(
+    model: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["try", model]) == 2
+    out, error = capsys.readouterr()
+    assert (out, told in error) == ("", True), error
+
+
+def test_a_key_with_a_lines_end_and_fields_that_no_launch_file_holds_are_told_before_anything_is_asked(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with FakeOpenAI(says(well)) as server:
+        for more in ('{"a": [null]}', "[]", "{"):
+            assert main(["try", f"m@{server.url}", "--extra-body", more]) == 2
+        assert sentence("trial.cannot_hold") in capsys.readouterr().err
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-1\r")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        assert main(["try", f"m@{server.url}"]) == 2
+        error = capsys.readouterr().err
+        assert sentence("models.end_of_line") in error
+        assert "sk-1" not in error
+        assert server.requests == []
 
 
 @pytest.mark.parametrize("cls", [OpenAIPlanner, OpenAIVLM])

@@ -137,6 +137,8 @@ def _dataset(asked: argparse.Namespace, recordings: list[Recording], draft: Path
     from nodes.recording.dataset.folder import DatasetFolder
 
     base = DatasetFolder(asked.add) if asked.add is not None else None
+    if base is not None:
+        base.check_whole()
     version: Any = asked.version or (base.info.codebase_version if base is not None else "v3.0")
     fps = round(asked.hz or (base.info.fps if base is not None else 20))
     if base is not None and (version, fps) != (base.info.codebase_version, base.info.fps):
@@ -249,6 +251,9 @@ def _import_dataset(asked: argparse.Namespace) -> int:
 
     folder = DatasetFolder(asked.bag)
     chosen = [one for one in folder.episodes if asked.episode in (None, one.index)]
+    if not folder.episodes:
+        folder.check_whole()
+        raise UserError(f"{asked.bag}: holds no episode")
     if not chosen:
         raise UserError(f"{asked.bag}: has no episode {asked.episode}; it has {len(folder.episodes)}, from 0")
     beside = asked.bag.resolve()

@@ -151,6 +151,7 @@ def server() -> Iterator[FakeSpeech]:
 
 
 @pytest.mark.alone
+@pytest.mark.long
 def test_what_a_person_says_while_they_hold_the_button_is_heard_and_they_read_what_was_understood(
     chromium: Any, server: FakeSpeech, said: bytes, tmp_path: Path
 ) -> None:

@@ -127,6 +127,17 @@ def test_what_is_not_alike_is_not_added_and_the_dataset_stays_as_it_was(
     assert "has no episode 3; it has 1" in capsys.readouterr().err
 
 
+def test_what_meta_does_not_tell_of_any_more_is_not_written_over(
+    run: Path, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = shutil.copytree(whole, tmp_path / "set")
+    shutil.rmtree(out / "meta/episodes")
+    data = (out / "data/chunk-000/file-000.parquet").read_bytes()
+    assert export(run, "--add", str(out)) == 1
+    assert sentence("recording.dataset_is_not_whole") in capsys.readouterr().err
+    assert (out / "data/chunk-000/file-000.parquet").read_bytes() == data
+
+
 def test_recordings_of_a_folder_are_chosen_by_how_their_run_ended(run: Path, tmp_path: Path) -> None:
     study = tmp_path / "study"
     study.mkdir()

@@ -144,6 +144,19 @@ def test_a_jump_of_an_action_is_noted_and_where_it_is(whole: Path, tmp_path: Pat
     assert jump.at_s == pytest.approx(1.45)
 
 
+def text_in_rows(dataset: Path) -> None:
+    table = parquet.read_table(dataset / DATA)
+    place, rows = table.column_names.index("action"), table.column("action").to_pylist()
+    text = arrow.array([[str(number) for number in row] for row in rows])
+    parquet.write_table(table.set_column(place, "action", text), dataset / DATA)
+
+
+def action_of_six(dataset: Path) -> None:
+    said = json.loads((dataset / "meta/info.json").read_text())
+    said["features"]["action"] |= {"shape": [6], "names": None}
+    (dataset / "meta/info.json").write_text(json.dumps(said))
+
+
 def info_with(**values: object) -> Callable[[Path], None]:
     def change(dataset: Path) -> None:
         place = dataset / "meta/info.json"
@@ -159,6 +172,9 @@ def info_with(**values: object) -> Callable[[Path], None]:
         (info_with(codebase_version="v1.6"), "unreadable"),
         (info_with(total_episodes=2), "incomplete"),
         (lambda dataset: (dataset / "meta/info.json").write_text("{"), "unreadable"),
+        (lambda dataset: shutil.rmtree(dataset / "meta/episodes"), "incomplete"),
+        (text_in_rows, "unreadable"),
+        (action_of_six, "unreadable"),
         (lambda dataset: shutil.rmtree(dataset / "meta"), "unreadable"),
         (lambda dataset: shutil.rmtree(dataset / "videos"), "no video"),
         (lambda dataset: (dataset / DATA).unlink(), "unreadable"),
@@ -171,9 +187,12 @@ def test_a_dataset_that_is_damaged_is_told_in_a_sentence_and_no_other_command_ta
 ) -> None:
     out = shutil.copytree(whole, tmp_path / "set")
     damage(out)
+    before = {place: place.stat().st_mtime_ns for place in out.rglob("*")}
     assert kind in kinds(out)
     assert main(["doctor", str(out)]) == 1
+    assert main(["drop", str(out), "0"]) in (1, 2)
     if kind in ("unreadable", "no video"):
         assert bag(["import", str(out), "--out", str(tmp_path / "run.mcap")]) in (1, 2)
     assert "Traceback" not in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["set"]
+    assert before == {place: place.stat().st_mtime_ns for place in out.rglob("*")}

@@ -35,7 +35,8 @@ def overlaps(one: list[float], other: list[float]) -> bool:
     return x < x2 + w2 and x2 < x + w and y < y2 + h2 and y2 < y + h
 
 
-@pytest.mark.parametrize("css_px", [330, pytest.param(700, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("css_px", [330, 700])
 def test_no_label_covers_another_or_another_thing(css_px: int) -> None:
     source = (ROOT / "bridges/web/static/console/draw.js").read_text()
     row = [thing(colour, 0.25 - 0.14 * place, 0.0) for place, colour in enumerate(("red", "green", "yellow", "purple"))]

@@ -192,7 +192,8 @@ def test_the_robot_is_held_within_300_ms_when(run: ConsoleRun, motion: MotionWat
     assert held_ms <= HELD_WITHIN_MS + late_ms
 
 
-@pytest.mark.parametrize("what", [pytest.param("console", marks=pytest.mark.long), "page"])
+@pytest.mark.long  # test_suspended has the same rule without a browser
+@pytest.mark.parametrize("what", ["console", "page"])
 def test_a_key_that_is_held_through_a_freeze_of_2_s_sets_nothing_off(
     run: ConsoleRun, motion: MotionWatch, chromium: Any, what: str
 ) -> None:
