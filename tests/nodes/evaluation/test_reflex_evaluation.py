@@ -114,5 +114,6 @@ def test_the_story_comes_to_its_end_beside_somebody_who_talks_all_the_time() -> 
     assert alone.lasted_s < talked.lasted_s < 2 * alone.lasted_s
 
 
+@pytest.mark.long
 def test_a_soft_hold_costs_about_its_own_length() -> None:
     assert 0.5 < hold_delay_s() < 2.0

@@ -120,6 +120,7 @@ def agree_in_german(page: Any) -> None:
     page.click("text=Ich stimme zu >> nth=-1")
 
 
+@pytest.mark.long
 def test_a_double_click_and_a_key_pressed_twice_are_one_press(chromium: Any, tmp_path: Path) -> None:
     with Study(chromium, tmp_path) as study:
         guide, person = study.guide, study.person

@@ -93,6 +93,7 @@ def test_a_page_that_is_left_open_over_night_comes_back_by_itself_and_drives_by_
         give_back(page)
 
 
+@pytest.mark.long
 def test_two_wizards_who_press_at_once_share_nothing(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as one, page_of(chromium, run) as other:
         for page, name in ((one, "Ada"), (other, TURNED)):

@@ -207,6 +207,7 @@ def test_a_reload_keeps_the_seat_and_the_story(run: ConsoleRun, chromium: Any) -
         give_back(page)
 
 
+@pytest.mark.long
 def test_a_person_is_invited_by_name_the_token_leaves_the_address_bar_and_is_taken_back(
     run: ConsoleRun, chromium: Any
 ) -> None:
@@ -314,6 +315,7 @@ def test_the_path_of_the_current_chunk_is_drawn(run: ConsoleRun, chromium: Any) 
         wait(page, lambda: in_view(page) < 5, "nor over the image")
 
 
+@pytest.mark.long
 def test_two_operators_share_no_seat(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as one, page_of(chromium, run) as other:
         take_driving(one)
@@ -498,6 +500,7 @@ def test_a_nod_moves_the_head_gives_the_seat_back_and_the_robot_s_work_goes_on(r
         page.click("#stop")
 
 
+@pytest.mark.long
 def test_what_is_typed_with_no_field_in_focus_takes_no_seat_and_stops_nothing(run: ConsoleRun, chromium: Any) -> None:
     sent: list[str] = []
     with page_of(chromium, run) as page:
@@ -776,6 +779,7 @@ def test_an_order_that_is_typed_makes_the_robot_move_and_the_button_stops_it(run
         wait(page, lambda: text(page, "#guard-mode") == "stopped", "the button stops")
 
 
+@pytest.mark.long
 def test_a_participant_sees_the_dialogue_and_nothing_else(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run, "participant") as page:
         assert page.is_visible("#story")
