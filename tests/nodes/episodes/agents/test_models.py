@@ -123,7 +123,7 @@ def test_a_refused_request_is_quoted_without_the_key(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("bad", "why"),
     [
-        (status(401), "refused the key"),
+        (status(401), "wants a key"),
         (status(404), "knows no model"),
         (silence, sentence("episodes.did_not_answer", seconds=0.3)),
         (raw(b"x" * 9_000_000), sentence("episodes.sent_too_much", bytes=8 << 20)),

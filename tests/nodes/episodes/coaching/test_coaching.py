@@ -238,7 +238,7 @@ def test_a_coach_that_cannot_be_asked_leaves_the_talk_unguided_from_then_on(tmp_
         assert row.state == "done"
     assert notes[6] == "guided: simple"
     assert notes[7].startswith(f"unguided: {sentence('episodes.coach_cannot_be_asked')} ")
-    assert "refused the key (401)" in notes[7]
+    assert "wants a key (401)" in notes[7]
     assert notes[8] == notes[7]
 
 

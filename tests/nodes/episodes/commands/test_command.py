@@ -308,7 +308,7 @@ def test_an_outage_fails_the_episode_and_resume_finishes_it(tmp_path: Path, caps
         assert run(path, *common, "--agents", f"m@{server.url}") == 1
         out = json.loads(capsys.readouterr().out)["episodes"][0]
         assert out["state"] == "failed"
-        assert "refused the key" in out["reason"]
+        assert "wants a key" in out["reason"]
         assert len(out["turns"]) == 2
         assert main(["resume", str(path), "--json"]) == 0
         out = json.loads(capsys.readouterr().out)
