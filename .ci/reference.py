@@ -9,6 +9,7 @@ import ast
 import importlib
 import inspect
 import io
+import os
 import pkgutil
 import re
 import sys
@@ -19,6 +20,7 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest import mock
 
 import bridges
 import nodes
@@ -208,7 +210,14 @@ def messages_page() -> str:
 
 
 def nodes_page() -> str:
-    """The page of nodes and their parameters."""
+    """The page of nodes and their parameters, the same on a machine on which keys of servers are set."""
+    with mock.patch.dict(os.environ):
+        for name in [name for name in os.environ if name.startswith("OPENAI_") or name.endswith("_API_KEY")]:
+            del os.environ[name]
+        return _nodes_page()
+
+
+def _nodes_page() -> str:
     lines = [
         "# Shipped nodes",
         "",

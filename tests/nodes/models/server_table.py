@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import Any, cast
+from unittest import mock
 
 import numpy as np
 
@@ -424,22 +425,23 @@ def measured(
     rows: Sequence[Row], heard_rows: Sequence[Spoken] = (), *, deadline_s: float = DEADLINE_S, realtime: bool = True
 ) -> dict[str, str]:
     """Each row's line of the table, by its name."""
-    os.environ.setdefault("OPENAI_API_KEY", "sk-of-a-test")
-    os.environ.setdefault("REALTIME_API_KEY", "rt-of-a-test")
-    seats: dict[str, list[Cell]] = {}
-    with Server(rows, deadline_s) as server, tempfile.TemporaryDirectory() as folder:
-        for stream in (False, True):
-            if part := [row for row in rows if row.stream is stream]:
-                judged = judges(server, part, Path(folder), stream=stream)
-                others = [row for row in part if not row.judge]
-                acted = iter(players(server, others, Path(folder), stream=stream) if others else ())
-                for row, score in zip(part, judged, strict=True):
-                    seats[row.name] = [NONE, NONE, NONE, score]
-                    if not row.judge:
-                        seats[row.name] = [planner(server, row), vlm(server, row), next(acted), score]
-    heard = spoken(rows) if realtime else {}
-    lines = {name: _line(name, [*cells, heard.get(name, NONE)]) for name, cells in seats.items()}
-    return lines | {row.name: _line(row.name, [NONE] * 4 + [heard_once(row)]) for row in heard_rows}
+    with mock.patch.dict(os.environ):  # what is set here is nobody else's
+        os.environ.setdefault("OPENAI_API_KEY", "sk-of-a-test")
+        os.environ.setdefault("REALTIME_API_KEY", "rt-of-a-test")
+        seats: dict[str, list[Cell]] = {}
+        with Server(rows, deadline_s) as server, tempfile.TemporaryDirectory() as folder:
+            for stream in (False, True):
+                if part := [row for row in rows if row.stream is stream]:
+                    judged = judges(server, part, Path(folder), stream=stream)
+                    others = [row for row in part if not row.judge]
+                    acted = iter(players(server, others, Path(folder), stream=stream) if others else ())
+                    for row, score in zip(part, judged, strict=True):
+                        seats[row.name] = [NONE, NONE, NONE, score]
+                        if not row.judge:
+                            seats[row.name] = [planner(server, row), vlm(server, row), next(acted), score]
+        heard = spoken(rows) if realtime else {}
+        lines = {name: _line(name, [*cells, heard.get(name, NONE)]) for name, cells in seats.items()}
+        return lines | {row.name: _line(row.name, [NONE] * 4 + [heard_once(row)]) for row in heard_rows}
 
 
 def _line(name: str, cells: Sequence[Cell]) -> str:
