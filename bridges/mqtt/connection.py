@@ -24,6 +24,7 @@ PERIOD_S = 0.2
 STATE_PERIOD_S = 1.0
 BACKOFF_S = (0.5, 30.0)
 GOODBYE_S = 0.5
+ASKS_AGAIN_S = 0.05
 MOST_REPLIES = 200
 """Answers that wait for the broker; further ones are not given."""
 
@@ -268,6 +269,9 @@ class Connection:
 
 
 async def _cancel(tasks: list[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()
+    """End them, asking again: Python 3.11's `wait_for` forgets a cancel that comes as its answer does."""
+    while left := [task for task in tasks if not task.done()]:
+        for task in left:
+            task.cancel()
+        await asyncio.wait(left, timeout=ASKS_AGAIN_S)
     await asyncio.gather(*tasks, return_exceptions=True)
