@@ -29,16 +29,22 @@ PATIENCE_S = 60.0
 class SlowBroker:
     """Takes what is published, and answers one kind of call never."""
 
-    def __init__(self, silent_at: str, commands: tuple[str, ...] = ()) -> None:
+    def __init__(self, silent_at: str, commands: tuple[str, ...] = (), *, forgets_cancel: bool = False) -> None:
         self.silent_at = silent_at
+        self.forgets_cancel = forgets_cancel  # as `wait_for` of Python 3.11 where it comes with the answer
         self.commands = commands
         self.states: list[str] = []
         self.is_asked = asyncio.Event()
 
     async def _answer(self, call: str) -> None:
         if call == self.silent_at:
+            is_first = not self.is_asked.is_set()
             self.is_asked.set()
-            await asyncio.Event().wait()
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                if not (self.forgets_cancel and is_first):
+                    raise
 
     async def publish(self, topic: str, payload: bytes, *, qos: int, retain: bool = False) -> None:
         kind = topic.rpartition("/")[2]
@@ -81,12 +87,12 @@ async def held_until_asked(
     return held
 
 
-@pytest.mark.parametrize("silent_at", ["subscribe", "state"])
+@pytest.mark.parametrize(("silent_at", "forgets_cancel"), [("subscribe", False), ("state", False), ("state", True)])
 def test_a_link_that_ends_says_goodbye_also_while_it_is_being_born(
-    silent_at: str, monkeypatch: pytest.MonkeyPatch
+    silent_at: str, forgets_cancel: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story() -> list[str]:
-        broker = SlowBroker(silent_at)
+        broker = SlowBroker(silent_at, forgets_cancel=forgets_cancel)
         held = await held_until_asked(broker, refuse, monkeypatch)
         assert held.cancelled()
         return broker.states
