@@ -645,6 +645,16 @@ def test_on_a_phone_on_its_side_and_at_200_percent_one_drives_by_the_pads_and_no
         wait(page, lambda: text(page, ".holder[data-seat=policy]") == "model", "given back")
 
 
+def look_at_the_table(page: Any) -> None:
+    """Turn the head to where the shipped table stands, as its driver, until the page shows what lies there."""
+    page.click("[data-shows=poses]")
+    page.hover("[data-hold='pose Right']")
+    page.mouse.down()
+    wait(page, lambda: page.locator("#things button").count() > 0, "things are seen")
+    page.mouse.up()
+    page.click("[data-shows=joints]")
+
+
 FRAMED = """(one) => {
   const { outlineStyle, outlineWidth } = getComputedStyle(one);
   return outlineStyle === 'solid' && parseFloat(outlineWidth) >= 3;
@@ -659,6 +669,7 @@ def test_in_colours_of_the_system_what_is_chosen_or_held_has_a_frame_and_what_is
     with page_of(chromium, run, forced_colors="active") as page:
         take_driving(page)
         go_on(page)
+        look_at_the_table(page)
         page.locator("#things button").first.click()
         page.keyboard.down("w")
         for selector in CHOSEN:
@@ -836,7 +847,10 @@ def test_a_page_on_which_nothing_happens_changes_little_and_focus_survives_all_t
     with page_of(chromium, run) as page, page_of(chromium, run) as other:
         page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: states.append(str(frame)[:12])))
         page.reload()
-        wait(page, lambda: page.locator("#things button").count() > 0, "things are seen")
+        take_driving(page)
+        go_on(page)
+        look_at_the_table(page)
+        give_back(page)
         page.click("#stop")
         wait(page, lambda: text(page, "#guard-mode") == "stopped", "the robot stands")
         wait(page, lambda: text(page, "#notice") == "", "and all of it has been told")
