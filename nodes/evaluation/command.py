@@ -284,8 +284,8 @@ def _tell(
         write_log(out, log, own, picture)
     except OSError as problem:
         is_kept = False
-        print(f"! {problem.filename}: cannot be written ({problem.strerror}); once there is room, the same command with "
-              f"--out {out} writes it", file=sys.stderr)  # fmt: skip
+        remedy = f"once there is room, the same command with --out {out} writes it"
+        print(f"! {problem.filename}: cannot be written ({problem.strerror}); {remedy}", file=sys.stderr)
     if as_json:
         told: dict[str, Any] = {"figures": figures, "comparisons": comparisons, "results": results, "out": str(out)}
         print(msgspec.json.format(msgspec.json.encode(told), indent=1).decode())

@@ -183,7 +183,14 @@ class FileBody:
         yaw_rad = 0.0 if self.drives else self.robot.table.yaw_rad
         c, s, turn = math.cos(yaw_rad), math.sin(yaw_rad), 1.0 if len(self._arm) >= 6 else LOOSE_TURN
         ahead, left, pitch = twist.ahead_mps, twist.left_mps, turn * twist.pitch_radps
-        wanted = (c * ahead - s * left, s * ahead + c * left, twist.up_mps, -s * pitch, c * pitch, turn * twist.yaw_radps)
+        wanted = (
+            c * ahead - s * left,
+            s * ahead + c * left,
+            twist.up_mps,
+            -s * pitch,
+            c * pitch,
+            turn * twist.yaw_radps,
+        )
         moves = _damped(jacobian * np.array([1.0] * 3 + [turn] * 3)[:, None], np.array(wanted), DAMPING * turn).tolist()
         return {self.limits.joints[place].name: rate for place, rate in zip(self._arm, moves, strict=True)}, 0.0
 

@@ -188,7 +188,9 @@ class TerminalHolder:
             heard = hear(self.run, ["lease"], StopSignal(), ANSWER_S)  # Ctrl-C, which brought us here, ends no waiting
             leases = (decode(arrival.frames, Lease).message for arrival in heard if arrival is not None)
             is_back = any(lease.seat == self.seat and lease.holder != self.source for lease in leases)
-            unanswered = f"nobody answers within {ANSWER_S:g} s that it is given back; it falls back once its lease ends"
+            unanswered = (
+                f"nobody answers within {ANSWER_S:g} s that it is given back; it falls back once its lease ends"
+            )
             self._tell(f"{self.seat}: {'given back' if is_back else unanswered}")
         for sender in (self.requests, *self.senders.values()):
             sender.close()

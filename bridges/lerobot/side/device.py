@@ -1,7 +1,8 @@
 """One device of LeRobot's, held by LeRobot's own Python:   python -I device.py KIND TYPE '{"port": "/dev/ttyACM0"}'
 
-KIND is robot, teleoperator (a leader), hand (a gamepad) or camera: it connects, never calibrates, and tells what it measures until its standard
-input ends. With `facts` before KIND it tells what LeRobot knows and connects to nothing; `known` alone tells the types.
+KIND is robot, teleoperator (a leader), hand (a gamepad) or camera: it connects, never calibrates, and tells what it
+measures until its standard input ends. With `facts` before KIND it tells what LeRobot knows and connects to nothing;
+`known` alone tells the types.
 
 Lines of JSON go both ways. In: {"goal": {key: value}, "until": ns}, until when it counts. Out: first {"hello": ...} or
 {"problem": ...}; then {"at": {key: value}, "ns": ns} for a reading and {"alive": ns, "doing": words, "since": ns};
@@ -166,7 +167,7 @@ def made(kind: str, name: str, settings: dict[str, Any]) -> Any:
 
 
 def joints_of(kind: str, device: Any) -> list[str]:
-    """The keys that are numbers, in LeRobot's order. Gamepads tell of one array: the ways of the hand, and no joints."""
+    """The keys that are numbers, in LeRobot's order. Gamepads tell of one array: the hand's ways, and no joints."""
     features = dict(device.observation_features if kind == "robot" else device.action_features)
     names = list(features["names"]) if {"dtype", "shape", "names"} <= features.keys() else []
     if kind == "hand" or names:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import resource
 import signal
 from collections.abc import Iterator
@@ -29,7 +30,7 @@ def test_a_disk_that_fills_leaves_what_stood_there_and_nothing_beside_it(
 ) -> None:
     file = tmp_path / "log.json"
     write_whole(file, b"before", is_synced=is_synced)
-    with pytest.raises(OSError) as told:
+    with pytest.raises(OSError, match=os.strerror(errno.EFBIG)) as told:
         write_whole(file, b"x" * 5000, is_synced=is_synced)
     assert (told.value.errno, told.value.filename) == (errno.EFBIG, str(file))
     assert file.read_bytes() == b"before"
