@@ -363,6 +363,8 @@ def _nothing(
         if plan.choices:
             return replace(plan, asked_ns=0, choices=(), is_paused=False), "All right."
         was_asked = plan.asked_ns > 0
+        if not was_asked and (down := _put_down(plan, around, now_ns)) is not None:
+            return down, f"All right. {_promise(down.orders[0])}"
         plan = replace(plan, asked_ns=0, is_over=plan.is_over or not was_asked)
         is_held = was_asked and plan.is_held and plan.order is not None
         return plan, f"All right.{_goes_on(plan)}" if is_held else "All right, I leave it."
@@ -630,6 +632,16 @@ def _ids_there(order: Order, scene: Scene) -> frozenset[str]:
     return frozenset(thing.id for thing in scene.things if thing.id and _is_at(thing, order, scene))
 
 
+def _put_down(plan: OrdersUnderWay, around: Surroundings, now_ns: int) -> OrdersUnderWay | None:
+    """The plan to put back what is in the hand for the order under way; None where nothing is."""
+    held = {one.subject for one in around.scene.relations if one.relation == "held by" and one.object == "robot"}
+    in_hand = as_references([one for one in around.scene.things if one.id in held], around.scene)
+    if plan.order is None or not in_hand or around.spec("put_back") is None:
+        return None
+    down = (Order("put_back", in_hand),)
+    return replace(plan, number=plan.number + 1, revision=0, orders=down, is_paused=False, ordered_ns=now_ns)
+
+
 def _undo(plan: OrdersUnderWay, around: Surroundings, now_ns: int) -> tuple[OrdersUnderWay, str]:
     """Take the last deed back, by what its skill declares; or say why not."""
     order = plan.order
@@ -641,12 +653,8 @@ def _undo(plan: OrdersUnderWay, around: Surroundings, now_ns: int) -> tuple[Orde
         return plan, "I have not done anything yet that I could take back."
     spec = around.spec(done.order.skill)
     is_undone = spec is not None and spec.undo != ""
-    held = {one.subject for one in around.scene.relations if one.relation == "held by" and one.object == "robot"}
-    in_hand = as_references([one for one in around.scene.things if one.id in held], around.scene)
-    if order is not None and not done.moved and in_hand and around.spec("put_back") is not None:
-        down = Order("put_back", in_hand)
-        plan = replace(plan, number=plan.number + 1, revision=0, orders=(down,), is_paused=False, ordered_ns=now_ns)
-        return plan, f"I am sorry. {_promise(down)}"
+    if not done.moved and (down := _put_down(plan, around, now_ns)) is not None:
+        return down, f"I am sorry. {_promise(down.orders[0])}"
     if not done.moved and (is_undone or order is not None):
         return replace(plan, is_over=True), "All right, I stop that. I have moved nothing yet."
     if not is_undone or spec is None:

@@ -28,6 +28,9 @@ HISTORY_KEPT = 100
 KNOWS_WITHIN_S = 8.0
 """How long an utterance waits for the first skills and a robot that has looked round; then it is answered without."""
 
+ANSWERED_BY = "rules answer here, at once; no model is asked"
+"""What the person at the terminal is told first."""
+
 ASK_FROM = 0.3
 """How probable an objection is worth a question: what a question costs, as a share of what the deed would harm."""
 LEAVES_AFTER_S = 10.0
@@ -74,6 +77,7 @@ class ScriptedPlanner(SeatNode):
 
     def on_start(self) -> None:
         understand("stop")  # reads the tables, so that the first order does not wait for it
+        self.log.info(ANSWERED_BY, extra={"is_notice": True})
 
     @on(heard)
     def listen(self, utterance: Utterance) -> None:

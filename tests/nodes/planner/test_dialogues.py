@@ -188,7 +188,7 @@ def test_what_is_dropped_for_another_order_is_said() -> None:
 
 
 @BOTH
-@pytest.mark.parametrize("text", ["That's wrong.", "That is not right.", "Undo that."])
+@pytest.mark.parametrize("text", ["That's wrong.", "That is not right.", "Undo that.", "Never mind.", "Forget it."])
 def test_what_is_in_the_hand_when_it_was_wrong_is_put_back(hands: type[TableHands], text: str) -> None:
     world = played(hands, ["Put the red {thing} {goal}", 5, text])
     assert world.ends() == {}
