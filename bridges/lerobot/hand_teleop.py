@@ -6,14 +6,11 @@ opens). The robot's own kinematics make joints of them, and its guard limits the
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
-
 from bridges.lerobot.device import LeRobotDevice, Setting
 from nodes.robot.protocol import RobotError, Twist
-from nodes.robot.robot_from_launch import DEFAULT, ForRobot, load_body, load_limits
+from nodes.robot.robot_from_launch import DEFAULT, ForRobot, load_hand, load_limits
 from nodes.seats.seat_node import Seated
 from runtime import ParameterError, Publisher, QoS, Subscription, UserError, every, on, to_s
-from runtime.launch.nodes_table import load_as
 from runtime.msgs import GuardState, JointCommand, JointVector, RobotState
 
 STALE_S = 0.2
@@ -25,15 +22,6 @@ FASTEST_MPS = 0.5
 LET_GO = 0.05
 AXES = ("delta_x", "delta_y", "delta_z")
 GRIPPER = "gripper"
-
-
-@runtime_checkable
-class MovesHand(Protocol):
-    """As `nodes.robot.protocol.Hand.rates` has it."""
-
-    def rates(self, position: JointVector, twist: Twist) -> tuple[dict[str, float], float]:
-        """Joint velocities by name, and the base's in m/s, that move the hand with this twist."""
-        ...
 
 
 class LeRobotHandTeleop(ForRobot, Seated):
@@ -65,13 +53,7 @@ class LeRobotHandTeleop(ForRobot, Seated):
         self.link = LeRobotDevice("hand", device, settings or {}, python)
         self.hand_mps = hand_mps
         self.joints = load_limits(limits or DEFAULT).joints
-        found = load_as(hand, MovesHand) if hand else load_body(limits)
-        if not isinstance(found, MovesHand):
-            raise ParameterError(
-                f"nobody knows how the hand of {limits or 'a Stretch'} moves: say hand= (of a Stretch: "
-                "nodes.policy.inverse_kinematics:STRETCH_HAND), or name a robot file in [run] robot"
-            )
-        self.hand: MovesHand = found
+        self.hand = load_hand(limits, hand)
         self.goal: JointVector = ()  # empty: to begin from where the arm is
         self.is_ready = False
         self.told = ""
