@@ -26,7 +26,10 @@ from runtime.msgs import (
 
 HISTORY_KEPT = 100
 KNOWS_WITHIN_S = 8.0
-"""How long an utterance waits for the first scene and the first skills; then it is answered without."""
+"""How long an utterance waits for the first skills and a robot that has looked round; then it is answered without."""
+
+ANSWERED_BY = "rules answer here, at once; no model is asked"
+"""What the person at the terminal is told first."""
 
 ASK_FROM = 0.3
 """How probable an objection is worth a question: what a question costs, as a share of what the deed would harm."""
@@ -64,7 +67,7 @@ class ScriptedPlanner(SeatNode):
         self.asking: tuple[Reference, int] | None = None  # what was asked about, and when
         self.settled: set[tuple[str, str]] = set()  # label and colour of what was asked about and answered
         self.plan = OrdersUnderWay()
-        self.unheard: deque[tuple[int, str]] = deque(maxlen=HISTORY_KEPT)  # until it is known what there is
+        self.unheard: deque[tuple[int, Utterance]] = deque(maxlen=HISTORY_KEPT)  # until it is known what there is
         self.history: deque[str] = deque(maxlen=HISTORY_KEPT)
         self.saying: deque[tuple[str, str]] = deque(maxlen=HISTORY_KEPT)  # sent, not yet heard on `said`; its cause
 
@@ -74,18 +77,19 @@ class ScriptedPlanner(SeatNode):
 
     def on_start(self) -> None:
         understand("stop")  # reads the tables, so that the first order does not wait for it
+        self.log.info(ANSWERED_BY, extra={"is_notice": True})
 
     @on(heard)
     def listen(self, utterance: Utterance) -> None:
         """Answer an order, remember a correction."""
         self._note(f"{utterance.speaker}: {utterance.text}")
         if self._knows():
-            self._hear(utterance.text)
+            self._hear(utterance.text, utterance.speaker)
             self._consider()
         else:
-            self.unheard.append((self.clock.now_ns(), utterance.text))
+            self.unheard.append((self.clock.now_ns(), utterance))
 
-    def _hear(self, text: str) -> None:
+    def _hear(self, text: str, speaker: str = "") -> None:
         before, around = self.plan, self._around()
         if self.asking is not None:
             answer = self._answer_in(text, self.asking[0], around)
@@ -93,7 +97,7 @@ class ScriptedPlanner(SeatNode):
                 self._settle()
                 return
             text = self._leave() if answer == "no" else text
-        self.plan, reply = hear(before, text, around, self.clock.now_ns())
+        self.plan, reply = hear(before, text, around, self.clock.now_ns(), speaker)
         if self.asking is not None:
             order, thing = self.plan.order, self.asking[0]
             is_open = order is not None and not any(covers(one, thing) for one in order.excluding)
@@ -151,7 +155,8 @@ class ScriptedPlanner(SeatNode):
         )
 
     def _knows(self) -> bool:
-        return self.scene.latest() is not None and self.skills.latest() is not None
+        scene = self.scene.latest()
+        return scene is not None and scene.is_looked and self.skills.latest() is not None
 
     @on(scene)
     def see(self, scene: Scene) -> None:
@@ -166,7 +171,8 @@ class ScriptedPlanner(SeatNode):
 
     def _catch_up(self) -> None:
         while self.unheard:
-            self._hear(self.unheard.popleft()[1])
+            utterance = self.unheard.popleft()[1]
+            self._hear(utterance.text, utterance.speaker)
 
     @on(interrupt)
     def interrupted(self, interrupt: Interrupt) -> None:
