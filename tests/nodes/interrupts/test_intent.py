@@ -302,7 +302,10 @@ def test_plain_shouts_latch_in_languages_beyond_the_twelve(language: str, shouts
 @pytest.mark.parametrize(
     ("stops", "harmless"),
     [
-        ("mommy it's squishing me|the arm is pressing on the baby|der arm drückt auf das baby", "yesterday it was squishing him"),
+        (
+            "mommy it's squishing me|the arm is pressing on the baby|der arm drückt auf das baby",
+            "yesterday it was squishing him",
+        ),
         ("maman il m'écrase le pied|mamma il robot tira i capelli a sara", "hier il m'écrasait le pied"),
         ("there is a child right behind you|die katze ist unter den rädern", "the shop is right behind you"),
         ("so I told her oh my god stop|y entonces me dice que dios mío para", "so I told her to stop"),
