@@ -54,6 +54,7 @@ def test_a_person_who_says_nothing_is_no_yes(tmp_path: Path) -> None:
     ("scenario", "reason"),
     [
         ("stop-and-correct", "green apple on tray; banana on table"),
+        ("a-side-and-a-name", "white mug on tray; blue mug on tray"),
         ("two-on-one-tray", "blue mug on tray; white mug on tray"),
     ],
 )
