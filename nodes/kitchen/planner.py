@@ -23,7 +23,7 @@ class KitchenPlanner(ScriptedPlanner):
         self.mind = Mind(habits=remembered(self.memory) if self.memory is not None else {}, speaker=speaker)
         self.kept = dict(self.mind.habits)
 
-    def _hear(self, text: str, speaker: str = "") -> None:
+    def _hear(self, text: str, speaker: str = "", *, may_wait: bool = False) -> None:
         self._look_around()
         self._say_all(self.mind.hear(text, speaker, self.clock.now_ns()))
         self._publish()

@@ -26,7 +26,9 @@ from runtime.msgs import (
 
 HISTORY_KEPT = 100
 KNOWS_WITHIN_S = 8.0
-"""How long an utterance waits for the first skills and a robot that has looked round; then it is answered without."""
+"""How long an utterance waits for the first scene and the first skills; then it is answered without."""
+SEES_WITHIN_S = 3.0
+"""So long a robot that looks round waits before it asks which thing is meant: more of them may come into sight."""
 
 ANSWERED_BY = "rules answer here, at once; no model is asked"
 """What the person at the terminal is told first."""
@@ -68,6 +70,7 @@ class ScriptedPlanner(SeatNode):
         self.settled: set[tuple[str, str]] = set()  # label and colour of what was asked about and answered
         self.plan = OrdersUnderWay()
         self.unheard: deque[tuple[int, Utterance]] = deque(maxlen=HISTORY_KEPT)  # until it is known what there is
+        self.which: tuple[int, Utterance] | None = None  # heard then, and asked about once the robot has looked
         self.history: deque[str] = deque(maxlen=HISTORY_KEPT)
         self.saying: deque[tuple[str, str]] = deque(maxlen=HISTORY_KEPT)  # sent, not yet heard on `said`; its cause
 
@@ -84,12 +87,13 @@ class ScriptedPlanner(SeatNode):
         """Answer an order, remember a correction."""
         self._note(f"{utterance.speaker}: {utterance.text}")
         if self._knows():
-            self._hear(utterance.text, utterance.speaker)
+            self._settle_which()
+            self._hear(utterance.text, utterance.speaker, may_wait=True)
             self._consider()
         else:
             self.unheard.append((self.clock.now_ns(), utterance))
 
-    def _hear(self, text: str, speaker: str = "") -> None:
+    def _hear(self, text: str, speaker: str = "", *, may_wait: bool = False) -> None:
         before, around = self.plan, self._around()
         if self.asking is not None:
             answer = self._answer_in(text, self.asking[0], around)
@@ -98,6 +102,10 @@ class ScriptedPlanner(SeatNode):
                 return
             text = self._leave() if answer == "no" else text
         self.plan, reply = hear(before, text, around, self.clock.now_ns(), speaker)
+        asks_which = self.plan.asked_ns and not before.asked_ns and self.plan.talk.awaits == "thing"
+        if may_wait and asks_which and not around.scene.is_looked:
+            self.plan, self.which = before, (self.clock.now_ns(), Utterance(speaker=speaker, text=text))
+            return
         if self.asking is not None:
             order, thing = self.plan.order, self.asking[0]
             is_open = order is not None and not any(covers(one, thing) for one in order.excluding)
@@ -107,6 +115,12 @@ class ScriptedPlanner(SeatNode):
         self._answer(reply)
         if self.plan != before or reply:
             self._publish()
+
+    def _settle_which(self) -> None:
+        """Ask which thing was meant, or do it, now that more was seen."""
+        if self.which is not None:
+            utterance, self.which = self.which[1], None
+            self._hear(utterance.text, utterance.speaker)
 
     # --- asking first
 
@@ -155,14 +169,17 @@ class ScriptedPlanner(SeatNode):
         )
 
     def _knows(self) -> bool:
-        scene = self.scene.latest()
-        return scene is not None and scene.is_looked and self.skills.latest() is not None
+        return self.scene.latest() is not None and self.skills.latest() is not None
 
     @on(scene)
     def see(self, scene: Scene) -> None:
         """What was heard before anything was known is understood now."""
         if self.unheard and self._knows():
             self._catch_up()
+        if self.which is not None:
+            is_late = to_s(self.clock.now_ns() - self.which[0]) > SEES_WITHIN_S
+            if scene.is_looked or is_late:
+                self._settle_which()
         self.plan, asked = doubt(self.plan, self._around(), self.clock.now_ns())
         if asked:
             self._answer(asked)

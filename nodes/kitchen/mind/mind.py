@@ -975,7 +975,7 @@ class Mind:
 
     def _finished(self, task: SkillCall, now_ns: int) -> list[str]:
         self.deeds.append(CompletedCall(task, self.origin))
-        if task.text:
+        if task.text and task.skill != "wait_here":
             self.done_names.append(task.text)
         return self._next(now_ns)
 

@@ -396,6 +396,28 @@ def test_the_node_answers_once_it_knows_what_there_is_and_repeats_its_subtask_ea
     assert sent[1] == sent[2]
 
 
+def test_which_one_is_asked_among_all_that_a_first_look_round_shows() -> None:
+    planner = ScriptedPlanner()
+    sent: list[str] = []
+
+    def sink(port: Publisher[Utterance], message: Message, stems_from: Sources = None) -> None:
+        assert isinstance(message, Utterance)
+        sent.append(message.text)
+
+    planner.said.sink = sink
+    planner.skills.latest = lambda: catalogue_of(SPECS.values())  # type: ignore[method-assign]
+    whole = seen().scene
+    two = msgspec.structs.replace(whole, things=(*CUPS[:2], BIN, TABLE), is_looked=False)  # type: ignore[type-var]  # a Struct
+    for scene, texts in ((two, ["Put the cup in the bin."]), (whole, [])):
+        planner.scene.latest = lambda scene=scene: scene  # type: ignore[method-assign, misc]
+        for text in texts:
+            planner.listen(Utterance(speaker="Sam", text=text))
+        assert sent == []
+        planner.see(scene)
+    names = "the blue cup, the red cup or the white cup"
+    assert sent == [sentence("planner.which_do_you_mean", kind="cup", things=names)]
+
+
 def test_what_is_in_use_is_left_alone_even_where_saying_so_stopped_the_robot() -> None:
     plan, _ = told(ORDER)
     plan, reply = hear(plan, "Wait, I am still drinking from the blue one.", seen(), to_ns(60.0))
