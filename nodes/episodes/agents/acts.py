@@ -7,9 +7,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
 
 from nodes.models.json_reading import UnreadableError, folded, layers, read_json, read_number, without_thoughts
+from runtime.errors import UserError
 from runtime.msgs.episode import Act, ActKind
+from runtime.serialization.toml_errors import read_text
 
 LONGEST_ARGUMENT = 4000
 
@@ -139,3 +144,22 @@ def _bare(layer: dict[str, object]) -> dict[str, object]:
     if found and all(isinstance(one, dict) and set(one) <= {"value"} for one in found.values()):
         return {key: one["value"] for key, one in found.items() if isinstance(one, dict) and "value" in one}
     return found
+
+
+EXPECTED = 'expected one a line, as a text in double quotes or as {"kind": ..., "argument": ...}'
+
+
+def read_script(path: Path) -> list[Act]:
+    """The acts of a .jsonl file, one {"kind", "argument", "to"} or one string a line. Raises UserError."""
+    acts = []
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            raw = msgspec.json.decode(line)
+            acts.append(Act(kind="speak", argument=raw) if isinstance(raw, str) else msgspec.convert(raw, Act))
+        except (msgspec.MsgspecError, RecursionError) as problem:
+            raise UserError(f"{path}:{number}: no act ({problem}); {EXPECTED}") from problem
+    if not acts:
+        raise UserError(f"{path}: holds no acts; {EXPECTED}")
+    return acts

@@ -14,14 +14,12 @@ import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
-import msgspec
-
+from nodes.episodes.agents.acts import read_script
 from nodes.episodes.agents.agent_spec import AgentSpec, provenance_of
 from nodes.episodes.agents.offline.policy import decide
 from nodes.episodes.dialogue.observation import AgentChoice, AgentObservation, Brain
 from runtime import RELIABLE, Clock, Node, Publisher, Subscription, UserError, on
 from runtime.msgs.episode import Act, Briefing, Guidance, Observation, Reply, Turn
-from runtime.serialization.toml_errors import read_text
 
 
 class RulesBrain:
@@ -45,25 +43,6 @@ class ScriptedBrain:
     async def choose(self, sight: AgentObservation, clock: Clock, chance: random.Random) -> AgentChoice:
         place = sight.observation.ask - 1
         return AgentChoice(act=self._acts[place], urgency=0.6) if place < len(self._acts) else AgentChoice(urgency=0.0)
-
-
-EXPECTED = 'expected one a line, as a text in double quotes or as {"kind": ..., "argument": ...}'
-
-
-def read_script(path: Path) -> list[Act]:
-    """The acts of a .jsonl file, one {"kind", "argument", "to"} or one string a line. Raises UserError."""
-    acts = []
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            raw = msgspec.json.decode(line)
-            acts.append(Act(kind="speak", argument=raw) if isinstance(raw, str) else msgspec.convert(raw, Act))
-        except (msgspec.MsgspecError, RecursionError) as problem:
-            raise UserError(f"{path}:{number}: no act ({problem}); {EXPECTED}") from problem
-    if not acts:
-        raise UserError(f"{path}: holds no acts; {EXPECTED}")
-    return acts
 
 
 def own_brain(text: str) -> Brain:

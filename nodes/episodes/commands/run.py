@@ -14,7 +14,8 @@ from typing import Any
 
 import msgspec
 
-from nodes.episodes.agents.agent import own_brain, read_script
+from nodes.episodes.agents.acts import read_script
+from nodes.episodes.agents.agent import own_brain
 from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.commands.asked import (
     jobs_of,

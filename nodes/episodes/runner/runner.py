@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from nodes.episodes.agents.agent import Agent, RulesBrain, ScriptedBrain, own_brain, read_script
+from nodes.episodes.agents.acts import read_script
+from nodes.episodes.agents.agent import Agent, RulesBrain, ScriptedBrain, own_brain
 from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.agents.model_brain import NO_LATENCY, AnswerLatency, ModelBrain, write_script
 from nodes.episodes.agents.seat_caller import AnswerStore, Ask, BudgetSpentError, NoStore, OutageError, SeatCaller
