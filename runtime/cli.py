@@ -87,7 +87,7 @@ def _obey(arguments: list[str]) -> int:
 def _obeyed(arguments: list[str]) -> int:
     """By a table of all commands; what that needs is imported here and below, since a stop does without."""
     from runtime.command_line.arguments import answered
-    from runtime.errors import choices
+    from runtime.errors import choices, nearest
 
     commands = _own_commands()
     if not arguments or arguments[0] not in commands or "_ARGCOMPLETE" in os.environ:  # looking for others takes time
@@ -106,10 +106,8 @@ def _obeyed(arguments: list[str]) -> int:
         return 0 if arguments else 2
     command, *rest = arguments
     if command not in commands:
-        import difflib
-
-        near = difflib.get_close_matches(command, commands, 1)
-        meant = f"did you mean {near[0]}? " if near else ""
+        near = nearest(command, commands)
+        meant = f"did you mean {near}? " if near else ""
         print(f"polyrhythm: there is no command {command!r}; {meant}known: {choices(commands)}", file=sys.stderr)
         return 2
     return answered("polyrhythm", lambda: _told(commands[command], rest))

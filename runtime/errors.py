@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -140,6 +141,13 @@ def with_remedy(fault: str) -> str:
     """What the system calls a fault, as a library of C prints it, and what to do where we know it."""
     to_do = next((remedy for number, remedy in _REMEDIES.items() if os.strerror(number) == fault), "")
     return f"{fault}; {to_do}" if to_do else fault
+
+
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """The one that is most like a name, by difflib's ratio of at least `cutoff`; "" for none."""
+    import difflib  # not at the top: most runs have nothing to guess
+
+    return next(iter(difflib.get_close_matches(name, list(known), 1, cutoff)), "")
 
 
 def choices(names: object) -> str:

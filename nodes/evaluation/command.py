@@ -17,7 +17,7 @@ import msgspec
 
 from nodes.evaluation.figures import compare, figures_of
 from nodes.evaluation.folder import ResultsFolder
-from nodes.evaluation.grades import Grade, Grader, grader_of, keep_grade, read_grades
+from nodes.evaluation.grades import Grade, Grader, grader_of, keep_grades, read_grades
 from nodes.evaluation.log import PAGE, EvaluationLog, logged_trials, variants_of, write_log
 from nodes.evaluation.own_measures import Measure, has_end, measures_of
 from nodes.evaluation.running import PICTURES, REPORT, Runs, check_not_broken, digest_of
@@ -128,7 +128,7 @@ def _graded_by(grader: Grader, out: Path, grades: list[Grade]) -> Callable[[Resu
         if grade is not None:
             grades[:] = [one for one in grades if (one.trial, one.by) != (grade.trial, grade.by)]
             grades.append(grade)
-            keep_grade(out, grade)
+            keep_grades(out, grades)
 
     return graded
 
@@ -278,11 +278,14 @@ def _tell(
     picture = out / PICTURE
     from nodes.evaluation.picture import draw
 
+    is_kept = True
     try:
         draw(picture, figures, results)
         write_log(out, log, own, picture)
     except OSError as problem:
-        print(f"! {picture}: cannot be written ({problem.strerror})", file=sys.stderr)
+        is_kept = False
+        remedy = f"once there is room, the same command with --out {out} writes it"
+        print(f"! {problem.filename}: cannot be written ({problem.strerror}); {remedy}", file=sys.stderr)
     if as_json:
         told: dict[str, Any] = {"figures": figures, "comparisons": comparisons, "results": results, "out": str(out)}
         print(msgspec.json.format(msgspec.json.encode(told), indent=1).decode())
@@ -295,7 +298,7 @@ def _tell(
             f"{out / PAGE}; {kept} recordings in {out}"
             + ("" if kept else " (--keep all keeps those of successes, too)")
         )
-    if any(result.has_broken for result in results):
+    if not is_kept or any(result.has_broken for result in results):
         return 1
     return 1 if at_least is not None and any(one.success.share < at_least for one in figures) else 0
 

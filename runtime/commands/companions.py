@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +75,8 @@ def _view_named(name: str) -> Callable[..., View]:
 
 
 def _find_command(name: str) -> None:
+    from importlib.metadata import entry_points  # not at the top: a graph that names no command starts sooner
+
     known = {entry.name for entry in entry_points(group=GROUP)}
     if name not in known:
         raise UserError(f"there is no command {name!r} that could look on; {guess(name, known)}")

@@ -26,7 +26,7 @@ from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.execution.log_lines import log_to
 from runtime.launch.file import Launch, check, find, in_order, load, resolve
 from runtime.launch.process_plan import plan
-from runtime.launch.provenance import git_state, machine, versions
+from runtime.launch.provenance import git_asked, machine, versions
 from runtime.launch.seats_table import as_data
 from runtime.operating_system import telling
 from runtime.operating_system.processes import open_more_files
@@ -73,6 +73,8 @@ def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
     server = None if arguments.virtual else _server_of(launch)  # it loads what the nodes share meanwhile
     if server is not None:
         ends.callback(server.close)
+    git = git_asked(launch.path.parent)
+    ends.callback(git)  # where a check fails
     check(launch)
     check_companions(launch)
     seed = launch.seed if arguments.seed is None else arguments.seed
@@ -98,7 +100,7 @@ def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
         **launch.robot_facts,
         "versions": versions(),
         "machine": machine(),
-        "git": git_state(launch.path.parent),
+        "git": git(),
     }
     recording: Path = arguments.record or folder / RECORDING
     _check_new_recordings(launch, recording, arguments)

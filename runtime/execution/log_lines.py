@@ -6,19 +6,25 @@ What libraries tell of themselves ("HTTP Request: POST ...") is nobody's news.
 from __future__ import annotations
 
 import logging
-import sysconfig
+from functools import cache
 from pathlib import Path
 
 _OWN = Path(__file__).resolve().parents[2]
 _OWN_PACKAGES = tuple(f"{_OWN / name}/" for name in ("runtime", "nodes", "bridges"))
-_LIBRARIES = tuple({f"{sysconfig.get_path(name)}/" for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
 def is_of_the_run(record: logging.LogRecord) -> bool:
     """Whether a line is told: an info line of an installed library is not."""
     if record.levelno >= logging.WARNING or record.name.startswith("node."):
         return True
-    return record.pathname.startswith(_OWN_PACKAGES) or not record.pathname.startswith(_LIBRARIES)
+    return record.pathname.startswith(_OWN_PACKAGES) or not record.pathname.startswith(_libraries())
+
+
+@cache
+def _libraries() -> tuple[str, ...]:
+    import sysconfig  # not at the top: our own lines do without
+
+    return tuple({f"{sysconfig.get_path(name)}/" for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
 def log_to(handler: logging.Handler, level: int = logging.INFO) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,7 +10,7 @@ from typing import Any
 
 from runtime.bag.export_table import parse_export
 from runtime.coordination.health import GatewayHealth, gateway_topic
-from runtime.errors import LaunchFileError, MissingVariable, UserError, choices
+from runtime.errors import LaunchFileError, MissingVariable, UserError, choices, nearest
 from runtime.hosts.hosts_table import Host, parse_hosts
 from runtime.launch.budgets_table import Budgets, parse_budgets
 from runtime.launch.graph import Graph, NodeSpec
@@ -131,8 +130,8 @@ def find(name: str) -> Path:
             f"is a folder; the .toml files in it: {choices(beside)}" if beside else "is a folder without a .toml file"
         )
         raise LaunchFileError(f"{name}: {what}; expected a launch file, or the name of a shipped one", code="P001")
-    near = difflib.get_close_matches(name, [*beside, *known], 1)
-    meant = f"did you mean {near[0]}? " if near else ""
+    near = nearest(name, [*beside, *known])
+    meant = f"did you mean {near}? " if near else ""
     raise LaunchFileError(f"{name}: no such launch file; {meant}shipped ones, by name: {choices(known)}", code="P001")
 
 
@@ -171,7 +170,7 @@ def load(
 
 def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str = "") -> Launch:
     """The launch that these tables describe."""
-    if tables and not any(difflib.get_close_matches(table, TABLES, cutoff=0.8) for table in tables):
+    if tables and not any(table in TABLES or nearest(table, TABLES, cutoff=0.8) for table in tables):
         raise LaunchFileError(
             f"{path}: is no launch file: it has none of the tables {', '.join(f'[{name}]' for name in TABLES)}; "
             f"a file that a node reads is checked with its node: check FILE --set NODE.PARAM={path}",

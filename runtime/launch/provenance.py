@@ -6,6 +6,8 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 _INSTALLED = ".dist-info"
@@ -57,8 +59,25 @@ def blas_kernel() -> str:
 
 def git_state(folder: Path) -> str:
     """The commit of a folder, with a mark where its files differ; "" outside a checkout."""
+    return git_asked(folder)()
+
+
+def git_asked(folder: Path) -> Callable[[], str]:
+    """Ask for the same and go on; what is given back waits for the answer, 2 s at most."""
     command = ["git", "-C", str(folder), "describe", "--always", "--dirty"]
     try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=2, check=True).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return ""
+        asked = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    except OSError:
+        return str
+
+    @cache
+    def answer() -> str:
+        with asked:
+            try:
+                told, _ = asked.communicate(timeout=2)
+            except subprocess.TimeoutExpired:
+                asked.kill()
+                return ""
+        return told.strip() if asked.returncode == 0 else ""
+
+    return answer

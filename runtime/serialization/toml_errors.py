@@ -7,7 +7,6 @@ raises ValueError with a sentence that continues after the table's name.
 from __future__ import annotations
 
 import codecs
-import difflib
 import io
 import re
 import sys
@@ -19,7 +18,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
-from runtime.errors import UserError, choices
+from runtime.errors import UserError, choices, nearest
 
 T = TypeVar("T")
 
@@ -139,8 +138,8 @@ def key_for(name: str) -> str:
 def guess(name: str, known: Iterable[str]) -> str:
     """The known names, with the one that was probably meant: "did you mean 'a'? known: a, b"."""
     names = list(known)
-    near = [key] if (key := key_for(name)) in names else difflib.get_close_matches(name, names, 1)
-    return f"{f'did you mean {near[0]!r}? ' if near else ''}known: {choices(names)}"
+    near = key if (key := key_for(name)) in names else nearest(name, names)
+    return f"{f'did you mean {near!r}? ' if near else ''}known: {choices(names)}"
 
 
 def _unknown(key: str, place: _Place, root: Any) -> str:

@@ -33,6 +33,7 @@ from runtime.clock import SystemClock
 from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.hosts.proxies import open_url
 from runtime.operating_system.machine import can
+from runtime.operating_system.whole_file import write_whole
 from runtime.serialization.toml_errors import convert, read_toml
 
 CLOCK = SystemClock()
@@ -151,7 +152,7 @@ class Rounds:
             self._step(folder, "trained", lambda f=folder, b=base: self._train(f, b))  # type: ignore[misc]
             self._evaluate(folder, str(folder / "model"))
         comparison = self.comparison()
-        _write_whole(self.folder / "comparison.json", comparison)
+        _keep(self.folder / "comparison.json", comparison)
         return comparison
 
     def _step(self, folder: Path, name: str, work: Callable[[], Any]) -> None:
@@ -160,7 +161,7 @@ class Rounds:
             return
         print(f"{folder.name}: {name} ...", file=sys.stderr, flush=True)
         folder.mkdir(parents=True, exist_ok=True)
-        _write_whole(done, work())
+        _keep(done, work())
 
     def _new_tasks(self, folder: Path, earlier: list[Path]) -> Any:
         loop = self.loop
@@ -406,10 +407,5 @@ def _last_line(path: Path) -> str:
     return lines[-1][:300] if lines else "it said nothing"
 
 
-def _write_whole(path: Path, value: object) -> None:
-    part = path.with_name(path.name + ".part")
-    with open(part, "wb") as file:
-        file.write(msgspec.json.format(msgspec.json.encode(value), indent=1))
-        file.flush()
-        os.fsync(file.fileno())
-    part.rename(path)
+def _keep(path: Path, value: object) -> None:
+    write_whole(path, msgspec.json.format(msgspec.json.encode(value), indent=1), is_synced=True)

@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from runtime.errors import UserError
+from runtime.operating_system.whole_file import write_whole
 from runtime.serialization.toml_errors import read_text
 
 WORDS: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("words.json").read_text(encoding="utf-8"))
@@ -135,10 +136,8 @@ def read_minds(path: Path) -> dict[int, ListenerBelief]:
 
 def write_minds(path: Path, minds: dict[int, ListenerBelief]) -> None:
     """One line for each listener; the file is whole or as before. Raises UserError."""
-    part = path.with_name(path.name + ".part")
     try:
-        part.write_bytes(b"".join(msgspec.json.encode(minds[one].adapted(one)) + b"\n" for one in sorted(minds)))
-        part.replace(path)
+        write_whole(path, b"".join(msgspec.json.encode(minds[one].adapted(one)) + b"\n" for one in sorted(minds)))
     except OSError as problem:
         raise UserError(f"{path}: cannot be written: {problem.strerror}") from problem
 
