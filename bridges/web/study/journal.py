@@ -9,10 +9,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from bridges.web.http.jsonl import LineFile, read_lines
-from bridges.web.http.private_files import open_private, private_folder, write_private
+from bridges.web.http.private_files import open_private, private_folder
 from bridges.web.study.protocol import Protocol, keep, read_kept
 from bridges.web.study.session import Event, SessionProgress, told
 from runtime.errors import UserError
+from runtime.operating_system.whole_file import PRIVATE, write_whole
 
 LOCK = ".study.lock"
 
@@ -148,6 +149,4 @@ def _rows(progress: SessionProgress) -> Iterable[tuple[object, ...]]:
 
 def write_table(progress: SessionProgress, path: Path) -> None:
     """Replace the table beside the session's file, whole or not at all."""
-    part = path.with_suffix(".csv.part")
-    write_private(part, answers_table(progress))
-    part.replace(path.with_suffix(".csv"))
+    write_whole(path.with_suffix(".csv"), answers_table(progress).encode(), mode=PRIVATE)

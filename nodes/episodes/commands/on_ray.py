@@ -46,6 +46,7 @@ from runtime import __version__
 from runtime.clock import SystemClock
 from runtime.errors import PolyrhythmError, UserError
 from runtime.msgs.episode import Outcome
+from runtime.operating_system.whole_file import write_whole
 
 NEWS_S = 1.0
 CHECKPOINT_S = 3.0
@@ -202,9 +203,7 @@ def play_on(
             told[shard] = news
             if news.data:
                 deaths[shard] = 0
-                draft = shards[shard].with_suffix(".new")
-                draft.write_bytes(zlib.decompress(news.data))
-                draft.replace(shards[shard])
+                write_whole(shards[shard], zlib.decompress(news.data))
             progress.stands(sum(one.done for one in told), sum(one.failed for one in told), _sum_of(told))
             continue
         before, purse.spent[shard] = purse.spent[shard], _amount(told[shard].spent)

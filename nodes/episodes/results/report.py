@@ -14,6 +14,7 @@ from nodes.episodes.results.figures import OVERALL, ReportFigures, figures_of
 from nodes.episodes.results.store import Store
 from runtime.command_line.arguments import check_new
 from runtime.errors import UserError, choices
+from runtime.operating_system.whole_file import write_whole
 
 HTML = "report.html"
 HEAT_MAP = "pairs.png"
@@ -153,8 +154,8 @@ def write_page(figures: ReportFigures, card: dict[str, object], folder: Path) ->
     try:
         folder.mkdir(parents=True, exist_ok=True)
         draw_pairs(figures, folder / HEAT_MAP)
-        (folder / HTML).write_text(page(figures, card), encoding="utf-8")
-        (folder / "figures.json").write_bytes(msgspec.json.format(msgspec.json.encode(figures), indent=1))
+        write_whole(folder / HTML, page(figures, card).encode())
+        write_whole(folder / "figures.json", msgspec.json.format(msgspec.json.encode(figures), indent=1))
     except OSError as problem:
         raise UserError(f"--out {folder}: cannot be written: {problem.strerror}") from problem
 
