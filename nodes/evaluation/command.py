@@ -323,7 +323,7 @@ def _tasks(
 
 
 def _changes_of_task(task: str, changes: Sequence[str]) -> list[str]:
-    from nodes.episodes.runner.embodied import changes_for, embodied_plan
+    from nodes.episodes.commands.embody import changes_for, embodied_plan
 
     return changes_for(embodied_plan(task), changes)
 

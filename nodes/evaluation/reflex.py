@@ -26,7 +26,10 @@ Expect = Literal["stop", "order", "amend", "resume", "not_resume", "none"]
 Heard = Literal["stop", "replan", "amend", "resume", "hold", "nothing"]
 
 DATA = Path(__file__).parents[1] / "interrupts" / "data"
-SHA256 = {"heldout": "e5a0edad5bcf60352f423bfcd7fc56eb78f8dd3a030b868ff8e3d20ffbfbe41a"}
+SHA256 = {
+    "heldout": "e5a0edad5bcf60352f423bfcd7fc56eb78f8dd3a030b868ff8e3d20ffbfbe41a",
+    "unseen": "5bc7bd337b8ba95b5757d20777a5225ea2cde33b8013135ad8e1a3f90da7c190",
+}
 """Of the sets that nobody tunes on, as docs/decisions/held-out-sets.md committed them before their first scoring."""
 
 _DEPTH_OF: dict[Expect, Heard] = {"stop": "stop", "order": "replan", "amend": "amend", "resume": "resume"}
@@ -294,7 +297,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="example: polyrhythm eval reflex --set tuning --json",
     )
     parser.add_argument("--set", choices=("tuning", *SHA256), default="tuning",
-                        help="log each scoring of heldout in docs/decisions/held-out-sets.md")  # fmt: skip
+                        help="log each scoring of heldout and unseen in docs/decisions/held-out-sets.md")  # fmt: skip
     parser.add_argument("--story", action="store_true", help=f"what holds cost in the story of {STORY}, too; minutes")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     return parser

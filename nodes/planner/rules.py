@@ -38,6 +38,7 @@ from nodes.planner.understanding import (
     Order,
     OrderVocabulary,
     Unnamed,
+    forbids_ordered,
     is_vague,
     spared_by,
     understand_in,
@@ -240,6 +241,8 @@ def _heard(
     match intent.deed:
         case "answer":
             return plan, answer(text, intent, around.scene, around.skills, plan.order, plan.last, plan.by)
+        case "ask" if forbids_ordered(intent, parser_of(world).clauses(text)):
+            return _spare(plan, Intent("nothing", protected=intent.protected), around, now_ns, is_stopped=False)
         case "ask" if shown := _shown(intent, around):
             return _do(plan, shown, around, now_ns)
         case "ask" if plan.choices:

@@ -10,7 +10,7 @@ from nodes.interrupts.intent import understand
 from nodes.planner.parser import Noun
 from nodes.planner.partner import Objections, doubt_about
 from nodes.planner.rules import OrdersUnderWay, Surroundings, covers, doubt, given_up, hear, parser_of, report
-from nodes.planner.understanding import Conversation, Order, understand_in
+from nodes.planner.understanding import Conversation, Order, is_vague, understand_in
 from nodes.seats.seat_node import SeatNode
 from runtime import RELIABLE, Fence, Publisher, QoS, Subscription, every, on, to_s
 from runtime.msgs import (
@@ -103,7 +103,9 @@ class ScriptedPlanner(SeatNode):
             text = self._leave() if answer == "no" else text
         self.plan, reply = hear(before, text, around, self.clock.now_ns(), speaker)
         asks_which = self.plan.asked_ns and not before.asked_ns and self.plan.talk.awaits == "thing"
-        if may_wait and asks_which and not around.scene.is_looked:
+        new = self.plan.order if self.plan.number != before.number else None
+        is_open = new is not None and any(is_vague(one) and not one.is_any for one in new.things)
+        if may_wait and (asks_which or is_open) and not around.scene.is_looked:
             self.plan, self.which = before, (self.clock.now_ns(), Utterance(speaker=speaker, text=text))
             return
         if self.asking is not None:

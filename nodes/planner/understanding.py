@@ -216,6 +216,12 @@ def spared_by(intent: Intent) -> tuple[Unnamed, ...]:
     )
 
 
+def forbids_ordered(intent: Intent, clauses: Sequence[Clause]) -> bool:
+    """Whether all that it contradicts is an order before: that is to be left, and nothing is ordered anew."""
+    is_order = any(clause.type == "order" and not clause.is_negated for clause in clauses)
+    return intent.why == "contradiction" and bool(intent.protected) and not is_order
+
+
 def _is_same(one: Reference, other: Reference) -> bool:
     return (one.label, one.colour) == (other.label, other.colour)
 

@@ -137,7 +137,7 @@ def test_no_node_draws_unseeded_randomness_or_starts_a_thread() -> None:
         "bridges/telemetry/otlp.py": "what a command posts, beside a graph",
         "bridges/telemetry/prometheus.py": "the page of a command, beside a graph",
         "bridges/foxglove/command.py": "a secret that nobody may guess, of a command",
-        "nodes/episodes/results/evaluations.py": "secrets that nobody may guess, of a command",
+        "nodes/episodes/results/store.py": "secrets that nobody may guess, of a command",
         "nodes/report/room_pictures.py": "the pictures of a command, drawn on all cores",
         "bridges/stretch/link.py": "a secret that nobody may guess; real robots are refused in virtual time",
         "bridges/lerobot/side/device.py": "a process of its own, for a real robot",

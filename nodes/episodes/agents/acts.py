@@ -16,25 +16,14 @@ LONGEST_ARGUMENT = 4000
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _KIND_KEYS = ("action_type", "actiontype", "type", "kind", "action")
 _TEXT_KEYS = ("argument", "content", "text", "message", "utterance", "speech")
-_KINDS: dict[str, ActKind] = {
-    "speak": "speak",
-    "say": "speak",
-    "speech": "speak",
-    "talk": "speak",
-    "non-verbal communication": "non-verbal communication",
-    "non-verbal": "non-verbal communication",
-    "nonverbal": "non-verbal communication",
-    "nonverbal communication": "non-verbal communication",
-    "gesture": "non-verbal communication",
-    "action": "action",
-    "act": "action",
-    "do": "action",
-    "none": "none",
-    "nothing": "none",
-    "wait": "none",
-    "leave": "leave",
-    "exit": "leave",
+_SAID_AS: dict[ActKind, str] = {
+    "speak": "speak|say|speech|talk",
+    "non-verbal communication": "non-verbal communication|non-verbal|nonverbal|nonverbal communication|gesture",
+    "action": "action|act|do",
+    "none": "none|nothing|wait",
+    "leave": "leave|exit",
 }
+_KINDS = {word: kind for kind, words in _SAID_AS.items() for word in words.split("|")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +80,7 @@ _ECHOES = (
     "speak",
     "non-verbal communication",
 )
+"""Words of the question's form."""
 
 
 def _is_echo(found: dict[str, object]) -> bool:

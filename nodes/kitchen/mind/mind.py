@@ -34,6 +34,7 @@ from nodes.planner.understanding import (
     Conversation,
     Intent,
     Order,
+    forbids_ordered,
     is_vague,
     spared_by,
     understand_in,
@@ -225,7 +226,7 @@ class Mind:
         is_asked = bool(self.questions or self.talk.awaits)
         if meaning.is_listening and not is_asked and not any(one.type == "cancel" for one in clauses):
             return []
-        for step in (self._hear_wrong, self._hear_answer, self._hear_recipe, self._hear_objection, self._hear_chore):
+        for step in (self._hear_wrong, self._hear_answer, self._hear_recipe, self._hear_chore):
             said = step(text, plain, now_ns)
             if said is not None:
                 return said
@@ -450,45 +451,6 @@ class Mind:
         thing = full[0]
         return self._add([SkillCall("hand_over", thing.id, "", f"bring you the {thing.name}")], now_ns)
 
-    def _hear_objection(self, text: str, plain: str, now_ns: int) -> list[str] | None:
-        """ "No, the blue one", "not that one": about the task under way or the one just done."""
-        task = self.current or (self.deeds[-1].task if self.deeds else None)
-        thing = self.seen.thing(task.thing) if task is not None else None
-        if task is None or thing is None:
-            return None
-        if not phrases.objects(plain):
-            return None
-        if self._pointed(now_ns) not in ("", thing.id):
-            intent = self._understood(text)
-            if intent.unnamed or any(map(is_vague, intent.protected)):
-                return self._keep(intent, now_ns)
-        same = [one for one in self.seen.things() if one.label == thing.label]
-        barred = phrases.barred(plain)
-        chosen = [one for one in same if one.colour in plain.split() and one.colour not in barred]
-        is_current_barred = thing.colour in barred or (not chosen and phrases.means_another(plain))
-        if chosen and chosen[0].id == thing.id:
-            return None
-        others = [one for one in same if one.id != thing.id and one.colour not in barred and one.id not in self.kept]
-        if not chosen and is_current_barred and len(others) == 1 and phrases.means_another(plain):
-            chosen = others
-        if not chosen and not is_current_barred:
-            return None
-        self.kept.add(thing.id)
-        is_one_of = any(later.thing == one.id != thing.id for later in self.tasks for one in same)
-        if not chosen or (is_one_of and not any(one.colour in plain.split() for one in chosen)):
-            self._drop({thing.id})
-            return [f"All right, I leave the {thing.name}.", *self._next(now_ns)]
-        new, left = chosen[0], []
-        place = task.place
-        if self.current is None and self.deeds:
-            left = [self._put(thing, self.deeds[-1].origin or "table")]
-        elif self.seen.is_held(thing.id):
-            left = [self._put(thing, self.origin or "table")]
-        later = [call_of(one.skill, new, one.place, self.seen) if one.thing == thing.id else one for one in self.tasks]
-        first = call_of(task.skill, new, place, self.seen)
-        self.current, self.tasks = None, deque()
-        return [f"Sorry. The {new.name}, then.", *self._add([*left, first, *later], now_ns)]
-
     def _hear_chore(self, text: str, plain: str, now_ns: int) -> list[str] | None:
         intent = self._understood(text)
         spared = self._spared(text, intent)
@@ -592,7 +554,7 @@ class Mind:
                 told = [] if intent.why == "what" else [why_not(intent, self.world)]
                 return told + self._hold(named, now_ns)
             case "ask":
-                return self._asks(intent, now_ns)
+                return self._asks(intent, written, now_ns)
             case "refuse":
                 return [why_not(intent, self.world)]
             case "answer":
@@ -663,11 +625,24 @@ class Mind:
         if not intent.is_correction or intent.is_addition:
             return []
         meant = {one.id for order in intent.orders for ref in order.things for one in self.seen.fitting(ref)}
+        if self.current is None and not self.tasks and self.deeds:
+            return self._take_back(meant)
         ways = {(order.skill, order.place) for order in intent.orders}
         under_way = [one for one in (self.current, *self.tasks) if one is not None and (one.skill, one.place) in ways]
         dropped = list(dict.fromkeys(one.thing for one in under_way if one.thing not in meant))
         self._drop(set(dropped))
         return [f"I leave {list_words([f'the {self.seen.name(one)}' for one in dropped])}."] if dropped else []
+
+    def _take_back(self, meant: set[str]) -> list[str]:
+        """ "No, the blue one", of what has just been brought: that goes back to where it stood, first of all."""
+        deed = self.deeds[-1]
+        thing = self.seen.thing(deed.task.thing)
+        kinds = {one.label for one in self.seen.things() if one.id in meant}
+        is_instead = thing is not None and thing.id not in meant and kinds == {thing.label}
+        if thing is None or not is_instead or deed.task.skill != "place":
+            return []
+        self.tasks.append(self._put(thing, deed.origin or "table"))
+        return [f"Sorry. I take the {thing.name} back."]
 
     def _told_later(self, said: list[str], waiting: Sequence[SkillCall]) -> list[str]:
         """What was said, or else what waits now beside what waited before."""
@@ -744,7 +719,9 @@ class Mind:
             return ["All right."]
         return ["All right, I leave it.", *self._next_if_idle(now_ns)]
 
-    def _asks(self, intent: Intent, now_ns: int) -> list[str]:
+    def _asks(self, intent: Intent, written: str, now_ns: int) -> list[str]:
+        if forbids_ordered(intent, self._clauses(written)):
+            return self._keep(intent, now_ns)
         if intent.orders and intent.why == "where" and not intent.what and intent.orders[0].things:
             return self._put_away(intent.orders[0], now_ns)
         if intent.why == "protected" and self.kept:

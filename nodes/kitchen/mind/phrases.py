@@ -19,8 +19,6 @@ _DENIED = re.compile(r"\b(?:not|but|except|never|nor) (?:in|on|to|at|into|onto)?
 _WRONG = re.compile(r"\b(wrong|not right|mistake|isn't right)\b")
 _OUT = re.compile(r"\b(out|back)\b")
 _THIS = re.compile(r"\b(this|that)( one)?\b")
-_OTHER = re.compile(r"\bnot (that|this)\b|\bother\b")
-_OBJECTS = re.compile(r"^(no|not|wait|sorry|oh|oops|actually|stop|hold on|hang on|leave)\b|\bi meant\b")
 _YOU = re.compile(r"^(you|robot)[, ]+(?=take|put|do|bring|wipe|clear)", re.I)
 _KEEPS = re.compile(r"\b(still|not yet|not finished|want to finish|finish it|leave it|keep it)\b")
 _YES = re.compile(r"(yes|yeah|sure|ok|okay|please do|go ahead|i am (done|finished))\b")
@@ -65,11 +63,6 @@ def wants_back(sentence: str) -> bool:
     return bool(_OUT.search(sentence))
 
 
-def objects(sentence: str) -> bool:
-    """That what is being done is not what was meant."""
-    return bool(_OBJECTS.search(sentence))
-
-
 def wants_kept(sentence: str) -> bool:
     """That somebody still needs it."""
     return bool(_KEEPS.search(sentence))
@@ -88,11 +81,6 @@ def means_all(sentence: str) -> bool:
 def without_denied(sentence: str) -> str:
     """Without the places that are not meant: "not in the sink"."""
     return _DENIED.sub("", sentence)
-
-
-def means_another(sentence: str) -> bool:
-    """ "Not that one", "the other"."""
-    return bool(_OTHER.search(sentence))
 
 
 # --- answers

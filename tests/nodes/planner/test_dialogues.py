@@ -194,6 +194,18 @@ def test_what_is_in_the_hand_when_it_was_wrong_is_put_back(hands: type[TableHand
     assert world.ends() == {}
 
 
+@pytest.mark.parametrize("text", ["No, the blue one.", "Not the red one, the blue one!", "Oh, I meant the blue mug."])
+@pytest.mark.parametrize("seconds", [5, 14])
+def test_a_correction_during_the_deed_or_after_it_takes_it_back(text: str, seconds: int) -> None:
+    assert moved(played(KitchenHands, ["Put the red mug on the tray", seconds, text])) == ["blue"]
+
+
+@BOTH
+def test_one_of_two_that_is_forbidden_is_left(hands: type[TableHands]) -> None:
+    order = "Put the red {thing} and the blue {thing} {goal}"
+    assert moved(played(hands, [order, 5, "Not the red one."])) == ["blue"]
+
+
 @BOTH
 @pytest.mark.parametrize(
     "text",
