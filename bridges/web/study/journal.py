@@ -141,8 +141,9 @@ def _rows(progress: SessionProgress) -> Iterable[tuple[object, ...]]:
         trial = trials.get(step.trial)
         task = trial.task.id if trial is not None and trial.task is not None else ""
         condition = trial.condition.id if trial is not None and trial.condition is not None else ""
+        given = asked.asked(progress.answers.get(step.ident, {}))
         for item in asked.item:
-            value = progress.answers.get(step.ident, {}).get(item.id, "")
+            value = given.get(item.id, "")
             if value != "":
                 yield progress.code, step.ident, step.trial or "", task, condition, step.agent, asked.id, item.id, value
 
