@@ -161,6 +161,6 @@ $(DEMO) $(STAMP): pyproject.toml
 	@echo "Setting up $(VENV) (once)$(if $(filter $(STAMP),$@), with what tests and measurements need: about a minute)"
 	@$(PYTHON) -m venv $(VENV) || { echo "venv failed; on Debian: apt install python3-venv"; exit 1; }
 	@$(PYTHON) -m compileall -q runtime nodes bridges polyrhythm bench > /dev/null & \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[$(if $(filter $(STAMP),$@),dev,demo)]' || exit; wait
-	@$(if $(filter $(STAMP),$@),$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps $(MESHES))
+	  $(BIN)/python .ci/install.py -e '.[$(if $(filter $(STAMP),$@),dev,demo)]' || exit; wait
+	@$(if $(filter $(STAMP),$@),$(BIN)/python .ci/install.py --no-deps $(MESHES))
 	@touch $(DEMO) $@

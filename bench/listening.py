@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench import marked
-from nodes.episodes.agents.registry import RulesBrain, ScriptedBrain
+from nodes.episodes.agents.agent import RulesBrain, ScriptedBrain
 from nodes.episodes.dialogue.observation import Brain
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.planning import plan_episode, starter_library, tasks_of

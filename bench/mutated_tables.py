@@ -2,8 +2,9 @@
 count what their tests notice.
 
 mutmut changes functions. What stands beside them decides as much: an entry of a table goes, gets another value, or is
-added; a member of a set goes; a number doubles or halves. The tests are collected once. Each mutant has a process that
-is forked then, changes the table where it lies, and ends at the first test that fails.
+added; a member of a set goes; a number doubles or halves. The tests are collected and run once, to learn how long each
+takes and which names it reads. Each mutant has a process that is forked then, changes the table where it lies, and runs
+the tests that read it until one fails. What no test reads, no test can notice.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ import random
 import resource
 import subprocess
 import sys
+import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, FrameType, ModuleType
 
 import pytest
 
@@ -126,10 +129,12 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     mutants = all_of(room)
     random.Random(0).shuffle(mutants)
     mutants = mutants[: session.config.getoption("tables_sample") or None]
+    reads = {item: _run_once(session, item) for item in session.items}
     kills = Counter[str]()
     lived = []
     for mutant in mutants:
-        items = sorted(session.items, key=lambda item: (is_random(item), -kills[item.nodeid]))
+        items = [item for item in session.items if mutant.constant in reads[item].names]
+        items.sort(key=lambda item: (is_random(item), -kills[item.nodeid], reads[item].seconds))
         killer = _forked(lambda items=items, mutant=mutant: _first_failure(session, items, mutant))  # type: ignore[misc]
         kills[killer] += 1
         print(f"\n{mutant.name}: {killer or 'survived'}", flush=True)
@@ -139,6 +144,36 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     print(f"\n{room}: {len(mutants) - len(lived)} of {len(mutants)} mutants of tables killed, {share:.1%}", flush=True)
     session.testsfailed = int(share < GOAL)
     return True
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """How long a test took, and the names that the functions read which it called."""
+
+    seconds: float
+    names: frozenset[str]
+
+
+def _run_once(session: pytest.Session, item: pytest.Item) -> Reads:
+    """Run a test as it is, and note its functions. Raises pytest.UsageError where it fails without a mutant."""
+    called: set[CodeType] = set()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            called.add(frame.f_code)
+
+    start = time.process_time()
+    sys.setprofile(note)
+    threading.setprofile(note)
+    try:
+        session.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    if session.testsfailed:
+        raise pytest.UsageError(f"{item.nodeid} fails without a mutant")
+    ours = [code for code in called if code.co_filename.startswith(str(ROOT)) and "/.venv/" not in code.co_filename]
+    return Reads(time.process_time() - start, frozenset(name for code in ours for name in code.co_names))
 
 
 def _first_failure(session: pytest.Session, items: Sequence[pytest.Item], mutant: Mutant) -> str:

@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from nodes.episodes.results.estimates import holm, permutation_p
 from nodes.evaluation.trials import Result
-from nodes.statistics.paired import paired_difference, risk_difference
+from nodes.statistics.paired import holm, paired_difference, permutation_p, risk_difference
 
 OURS, BASELINES = "A", ("B", "B+", "C")
 

@@ -20,6 +20,7 @@ from nodes.robot.robot_from_launch import LEROBOT, limits_problem
 from runtime.command_line.arguments import check_new
 from runtime.errors import UserError, choices
 from runtime.operating_system.processes import foreign_environment
+from runtime.operating_system.whole_file import write_whole
 
 LEROBOT_WANTS = "lerobot>=0.6,<0.7"
 TURN = 2 * math.pi
@@ -143,7 +144,7 @@ def write_facts(asked: argparse.Namespace) -> int:
     )
     if problem := limits_problem(facts.limits):
         raise UserError(f"{asked.robot}: {problem}")
-    out.write_text(as_toml(facts))
+    write_whole(out, as_toml(facts).encode())
     read_facts(str(out))
     print(f"{out}: {len(facts.joints)} joints. Look at its ranges before the arm moves")
     print(f'[run] robot = "{out}"; the driver: robot = "bridges.lerobot.robot:LeRobotRobot", '

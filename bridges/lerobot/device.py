@@ -24,7 +24,7 @@ from runtime.clock import SystemClock, to_ns, to_s
 from runtime.errors import UserError
 from runtime.operating_system.processes import foreign_environment
 
-Kind = Literal["robot", "teleoperator", "camera"]
+Kind = Literal["robot", "teleoperator", "hand", "camera"]
 Setting = int | float | str | bool
 
 SIDE = Path(__file__).with_name("side") / "device.py"
@@ -49,6 +49,8 @@ class DeviceHello(msgspec.Struct, frozen=True):
     calibrated: bool = True
     moved: tuple[str, ...] = ()
     """Its keys whose motors were elsewhere after it had connected than before."""
+    before: dict[str, float] = {}
+    """What one without a bus of LeRobot's measured before it connected, where it did."""
     watched: bool = True
     """Whether its encoders are read before it connects, so that motion inside LeRobot's `connect()` is seen."""
     motors: bool = False

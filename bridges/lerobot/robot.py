@@ -63,6 +63,7 @@ class LeRobotRobot(FollowingRobot):
         self._sent: list[float] | None = None
         self._is_pressed = False
         self._first: tuple[int, tuple[float, ...]] | None = None
+        self._before: tuple[float, ...] | None = None
         self._moved: list[str] = []  # joints that did so before anybody asked
 
     @property
@@ -97,6 +98,7 @@ class LeRobotRobot(FollowingRobot):
             )
         if not self._is_clear:
             self._moved = [name for name, joint in facts.joints.items() if joint.key in hello.moved]
+        self._before = facts.ours(hello.before)
         keys = [joint.key for joint in facts.joints.values()]
         lacking = [key for key in keys if key not in hello.joints or key not in hello.actions]
         if lacking:
@@ -150,7 +152,7 @@ class LeRobotRobot(FollowingRobot):
         before, self._measured = self._measured, found
         seconds = to_s(found.ns - before.ns)
         then = self._told.position or position
-        self._first = first = self._first or (found.ns, position)
+        self._first = first = self._first or (found.ns, self._before or position)
         if self._sent is None and not self._is_clear and to_s(found.ns - first[0]) < STILL_S:
             self._moved = self._moved or [
                 joint.name

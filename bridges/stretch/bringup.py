@@ -34,6 +34,7 @@ from runtime.command_line.arguments import answered
 from runtime.errors import UserError
 from runtime.launch.nodes_table import load_name
 from runtime.msgs import JOINTS, JointCommand, RobotState, RobotStatus
+from runtime.operating_system.whole_file import write_whole
 from runtime.supervision.registry import Claims
 
 SHARE = 0.1
@@ -532,8 +533,8 @@ def _bring_up(asked: argparse.Namespace) -> int:
         progress.step(step).is_done = False
 
     def save() -> None:
-        kept.write_bytes(msgspec.json.format(msgspec.json.encode(progress)))
-        kept.with_suffix(".md").write_text(report(progress))
+        write_whole(kept, msgspec.json.format(msgspec.json.encode(progress)))
+        write_whole(kept.with_suffix(".md"), report(progress).encode())
 
     def ask(what: str) -> None:
         print(f"  > {what}{'' if asked.yes else ' [Enter]'}", flush=True)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import msgspec
 
+from runtime.operating_system.whole_file import write_whole
+
 WHEEL_EFFORT_PERCENT = 60.0
 """Of wheels that were never calibrated: stretch_body's own default for its guarded moves of the base."""
 FELT_PERCENT = 12.0
@@ -47,4 +49,4 @@ def load(path: Path) -> Calibration:
 
 
 def save(path: Path, calibration: Calibration) -> None:
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(calibration)))
+    write_whole(path, msgspec.json.format(msgspec.json.encode(calibration)))

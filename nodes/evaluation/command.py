@@ -17,7 +17,7 @@ import msgspec
 
 from nodes.evaluation.figures import compare, figures_of
 from nodes.evaluation.folder import ResultsFolder
-from nodes.evaluation.grades import Grade, Grader, grader_of, keep_grade, read_grades
+from nodes.evaluation.grades import Grade, Grader, grader_of, keep_grades, read_grades
 from nodes.evaluation.log import PAGE, EvaluationLog, logged_trials, variants_of, write_log
 from nodes.evaluation.own_measures import Measure, has_end, measures_of
 from nodes.evaluation.running import PICTURES, REPORT, Runs, check_not_broken, digest_of
@@ -128,7 +128,7 @@ def _graded_by(grader: Grader, out: Path, grades: list[Grade]) -> Callable[[Resu
         if grade is not None:
             grades[:] = [one for one in grades if (one.trial, one.by) != (grade.trial, grade.by)]
             grades.append(grade)
-            keep_grade(out, grade)
+            keep_grades(out, grades)
 
     return graded
 
@@ -174,11 +174,15 @@ def run_to_end(
 
     Raises PolyrhythmError where it was stopped before the first, and UserError where every run broke.
     """
+    runs = Runs(
+        launch, folder.card.launch, variants, changes_of_task, folder.path,
+        is_virtual=not asked.real_time, for_s=asked.for_s, keeps_all=asked.keep == "all",
+        longest_s=asked.longest, report=report, reads={path: folder.card.reads[path.name] for path in reads},
+        measures=measures,
+    )  # fmt: skip
     try:
         with _interrupted_by_term():
-            digests = {path: folder.card.reads[path.name] for path in reads}
-            _run_all(asked, launch, variants, trials, folder, changes_of_task=changes_of_task, report=report,
-                     reads=digests, measures=measures, told=told)  # fmt: skip
+            _run_left(asked, runs, trials, folder, told)
     except KeyboardInterrupt:
         done = f"{len(folder.results)} of {len(trials)} runs"
         stopped = f"stopped after {done}; the same command with --out {folder.path} goes on"
@@ -204,24 +208,17 @@ def _interrupted_by_term() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _run_all(
+def _run_left(
     asked: argparse.Namespace,
-    launch: str,
-    variants: Sequence[TrialVariant],
+    runs: Runs,
     trials: Sequence[EvaluationRun],
     folder: ResultsFolder,
-    *,
-    changes_of_task: Callable[[str, Sequence[str]], Sequence[str]],
-    report: str,
-    reads: Mapping[Path, str],
-    measures: Mapping[str, Measure],
     told: Callable[[Result], None],
 ) -> None:
     """Run what the folder does not hold yet, and tell how far it is and how long it still takes."""
     known = {result.trial for result in folder.results if not result.has_broken}
     folder.results = [result for result in folder.results if not result.has_broken]  # those are tried again
     left = [trial for trial in trials if trial not in known]
-    jobs = 1 if asked.real_time else asked.jobs or os.cpu_count() or 1
     clock = SystemClock()
     started_ns, begun = clock.now_ns(), len(folder.results)
 
@@ -237,26 +234,12 @@ def _run_all(
         print(f"{where} {result.trial.name} {how}{after}{why}", file=sys.stderr, flush=True)
         told(result)
 
-    keeps_all = asked.keep == "all"
     if asked.engine == "ray":
-        from nodes.evaluation.on_ray import TrialWork, run_on_ray  # an extra
+        from nodes.evaluation.on_ray import run_on_ray  # an extra
 
-        by_name = {variant.name: variant for variant in variants}
-        works = []
-        for trial in left:
-            variant = by_name[trial.variant]
-            changes = changes_of_task(trial.task, variant.changes) if trial.task else variant.changes
-            changed = msgspec.structs.replace(variant, changes=tuple(changes))
-            how = (folder.card.launch, asked.for_s, keeps_all, asked.longest, report, folder.card.measures)
-            works.append(TrialWork(trial, changed, launch, *how))
-        run_on_ray(works, folder.path, done)
-        return
-    runs = Runs(
-        launch, folder.card.launch, variants, changes_of_task, folder.path,
-        is_virtual=not asked.real_time, for_s=asked.for_s, keeps_all=keeps_all, longest_s=asked.longest, report=report,
-        reads=reads, measures=measures,
-    )  # fmt: skip
-    runs.all_of(left, jobs, done)
+        run_on_ray(runs, left, folder.card.measures, done)
+    else:
+        runs.all_of(left, asked.jobs or os.cpu_count() or 1 if runs.is_virtual else 1, done)
 
 
 def _in_words(left_s: float) -> str:
@@ -278,11 +261,14 @@ def _tell(
     picture = out / PICTURE
     from nodes.evaluation.picture import draw
 
+    is_kept = True
     try:
         draw(picture, figures, results)
         write_log(out, log, own, picture)
     except OSError as problem:
-        print(f"! {picture}: cannot be written ({problem.strerror})", file=sys.stderr)
+        is_kept = False
+        remedy = f"once there is room, the same command with --out {out} writes it"
+        print(f"! {problem.filename}: cannot be written ({problem.strerror}); {remedy}", file=sys.stderr)
     if as_json:
         told: dict[str, Any] = {"figures": figures, "comparisons": comparisons, "results": results, "out": str(out)}
         print(msgspec.json.format(msgspec.json.encode(told), indent=1).decode())
@@ -295,7 +281,7 @@ def _tell(
             f"{out / PAGE}; {kept} recordings in {out}"
             + ("" if kept else " (--keep all keeps those of successes, too)")
         )
-    if any(result.has_broken for result in results):
+    if not is_kept or any(result.has_broken for result in results):
         return 1
     return 1 if at_least is not None and any(one.success.share < at_least for one in figures) else 0
 
@@ -337,7 +323,7 @@ def _tasks(
 
 
 def _changes_of_task(task: str, changes: Sequence[str]) -> list[str]:
-    from nodes.episodes.runner.embodied import changes_for, embodied_plan
+    from nodes.episodes.commands.embody import changes_for, embodied_plan
 
     return changes_for(embodied_plan(task), changes)
 

@@ -9,8 +9,8 @@ from statistics import NormalDist, median
 
 import msgspec
 
-from nodes.episodes.results.estimates import Mean, mean_of, permutation_p
 from nodes.evaluation.trials import Result
+from nodes.statistics.paired import Mean, mean_of, permutation_p
 
 LEVEL = 0.95
 

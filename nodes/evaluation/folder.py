@@ -14,6 +14,7 @@ import msgspec
 
 from nodes.evaluation.trials import Card, Result
 from runtime.errors import PolyrhythmError, UserError
+from runtime.operating_system.whole_file import write_whole
 
 RESULTS = "results.jsonl"
 
@@ -62,7 +63,7 @@ class ResultsFolder:
                 f"{file}: holds results of another evaluation{_difference(known, card)}; choose another --out"
             )
         if len(whole) < len(data):  # killed while it wrote
-            file.write_bytes(whole)
+            os.truncate(file, len(whole))
 
     def add(self, result: Result) -> None:
         """Keep one (any thread)."""
@@ -89,7 +90,7 @@ def write_raw(file: Path, card: Card, results: Sequence[Result]) -> None:
     """The same as one compressed file, without what is of the machine: equal runs give equal bytes. Raises OSError."""
     kept = sorted(results, key=lambda one: (one.trial.seed, one.trial.task, one.trial.variant))
     lines = [card, *(msgspec.structs.replace(one, took_s=0.0, recording="", words=()) for one in kept)]
-    file.write_bytes(gzip.compress(b"".join(msgspec.json.encode(line) + b"\n" for line in lines), 9, mtime=0))
+    write_whole(file, gzip.compress(b"".join(msgspec.json.encode(line) + b"\n" for line in lines), 9, mtime=0))
 
 
 def read_results(where: Path) -> tuple[Card, list[Result]]:

@@ -9,7 +9,7 @@ import asyncio
 import base64
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -23,7 +23,8 @@ from nodes.models.chat_format import ModelOptions, Question
 from nodes.models.http_client import HttpClient
 from nodes.models.json_reading import UnreadableError, folded, read_object
 from nodes.models.model import Model, Patience, Server
-from runtime.errors import UserError
+from runtime.errors import PolyrhythmError, UserError
+from runtime.operating_system.whole_file import write_whole
 
 GRADES = "grades.jsonl"
 OPERATOR = "operator"
@@ -84,10 +85,12 @@ def read_grades(out: Path) -> list[Grade]:
         raise UserError(f"{file}: cannot be read ({problem}); expected a grade a line") from problem
 
 
-def keep_grade(out: Path, grade: Grade) -> None:
-    """Add one to the file. Raises OSError."""
-    with (out / GRADES).open("ab") as file:
-        file.write(msgspec.json.encode(grade) + b"\n")
+def keep_grades(out: Path, grades: Sequence[Grade]) -> None:
+    """All of them. Raises PolyrhythmError where they cannot be written: those of before stay."""
+    try:
+        write_whole(out / GRADES, b"".join(msgspec.json.encode(grade) + b"\n" for grade in grades))
+    except OSError as problem:
+        raise PolyrhythmError(f"{problem.filename}: cannot be written ({problem.strerror})") from problem
 
 
 def _ask_operator(result: Result, picture: Path) -> Grade | None:

@@ -18,6 +18,7 @@ from nodes.evaluation.grades import Grade
 from nodes.evaluation.running import PICTURES
 from nodes.evaluation.table import sentences, table
 from nodes.evaluation.trials import Card, Result
+from runtime.operating_system.whole_file import write_whole
 
 SCHEMA, VERSION = "polyrhythm.evaluation", 1
 LOG, PAGE = "evaluation.json", "evaluation.html"
@@ -114,8 +115,8 @@ def logged_trials(results: Iterable[Result], grades: Iterable[Grade], out: Path)
 
 def write_log(out: Path, log: EvaluationLog, own: Sequence[str], chart: Path) -> list[Path]:
     """Write both files into `out`; `own` are the user's measures, `chart` shows the figures. Raises OSError."""
-    (out / LOG).write_bytes(msgspec.json.format(msgspec.json.encode(log), indent=1) + b"\n")
-    (out / PAGE).write_text(page(log, own, out, chart), encoding="utf-8")
+    write_whole(out / LOG, msgspec.json.format(msgspec.json.encode(log), indent=1) + b"\n")
+    write_whole(out / PAGE, page(log, own, out, chart).encode())
     return [out / LOG, out / PAGE]
 
 

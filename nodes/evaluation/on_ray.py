@@ -65,10 +65,14 @@ def play_trial(work: TrialWork) -> Iterator[TrialNews]:
         yield TrialNews(result, recording, tuple(complaints), picture.read_bytes() if picture.is_file() else b"")
 
 
-def run_on_ray(works: Sequence[TrialWork], folder: Path, done: Callable[[Result], None]) -> None:
+def run_on_ray(
+    runs: Runs, trials: Sequence[EvaluationRun], measures: tuple[str, ...], done: Callable[[Result], None]
+) -> None:
     """Do all runs; `done` is told of each, its recording in the folder. Raises PolyrhythmError where workers die."""
-    if not works:
+    if not trials:
         return
+    how = (runs.launch, runs.launch_text, runs.for_s, runs.keeps_all, runs.longest_s, runs.report, measures)
+    works = [TrialWork(trial, runs.changed(trial), *how) for trial in trials]
     waiting, running, told, deaths = deque(range(len(works))), dict[int, int](), set[int](), Counter[int]()
     clock, each_s = SystemClock(), told_each_s()
     with redirect_stdout(sys.stderr):  # Ray prints what it thinks of dead workers
@@ -86,7 +90,7 @@ def run_on_ray(works: Sequence[TrialWork], folder: Path, done: Callable[[Result]
                 name = works[number].trial.name
                 if news is not None:
                     told.add(number)
-                    done(_kept(news, folder / name / RECORDING))
+                    done(_kept(news, runs.folder / name / RECORDING))
                     continue
                 running.pop(number, None)
                 if number in told:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 
 from nodes.evaluation.figures import VariantFigures
 from nodes.evaluation.trials import Result
 from nodes.plotting.figure import Figure
+from runtime.operating_system.whole_file import write_whole
 
 ROW_INCHES = 0.5
 LETTER_INCHES = 0.08
@@ -17,7 +19,7 @@ COLOURS = ("#1f6f8b", "#c8553d", "#588157", "#7d5ba6", "#b08900", "#495057")
 
 
 def draw(path: Path, figures: Sequence[VariantFigures], results: Sequence[Result]) -> None:
-    """A row for each variant and task."""
+    """A row for each variant and task. Raises OSError."""
     variants = list(dict.fromkeys(one.variant for one in figures))
     height = 1.4 + ROW_INCHES * len(figures)
     names = ["\n".join(shorten(name, LONGEST_NAME) for name in (one.variant, one.task) if name) for one in figures]
@@ -53,7 +55,9 @@ def draw(path: Path, figures: Sequence[VariantFigures], results: Sequence[Result
         axes.spines[["top", "right", "left"]].set_visible(False)
         axes.tick_params(axis="y", length=0)
     figure.tight_layout()
-    figure.savefig(path, dpi=min(130.0, MOST_PIXELS / height))
+    drawn = BytesIO()
+    figure.savefig(drawn, dpi=min(130.0, MOST_PIXELS / height))
+    write_whole(path, drawn.getvalue())
 
 
 def shorten(name: str, most: int) -> str:

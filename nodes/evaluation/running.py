@@ -13,11 +13,10 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -40,7 +39,6 @@ _LAST_WORDS = 400
 _GRACE_S = 10.0
 WATCHED_EACH_S, EACH_S = 2.0, 60.0
 """So often it is told which runs go on, on a terminal and elsewhere, where no run ends meanwhile."""
-MOST_WAIT_S = 1e6  # the longest that a process can be waited for
 _LIBRARIES = (
     "cv2", "mcap.writer", "nodes.report.contact_sheet", "runtime.virtual.simulation", "runtime.commands.run",
     "runtime.bag.file",
@@ -60,6 +58,7 @@ class _Trial:
     complaint: Path
 
 
+@dataclass
 class Runs:
     """Starts the processes, and ends them all where one of them was asked wrongly or this one is interrupted.
 
@@ -67,39 +66,24 @@ class Runs:
     fork; elsewhere each starts anew.
     """
 
-    def __init__(
-        self,
-        launch: str,
-        launch_text: str,
-        variants: Sequence[TrialVariant],
-        changes_of_task: Callable[[str, Sequence[str]], Sequence[str]],
-        folder: Path,
-        *,
-        is_virtual: bool,
-        for_s: float | None,
-        keeps_all: bool,
-        longest_s: float,
-        report: str = REPORT,
-        reads: Mapping[Path, str] = MappingProxyType({}),
-        measures: Mapping[str, Measure] = MappingProxyType({}),
-        complain: Callable[[str], None] = tell_measure,
-    ) -> None:
-        """`changes_of_task`: what a task and a variant's changes set together; `longest_s`: on the wall clock;
-        `reads`: files that each run reads besides, and the digests that they must keep."""
-        self._launch = launch
-        self._launch_text = launch_text
-        self._variants = {variant.name: variant for variant in variants}
-        self._changes_of_task = changes_of_task
-        self._folder = folder
-        self._is_virtual = is_virtual
-        self._for_s = for_s
-        self._keeps_all = keeps_all
-        self._longest_s = min(longest_s, MOST_WAIT_S)
-        self._report = report
-        self._reads = reads
-        self._measures = measures
-        self._complain = complain
-        self._clock = SystemClock()
+    launch: str
+    launch_text: str
+    variants: Sequence[TrialVariant]
+    changes_of_task: Callable[[str, Sequence[str]], Sequence[str]]
+    """What a task and a variant's changes set together."""
+    folder: Path
+    _: KW_ONLY
+    is_virtual: bool
+    for_s: float | None
+    keeps_all: bool
+    longest_s: float
+    """On the wall clock."""
+    report: str = REPORT
+    reads: Mapping[Path, str] = field(default_factory=dict)
+    """Files that each run reads besides, and the digests that they must keep."""
+    measures: Mapping[str, Measure] = field(default_factory=dict)
+    complain: Callable[[str], None] = tell_measure
+    clock: SystemClock = field(default_factory=SystemClock, init=False)
 
     def all_of(self, trials: Sequence[EvaluationRun], jobs: int, done: Callable[[Result], None]) -> None:
         """Run them; `done` is told of each. Those that go on meanwhile are told on stderr.
@@ -111,8 +95,8 @@ class Runs:
         running: dict[int, _Trial] = {}
         methods = multiprocessing.get_all_start_methods()
         context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
-        use_one_thread(is_virtual=self._is_virtual)
-        told_ns = self._clock.now_ns()
+        use_one_thread(is_virtual=self.is_virtual)
+        told_ns = self.clock.now_ns()
         if trials:
             context.set_forkserver_preload(self._modules(trials[0]))
         with tempfile.TemporaryDirectory(prefix="polyrhythm-trials-") as outputs:
@@ -123,15 +107,15 @@ class Runs:
                             started = self._start(context, waiting.popleft(), Path(outputs))
                             running[started.process.sentinel] = started
                     ended = connection.wait(list(running), min(each_s, self._left_s(running.values())))
-                    late = [key for key, one in running.items() if self._age_s(one) >= self._longest_s]
+                    late = [key for key, one in running.items() if self._age_s(one) >= self.longest_s]
                     for key in dict.fromkeys([*ended, *late]):
                         assert isinstance(key, int)
                         one = running.pop(key)
                         done(self._result(one, has_ended=key in ended))
-                        told_ns = self._clock.now_ns()
-                    if running and self._clock.since_s(told_ns) >= each_s:
+                        told_ns = self.clock.now_ns()
+                    if running and self.clock.since_s(told_ns) >= each_s:
                         tell_running(self._going_on(one) for one in running.values())
-                        told_ns = self._clock.now_ns()
+                        told_ns = self.clock.now_ns()
             finally:
                 for one in running.values():
                     one.process.terminate()
@@ -139,13 +123,13 @@ class Runs:
                     _end(one.process)
 
     def _start(self, context: Any, trial: EvaluationRun, outputs: Path) -> _Trial:
-        folder = self._folder / trial.name
+        folder = self.folder / trial.name
         shutil.rmtree(folder, ignore_errors=True)  # of a run that was stopped
         self._check_unchanged()
         said, complaint = outputs / f"{trial.name}.out", outputs / f"{trial.name}.err"
         argv = self._command(trial, folder, folder / RECORDING)
         process = context.Process(target=run_trial, args=(argv, said, complaint), name=trial.name)
-        started_ns = self._clock.now_ns()
+        started_ns = self.clock.now_ns()
         process.start()
         return _Trial(trial, process, started_ns, folder, said, complaint)
 
@@ -155,48 +139,49 @@ class Runs:
         return f"{one.trial.name} for {self._age_s(one):.0f} s ({recorded_mb:.1f} MB recorded)"
 
     def _age_s(self, one: _Trial) -> float:
-        return self._clock.since_s(one.started_ns)
+        return self.clock.since_s(one.started_ns)
 
     def _left_s(self, running: Iterable[_Trial]) -> float:
-        return max(0.0, self._longest_s - max(self._age_s(one) for one in running))
+        return max(0.0, self.longest_s - max(self._age_s(one) for one in running))
 
     def _result(self, one: _Trial, *, has_ended: bool) -> Result:
         _end(one.process)
         said, complaint = (_text(path) for path in (one.said, one.complaint))
         if not has_ended:
-            said, complaint = "", f"it did not end within {self._longest_s:g} s and was killed"
+            said, complaint = "", f"it did not end within {self.longest_s:g} s and was killed"
         elif one.process.exitcode == _ASKED_WRONGLY:
             raise UserError(complaint.strip().removeprefix("polyrhythm: "))
         result = _read(one.trial, said, complaint, self._age_s(one), one.folder / RECORDING)
         if has_ended and one.process.exitcode and result.is_success is not False and not result.has_broken:
             result = msgspec.structs.replace(result, is_success=False, reason=_last_line(complaint))
-        if self._measures and result.recording:
-            own = measured(self._measures, Path(result.recording), one.folder.name, self._complain)
+        if self.measures and result.recording:
+            own = measured(self.measures, Path(result.recording), one.folder.name, self.complain)
             result = msgspec.structs.replace(result, measures={**result.measures, **own})
         picture = one.folder / LAST
         if picture.is_file():
-            (self._folder / PICTURES).mkdir(exist_ok=True)
-            picture.rename(self._folder / PICTURES / f"{one.trial.name}.jpg")
-        if result.is_success and not self._keeps_all:
+            (self.folder / PICTURES).mkdir(exist_ok=True)
+            picture.rename(self.folder / PICTURES / f"{one.trial.name}.jpg")
+        if result.is_success and not self.keeps_all:
             shutil.rmtree(one.folder, ignore_errors=True)
             return msgspec.structs.replace(result, recording="")
         return result
 
     def _modules(self, trial: EvaluationRun) -> list[str]:
         """What the process that others are forked from imports: all that the graph's nodes and the report are in."""
-        variant = self._variants[trial.variant]
-        changes = self._changes_with(trial)
-        launch = load(Path(self._launch), changes, added=variant.added, without=variant.without)
+        variant = self.changed(trial)
+        launch = load(Path(self.launch), variant.changes, added=variant.added, without=variant.without)
         nodes = {spec.cls.__module__ for spec in launch.graph.nodes.values()}
-        return [*_LIBRARIES, self._report.partition(":")[0], *sorted(nodes)]
+        return [*_LIBRARIES, self.report.partition(":")[0], *sorted(nodes)]
 
-    def _changes_with(self, trial: EvaluationRun) -> Sequence[str]:
-        changes = self._variants[trial.variant].changes
-        return self._changes_of_task(trial.task, changes) if trial.task else changes
+    def changed(self, trial: EvaluationRun) -> TrialVariant:
+        """The variant of a run, with what its task changes."""
+        variant = next(one for one in self.variants if one.name == trial.variant)
+        changes = self.changes_of_task(trial.task, variant.changes) if trial.task else variant.changes
+        return msgspec.structs.replace(variant, changes=tuple(changes))
 
     def _check_unchanged(self) -> None:
         """What is run in the end must be what was run at the beginning. Raises PolyrhythmError."""
-        for path, digest in {Path(self._launch): _digest(self._launch_text), **self._reads}.items():
+        for path, digest in {Path(self.launch): _digest(self.launch_text), **self.reads}.items():
             try:
                 how = "" if digest_of(path) == digest else "has changed"
             except (OSError, UnicodeDecodeError):
@@ -205,15 +190,16 @@ class Runs:
                 raise PolyrhythmError(f"{path} {how} since the evaluation began; start another one with another --out")
 
     def _command(self, trial: EvaluationRun, folder: Path, recording: Path) -> list[str]:
-        changes = self._changes_with(trial)
-        command = ["run", self._launch, "--json", "--seed", str(trial.seed)]
-        command += ["--virtual"] if self._is_virtual else []
-        command += ["--for", str(self._for_s)] if self._for_s is not None else []
+        command = ["run", self.launch, "--json", "--seed", str(trial.seed)]
+        command += ["--virtual"] if self.is_virtual else []
+        command += ["--for", str(self.for_s)] if self.for_s is not None else []
         command += ["--out", str(folder), "--record", str(recording)]
-        variant = self._variants[trial.variant]
+        variant = self.changed(trial)
         command += [part for node in variant.added for part in ("--add", node)]
         command += [part for node in variant.without for part in ("--without", node)]
-        return command + [part for change in (*changes, f"run.report={self._report}") for part in ("--set", change)]
+        return command + [
+            part for change in (*variant.changes, f"run.report={self.report}") for part in ("--set", change)
+        ]
 
 
 def told_each_s() -> float:

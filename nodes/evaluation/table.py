@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nodes.episodes.results.estimates import Mean
 from nodes.evaluation.figures import SuccessRate, VariantComparison, VariantFigures
+from nodes.statistics.paired import Mean
 
 MOST_REASONS = 3
 _HEAD = ("variant", "task", "runs", "success", "95 %", "time s", "slowest s", "stop to held ms", "image age ms")

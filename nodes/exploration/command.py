@@ -17,8 +17,7 @@ from nodes.evaluation.trials import Card, Result, TrialVariant, trials_of
 from nodes.exploration.examiner import share
 from nodes.exploration.explorer import OTHER_ROOMS
 from nodes.exploration.messages import ExplorationResult
-from nodes.exploration.questions import majority, questions_of
-from nodes.exploration.room import Room
+from nodes.exploration.room import Room, majority, questions_of
 from nodes.statistics.paired import paired_difference
 from runtime.bag.file import BagReader
 from runtime.clock import wall_time_text

@@ -21,6 +21,7 @@ from nodes.interrupts.phrase_matcher import (
     find,
     is_cjk,
     is_clipped,
+    is_misheard,
     split_clauses,
     words_of,
 )
@@ -32,6 +33,7 @@ Certainty = Literal["", "maybe", "plainly"]
 
 MOST_BEHIND = 4
 """So many words may stand behind a polite verb of stopping ("for a moment please"); more are what it is about."""
+_MOST_BEHIND_CJK = 12
 SHORT_WORDS = 4
 """An utterance of at most this many words that nobody understood may be a shout; two CJK characters are one word."""
 CALLED_WORDS = 8
@@ -50,6 +52,15 @@ _APART = ("negator", "order", "no")
 """What begins something new behind the words of a stop; anything else may be what is to be stopped: "stop that cup"."""
 _CORRECTS = ("correction", "correction_end", "colour")
 _SHOUTED_NO = 3
+_ENDS_GUIDING = ("guiding", "stop_unsure", "cry")
+_NOT_NOW = frozenset({"elsewhere", "needless"})
+"""Tables of words that speak of another time, or say that nothing need stop."""
+_DANGERS = ("distress", "harm", "hurting", "path")
+_HURT_BY = ("hurting", ("victim", "body"))
+_IN_THE_WAY = ("path", ("victim",))
+"""What is said of whom in the same language where somebody is hurt or in danger, whoever says it."""
+_SOUNDS_LIKE_HERE = frozenset({"pt"})
+"""Languages whose sound of pain is also a place: "põe aí"."""
 _VERB_LAST = ("hi", "ja", "ko", "tr")
 """Languages in which the verb of telling stands behind what was said."""
 
@@ -75,7 +86,7 @@ class Meaning:
     is_listening: bool = False  # says only "mhm" or "okay"
     talk: Talk = ""  # nothing wanted: what it is instead; "": not known
     may_stop: bool = False  # a stop may stand behind other words: no comma is heard
-    is_told: bool = False  # somebody tells what was said
+    is_told: bool = False  # somebody tells what was said or of another time, or says that nothing need stop
     is_short: bool = field(default=False, compare=False)  # as short as a shout, or in a script without a table
 
     @property
@@ -163,7 +174,9 @@ def _understand(text: str) -> Meaning:
         is_caught=wants == "stop" and _is_caught(clauses),
         is_listening=talk == "backchannel",
         talk=talk,
-        is_told=any(_told_from(clause) < len(clause.words) for clause in clauses if "reported" in clause.found),
+        is_told=any(
+            not _NOT_NOW.isdisjoint(clause.found) or _told_from(clause) < len(clause.words) for clause in clauses
+        ),
         is_short=_is_short(clauses, text) and not (wants == "nothing" and kinds),
         may_stop=wants not in ("resume", "stop")
         and (_calls_parent(clauses) or any(_may_stop(one) for one in (*clauses, *_wishes_in_two(clauses)))),
@@ -197,6 +210,8 @@ def _is_plain_stop(clauses: Sequence[MatchedClause]) -> bool:
 
 def _stops(clause: MatchedClause) -> bool:
     found = clause.found
+    if "needless" in found:  # "no need to stop"
+        return "cry" in found or _is_distress(clause)
     if "device" in found:  # "stop the music"
         return clause.opens("cry", *_BEFORE_STOP) or _is_distress(clause)
     if "cry" in found or "stop" in found:
@@ -212,12 +227,14 @@ def _stops(clause: MatchedClause) -> bool:
             return True
     if clause.is_all(_STOPS, "courtesy", "lead", "tail") and not _denies(clause, "stop", "stop_end"):
         return True
-    if _is_distress(clause) or _forbids_going_on(clause):
+    if _is_distress(clause) or _forbids_going_on(clause) or is_misheard(clause.words):
         return True
     return "plainly" in (_stands_behind(clause), _is_wished(clause))
 
 
 def _may_stop(clause: MatchedClause) -> bool:
+    if "needless" in clause.found:
+        return False
     return bool(_stands_behind(clause) or _is_wished(clause)) or (
         "device" in clause.found and clause.opens("stop", *_BEFORE_STOP)
     )
@@ -226,26 +243,53 @@ def _may_stop(clause: MatchedClause) -> bool:
 def _stands_behind(clause: MatchedClause) -> Certainty:
     """Whether a stop follows other words, or somebody cries out in it: nobody says commas.
 
-    It is plain where they stop twice ("wait wait"), cry out, or end an order with it. One stop may belong to what was
-    said before it, and so may both where somebody tells of them.
+    It is plain where they stop twice ("wait wait"), cry out, or end an order with it, or guide the robot until there.
+    One stop may belong to what was said before it, and so may both where somebody tells of them, unless they break off.
     """
+    if _ends_guiding(clause):
+        return "plainly"
+    told = _told_from(clause)
+    if "not_this" in clause.found and any(
+        told > one.start and _is_behind_nos(clause, one.start) for one in clause.of("not_this")
+    ):
+        return "plainly"
     if clause.found.keys().isdisjoint(_BEHIND):
         return ""
     found: Certainty = ""
-    told = _told_from(clause)
     for start in sorted({one.start for one in clause.of(*_BEHIND) if one.start > 0}):
+        is_startled = any(one.end == start for one in clause.of("startled"))
         is_sure = any(one.start == start for one in clause.of("cry_behind")) or _is_said_twice(clause, start)
         if not is_sure and not clause.is_all(_STOPS, *_BEFORE_STOP, "tail", first=start):
             continue
-        is_sure = is_sure or any(
-            is_so(clause, start) for is_so in (_is_repeated, _is_behind_no, _is_unmistakable, _ends_order, _is_not_this)
+        is_sure = (
+            is_sure
+            or is_startled
+            or any(
+                is_so(clause, start)
+                for is_so in (_is_repeated, _is_behind_no, _is_unmistakable, _ends_order, _is_not_this)
+            )
         )
         if not is_sure and (_is_negated(clause, start, 0) or _belongs_to_sentence(clause, start)):
             continue
-        if is_sure and told > start:
+        if is_sure and (told > start or is_startled):
             return "plainly"
         found = "maybe"
     return _stands_between(clause, told) or found
+
+
+def _ends_guiding(clause: MatchedClause) -> bool:
+    """Whether somebody guides the robot, and a stop or a sound ends that: "a bit more a bit more stop".
+
+    A sound ends an order, too ("pass me the salt ow").
+    """
+    if clause.found.keys().isdisjoint(_ENDS_GUIDING):
+        return False
+    guided = {one.name for one in clause.of("guiding")}
+    first, last = clause.opening("courtesy"), clause.ending("tail")
+    ordered = {one.name for one in clause.of("order") if one.start in first} - _SOUNDS_LIKE_HERE
+    return any(one.end in last and one.name in guided for one in clause.of(*_STOPS)) or any(
+        one.end in last and one.start > 1 and one.name in guided | ordered for one in clause.of("stop_unsure", "cry")
+    )
 
 
 def _told_from(clause: MatchedClause) -> int:
@@ -325,7 +369,8 @@ def _is_wished(clause: MatchedClause) -> Certainty:
         return ""
     languages = {one.name for one in clause.of("wish")}
     verbs = [one for one in clause.of("stop_verb") if one.name in languages and not _is_negated(clause, one.start)]
-    if not any(len(clause.words) - one.end <= MOST_BEHIND for one in verbs):
+    most = _MOST_BEHIND_CJK if is_cjk(clause.words[-1]) else MOST_BEHIND
+    if not any(len(clause.words) - one.end <= most for one in verbs):
         return ""
     subjects = {place for one in clause.of("not_robot") for place in (one.end, -one.start)}
     is_asked = any(one.start not in subjects and -one.end not in subjects for one in clause.of("wish"))
@@ -341,9 +386,13 @@ def _wishes_in_two(clauses: Sequence[MatchedClause]) -> Iterator[MatchedClause]:
 
 
 def _calls_parent(clauses: Sequence[MatchedClause]) -> bool:
-    """Whether a child calls somebody and speaks of itself: what is done to it need not be understood."""
+    """Whether a child calls somebody and speaks of itself or of the robot: what is done need not be understood."""
     calling = [one for one in clauses if "parent" in one.found and one.opens("parent", *_BEFORE_STOP)]
-    return bool(calling) and any(one.has("me") for one in clauses)
+    return (
+        bool(calling)
+        and not any(one.has("elsewhere") for one in clauses)
+        and any(one.has("me") or one.has("robot_itself") for one in clauses)
+    )
 
 
 def _is_repeated(clause: MatchedClause, first: int) -> bool:
@@ -365,6 +414,14 @@ def _is_behind_no(clause: MatchedClause, start: int) -> bool:
     return len(nos) == 2 or any(one.end == start for one in clause.of("stop_unsure"))
 
 
+def _is_behind_nos(clause: MatchedClause, start: int) -> bool:
+    """Whether other words and then two noes stand before what is not meant: "that goes up there no no not there"."""
+    is_doubled = start > 1 and clause.words[start - 1] == clause.words[start]
+    said = [at for at in (start, start + 1) if at > 2 and (at == start or is_doubled)]
+    ends = {one.end for one in clause.of("no") if one.end == one.start + 1}
+    return any({at, at - 1} <= ends and at - 2 not in ends and at - 2 > 0 for at in said)
+
+
 def _belongs_to_sentence(clause: MatchedClause, start: int) -> bool:
     """Whether the word before a stop makes it a part of the sentence, as in "the bus stop". What is harmless inside of
     one ("my foot") counts only behind a word that begins something new, such as "and" or "no".
@@ -379,16 +436,26 @@ def _belongs_to_sentence(clause: MatchedClause, start: int) -> bool:
 def _is_distress(clause: MatchedClause) -> bool:
     """Whether it says that somebody is hurt or caught, here and now."""
     found = clause.found
-    if "elsewhere" in found or ("distress" not in found and "harm" not in found):
+    if "elsewhere" in found or found.keys().isdisjoint(_DANGERS):
         return False
     told = _told_from(clause)
     if any(one.start < told and not _is_negated(clause, one.start) for one in found.get("distress", ())):
         return True
-    if "body" not in found or "others" in found:
+    if any(_is_said_of(clause, what, whom, told) for what, whom in (_HURT_BY, _IN_THE_WAY)):
+        return True
+    if clause.opens("parent", *_BEFORE_STOP):
+        return any(one.start < told and not _is_negated(clause, one.start) for one in clause.of("hurting", "harm"))
+    return "others" not in found and _is_said_of(clause, "harm", ("body",), told)
+
+
+def _is_said_of(clause: MatchedClause, what: str, whom: Sequence[str], told: int) -> bool:
+    """Whether a phrase of the first table and one of the others stand there in one language, now and not denied."""
+    if what not in clause.found:
         return False
-    languages = {one.name for one in found["body"]}
-    harms = [one for one in found.get("harm", ()) if one.name in languages and one.start < told]
-    return any(not _is_negated(clause, one.start) for one in harms)
+    languages = {one.name for one in clause.of(*whom)}
+    return any(
+        one.name in languages and one.start < told and not _is_negated(clause, one.start) for one in clause.found[what]
+    )
 
 
 def _is_pain(clauses: Sequence[MatchedClause]) -> bool:
@@ -412,7 +479,9 @@ def _forbids_going_on(clause: MatchedClause) -> bool:
     """Whether it opens with "don't go on" and says little more."""
     first = clause.opening("courtesy")
     negators = [one.end for one in clause.of("negator") if one.start in first]
-    return any(one.start - end in (0, 1) for one in clause.of("resume") for end in negators) and len(clause.words) < 6
+    beside = {one.start for one in clause.of(*_BEFORE_STOP) if one.end == one.start + 1}
+    between = {(one.start, end) for one in clause.of("resume") for end in negators}
+    return len(clause.words) < 6 and any(start == end or (start == end + 1 and end in beside) for start, end in between)
 
 
 def _is_negated(clause: MatchedClause, start: int, most_between: int = 2) -> bool:
@@ -567,7 +636,7 @@ def _talk(clauses: Sequence[MatchedClause]) -> Talk:
     """What kind of talk an utterance is that asks for nothing."""
     if not clauses:
         return ""
-    if any(_denies(clause, "stop", "stop_end") for clause in clauses):
+    if any("needless" in clause.found or _denies(clause, "stop", "stop_end") for clause in clauses):
         return "denial"
     if all(clause.is_all(("backchannel",), "courtesy") for clause in clauses):
         return "backchannel"
@@ -590,6 +659,8 @@ def _is_short(clauses: Sequence[MatchedClause], text: str) -> bool:
 
 def _is_known_script(text: str) -> bool:
     """Whether most of its letters belong to a script that the tables cover."""
+    if text.isascii():
+        return True
     letters = [character for character in text[:100] if character.isalpha()]
     known = sum(unicodedata.name(letter, "").startswith(_KNOWN_SCRIPTS) for letter in letters)
     return 2 * known >= len(letters)

@@ -123,6 +123,7 @@ class _Phrases:
     known: frozenset[str]  # every word of every phrase
     stems: frozenset[str]
     spelled: dict[str, str]  # how a word of a stop may be misspelled -> the word
+    calls: frozenset[str]  # words that stop by themselves, in single letters
 
 
 def normalised(text: str) -> str:
@@ -217,6 +218,7 @@ _DROPPED = (
     "negator",
     "distress",
     "harm",
+    "hurting",
     "body",
     "caught",
     "order",
@@ -251,6 +253,7 @@ def load() -> _Phrases:
     known: set[str] = set()
     stems: set[str] = set()
     stops: set[str] = set()
+    calls: set[str] = set()
     for table, names in tables.items():
         for name, texts in names.items():
             bodies = tables["body"].get(name, ()) if table != "body" else ()
@@ -266,7 +269,9 @@ def load() -> _Phrases:
                     node[_HERE] = (*ends, (table, name))
                 if table in ("stop", "cry") and len(words[0]) > 3 and words[0].isascii():
                     stops.add(words[0])
-    return _Phrases(root, frozenset(known), frozenset(stems), _spellings(stops, known))
+                if table in ("stop", "stop_alone", "cry") and len(words) == 1:
+                    calls.add(_letters(words[0].removesuffix("*")))
+    return _Phrases(root, frozenset(known), frozenset(stems), _spellings(stops, known), frozenset(calls))
 
 
 def _expanded(text: str, bodies: Sequence[str]) -> Iterable[str]:
@@ -301,6 +306,32 @@ def _spellings(stops: Iterable[str], known: set[str]) -> dict[str, str]:
             if way not in known:
                 found.setdefault(way, word)
     return found
+
+
+_LEAST = 4
+"""Letters of a word that may be one of a stop with another letter."""
+
+
+def is_misheard(words: Sequence[str]) -> bool:
+    """Whether one unknown word is said again and again that is a word of a stop but for one letter: "stob stob"."""
+    phrases = load()
+    if len(words) < 2 or len(set(words)) > 1 or words[0] in phrases.known:
+        return False
+    said = _letters(words[0])
+    return len(said) >= _LEAST and any(len(call) >= _LEAST and _is_one_off(said, call) for call in phrases.calls)
+
+
+def _letters(word: str) -> str:
+    """A syllable of Korean as its letters."""
+    return unicodedata.normalize("NFD", word)
+
+
+def _is_one_off(word: str, other: str) -> bool:
+    """Whether one letter is another one, too many or missing."""
+    if len(word) == len(other):
+        return sum(one != its for one, its in zip(word, other, strict=True)) < 2
+    short, long = sorted((word, other), key=len)
+    return short in {long[:at] + long[at + 1 :] for at in range(len(long))}
 
 
 def is_cjk(word: str) -> bool:

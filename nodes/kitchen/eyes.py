@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 from nodes.kitchen.messages import KitchenThing, KitchenTruth
 from nodes.kitchen.robot import PARKED_X_M
-from nodes.kitchen.vision.gestures import direction_of, nearest_to_line, swings
 from nodes.kitchen.world import Kitchen, relations_of, seen_place
+from nodes.perception.gestures import direction_of, nearest_to_line, swings
 from runtime.clock import to_ns
 from runtime.msgs import Scene, SeenObject, SeenPerson
 

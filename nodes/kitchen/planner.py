@@ -9,7 +9,7 @@ from nodes.planner.memory import keep, remembered
 from nodes.planner.rules import Surroundings
 from nodes.planner.scripted import ScriptedPlanner
 from runtime import every, on
-from runtime.msgs import Scene, SceneDescription, Utterance
+from runtime.msgs import Scene, SceneDescription
 
 
 class KitchenPlanner(ScriptedPlanner):
@@ -21,18 +21,11 @@ class KitchenPlanner(ScriptedPlanner):
         super().__init__(speaker)
         self.memory = Path(memory) if memory else None
         self.mind = Mind(habits=remembered(self.memory) if self.memory is not None else {}, speaker=speaker)
-        self.who = ""
         self.kept = dict(self.mind.habits)
 
-    @on(ScriptedPlanner.heard)
-    def listen(self, utterance: Utterance) -> None:
-        """Answer, and plan."""
-        self.who = utterance.speaker
-        super().listen(utterance)
-
-    def _hear(self, text: str) -> None:
+    def _hear(self, text: str, speaker: str = "", *, may_wait: bool = False) -> None:
         self._look_around()
-        self._say_all(self.mind.hear(text, self.who, self.clock.now_ns()))
+        self._say_all(self.mind.hear(text, speaker, self.clock.now_ns()))
         self._publish()
 
     @on(ScriptedPlanner.scene)

@@ -18,7 +18,7 @@ from nodes.kitchen.policy import stand_for
 from nodes.kitchen.vision.grounding import ground_in, is_named
 from nodes.kitchen.world import Kitchen, Place, load_world
 from nodes.vlm.local import LocalVLM, hand_at
-from nodes.vlm.next_action import Decision, Situation, is_still_good
+from nodes.vlm.next_action import LOOKS_ROUND, Decision, Situation, is_still_good
 from runtime import QoS, Subscription
 from runtime.msgs import JOINTS, Action, Argument, Image, Scene, SeenObject, Subtask, Utterance, aimed_at
 
@@ -124,6 +124,7 @@ class KitchenVLM(LocalVLM):
         if waited_s < GAZE_S or (self.task is not None and self.has_looked and waited_s < TASK_GAZE_S):
             return
         if not self.gazes:
+            self._say("" if self.gaze is not None else LOOKS_ROUND)
             self.has_looked = self.has_looked or self.gaze is not None
             self.gazes = self._round(face)
         self._gaze_at(self.gazes.pop(0))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -176,6 +176,10 @@ def has_openai_key(base_url: str, environment: Mapping[str, str] = os.environ) -
     return base_url.rstrip("/") == environment.get("OPENAI_BASE_URL", "").rstrip("/")
 
 
+NOTHING = ("", "none", "null", "nil", "n/a", "nothing")
+"""Words in place of what is left out."""
+
+
 def read_answer(text: str, kind: type[A]) -> A:
     """The answer that the text holds, read as it was meant. Raises ModelError where it holds none, or not all of one.
 
@@ -203,8 +207,8 @@ def _meant(value: object, shape: inspect.Type) -> object:
     if isinstance(shape, inspect.StructType):
         return _meant_fields(value, shape)
     if isinstance(shape, inspect.ListType | inspect.VarTupleType):
-        items = value if isinstance(value, list) else [] if value in (None, "") else [value]
-        return [_meant(one, shape.item_type) for one in items if one not in (None, "")]
+        items = value if isinstance(value, list) else [value]
+        return [_meant(one, shape.item_type) for one in items if not _is_nothing(one)]
     if isinstance(value, list) and len(value) == 1:
         return _meant(value[0], shape)
     if isinstance(value, str) and isinstance(shape, inspect.LiteralType):
@@ -230,9 +234,26 @@ def _meant_fields(value: object, shape: inspect.StructType) -> object:
     found: dict[str, object] = {}
     for key, asked in names.items():
         is_list = isinstance(asked.type, inspect.ListType | inspect.VarTupleType)
-        if key in given and (given[key] is not None or is_list):
+        may_lack = asked.default == "" and _is_nothing(given.get(key))
+        if key in given and (given[key] is not None or is_list) and not may_lack:
             found[asked.encode_name] = _meant(given[key], asked.type)
     return found
+
+
+def _is_nothing(value: object) -> bool:
+    """Whether that stands for nothing: null, an empty object, or a word for it."""
+    return value in (None, {}) or (isinstance(value, str) and value.strip().casefold() in NOTHING)
+
+
+def named(word: str, known: Iterable[str]) -> str:
+    """Which of these a model means that writes it in another case, with an article, or as a call; "" for a word like
+    "none"; else the word.
+    """
+    bare = _bare(re.sub(r"^\s*(?:the|a|an)\s+|\(\)\s*$", "", word, flags=re.IGNORECASE))
+    same = [name for name in known if _bare(name) == bare]
+    if not same and _is_nothing(word):
+        return ""
+    return word if word in same or len(same) != 1 else same[0]
 
 
 def _bare(key: str) -> str:

@@ -17,6 +17,7 @@ import msgspec
 from nodes.models.answers import BudgetError, ModelError
 from runtime.coordination.health import Spending
 from runtime.launch.budgets_table import Budgets, RunBudget
+from runtime.operating_system.whole_file import write_whole
 from runtime.run_facts import RunFacts
 from runtime.serialization.msgspec_cache import from_json
 
@@ -291,9 +292,7 @@ class _Purse:
 
     def keep(self, budget: Budget) -> None:
         """Write it down before the call leaves. Raises OSError: what cannot be counted is not to be spent."""
-        draft = self._path.with_name(self._path.name + ".new")
-        draft.write_bytes(msgspec.json.encode(budget.so_far()))
-        draft.replace(self._path)
+        write_whole(self._path, msgspec.json.encode(budget.so_far()))
 
     def others(self) -> Sequence[Spent]:
         """What the other nodes' files say. Raises OSError where one cannot be read: what it holds is not guessed."""

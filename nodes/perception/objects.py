@@ -1,8 +1,8 @@
-"""What stands in front of a depth camera: things on the table and boxes beside it, from one image alone.
+"""What stands in front of a depth camera: things on table and floor, and boxes beside it, from one image alone.
 
-The table is the largest level surface well above the lowest one seen; what rises from it is grouped by where it stands,
-named by its colour and its proportions. Nothing here knows the scene. Positions are in the frame of the camera pose
-that the caller passes (the odometry frame).
+The table is the largest level surface well above the lowest one seen; what rises from it, or from the floor beside it,
+is grouped by where it stands, named by its colour and its proportions. Nothing here knows the scene. Positions are in
+the frame of the camera pose that the caller passes (the odometry frame).
 """
 
 from __future__ import annotations
@@ -34,12 +34,10 @@ from runtime.msgs import SeenObject
 
 THING_LEAST_M = 0.012
 """Lowest a thing's points may be above the table: below is the table's own noise."""
-THING_MOST_M = 0.30
 FLOATING_M = 0.06
 """A group whose lowest point is higher than this above the table does not stand on it."""
 THING_CELL_M, BOX_CELL_M = 0.014, 0.03
 THING_LEAST_PX, BOX_LEAST_PX = 8, 60
-THING_WIDEST_M = 0.20
 ONE_THING_M = 0.12
 """A group wider than this may be several things that touch."""
 BALL_ERROR_M = 0.0035
@@ -49,8 +47,10 @@ CUT_FACTOR = 0.4
 """How much less sure a thing is of which only a part is seen."""
 CUT_BEHIND_M, CUT_SHARE = 0.03, 0.12
 """A part is hidden where this share of the pixels around it is this much nearer."""
-BOX_ABOVE_TABLE_M = 0.12
-"""What reaches higher is a wall, a person or the robot."""
+BOX_ABOVE_TABLE_M, BOX_ABOVE_FLOOR_M = 0.12, 0.12
+"""Where boxes are looked for; what reaches higher is a wall, a person or the robot."""
+FLOOR_LEAST_M = 0.025
+"""The same for the floor, which is farther away, and of which only a step of height is known."""
 OWN_BODY_RADIUS_M = 0.34
 """Around the head camera, seen from above: the robot's own base and mast."""
 
@@ -66,7 +66,7 @@ def find_objects(
     table_z_m: float | None = None,
     names: ShapeNames | None = None,
 ) -> tuple[SeenObject, ...]:
-    """Things standing on the table, then boxes beside it, each nearest first.
+    """Things on the table, then things on the floor, then boxes beside the table, each nearest first.
 
     `own` is left out of the picture; `table_z_m` helps where too little of the table is seen; `names` are what shapes
     are called. Empty without depth.
@@ -80,10 +80,12 @@ def find_objects(
         return ()
     view = DepthView(points, rgb, depth_m, focal_px, camera_position, own)
     is_known = is_known.reshape(-1)
-    above = _above_table(view, is_known, table_z, levels.hull)
+    above = _above_table(view, is_known, table_z, levels.hull, names.tallest_m)
     beside = _beside_table(view, is_known, levels.floor_z, table_z, levels.hull)
     on_table, on_floor = view.pixels_of_others(above, beside)
-    return _things(on_table, view, table_z, names) + _boxes(on_floor, view, levels.floor_z, table_z, names.box)
+    boxes = _boxes(on_floor, view, levels.floor_z, table_z, names.box)
+    fallen = _fallen(on_floor, view, levels.floor_z, boxes, names)
+    return _things(_by_colour(*grouped(on_table, THING_CELL_M)), view, table_z, names) + fallen + boxes
 
 
 def place_is_empty(
@@ -110,17 +112,17 @@ def place_is_empty(
     return bool(np.all((patch > forward + margin_m) | (patch == 0.0)))
 
 
-def _above_table(view: DepthView, is_known: Bools, table_z: float, hull: Hull | None) -> PointSet:
+def _above_table(view: DepthView, is_known: Bools, table_z: float, hull: Hull | None, most_m: float) -> PointSet:
     """What rises from the table."""
     z = view.points[2]
-    spots = view.at(np.flatnonzero(is_known & (z > table_z + THING_LEAST_M) & (z < table_z + THING_MOST_M)))
+    spots = view.at(np.flatnonzero(is_known & (z > table_z + THING_LEAST_M) & (z < table_z + most_m)))
     return spots if hull is None else spots.only(hull.has(spots.points, 0.03))
 
 
 def _beside_table(view: DepthView, is_known: Bools, floor_z: float, table_z: float, hull: Hull | None) -> PointSet:
     """What stands on the floor and ends below the table or a little above, without the robot's own base and mast."""
     z = view.points[2]
-    spots = view.at(np.flatnonzero(is_known & (z > floor_z + 0.12) & (z < table_z + BOX_ABOVE_TABLE_M)))
+    spots = view.at(np.flatnonzero(is_known & (z > floor_z + FLOOR_LEAST_M) & (z < table_z + BOX_ABOVE_TABLE_M)))
     points = spots.points
     camera_x, camera_y = view.camera[:2].astype(np.float32)
     away_x, away_y = points[0] - camera_x, points[1] - camera_y
@@ -130,14 +132,34 @@ def _beside_table(view: DepthView, is_known: Bools, floor_z: float, table_z: flo
     return spots.only(is_beside)
 
 
-def _things(pixels: Pixels, view: DepthView, table_z: float, names: ShapeNames) -> tuple[SeenObject, ...]:
-    groups = _by_colour(*grouped(pixels, THING_CELL_M))
+def _things(groups: list[Pixels], view: DepthView, level_z: float, names: ShapeNames) -> tuple[SeenObject, ...]:
     if not groups:
         return ()
     together = Clusters(groups)
     of_each = zip(groups, _outlines(together), _balls(together), strict=True)
-    found = (_thing(group, outline, ball, view, table_z, names) for group, outline, ball in of_each)
+    found = (_thing(group, outline, ball, view, level_z, names) for group, outline, ball in of_each)
     return _nearest_first([seen for seen in found if seen is not None], view)
+
+
+def _fallen(
+    pixels: Pixels, view: DepthView, floor_z: float, boxes: tuple[SeenObject, ...], names: ShapeNames
+) -> tuple[SeenObject, ...]:
+    """What lies on the floor: no foot of anything taller, which the picture's border may cut, and in no box."""
+    height, width = view.depth_m.shape
+    pixels, ends = grouped(pixels, THING_CELL_M)
+    groups = [
+        group
+        for group in pixels.cut_at(ends)
+        if len(group) >= THING_LEAST_PX
+        and float(group.points[2].max()) < floor_z + names.tallest_m
+        and 1 < int(group.rows.min()) <= int(group.rows.max()) < height - 2
+        and 1 < int(group.columns.min()) <= int(group.columns.max()) < width - 2
+    ]
+    return tuple(
+        one
+        for one in _things(groups, view, floor_z, names)
+        if all(math.hypot(one.x_m - box.x_m, one.y_m - box.y_m) > box.width_m / 2 for box in boxes)
+    )
 
 
 def _by_colour(pixels: Pixels, ends: Index) -> list[Pixels]:
@@ -245,17 +267,17 @@ def _balls(together: Clusters) -> list[_Ball]:
 
 
 def _thing(
-    pixels: Pixels, outline: _Outline, ball: _Ball, view: DepthView, table_z: float, names: ShapeNames
+    pixels: Pixels, outline: _Outline, ball: _Ball, view: DepthView, level_z: float, names: ShapeNames
 ) -> SeenObject | None:
-    """One group of pixels as a thing, or None where it is too wide or not standing on the table."""
-    if outline.lowest_z > table_z + FLOATING_M:
+    """One group of pixels as a thing, or None where it is too wide or not standing on that level."""
+    if outline.lowest_z > level_z + FLOATING_M:
         return None
     top = outline.top_z
-    height = top - table_z
+    height = top - level_z
     is_round = (
         ball.error < BALL_ERROR_M
         and abs(ball.z + ball.radius - top) < 0.012
-        and abs(ball.z - ball.radius - table_z) < 0.025
+        and abs(ball.z - ball.radius - level_z) < 0.025
     )
     if is_round:
         x, y, width, length = ball.x, ball.y, 2 * ball.radius, 2 * ball.radius
@@ -266,7 +288,7 @@ def _thing(
         # Pixel centres lie half a pixel inside the outline, on average.
         pixel = float(view.depth_m[pixels.rows[0], pixels.columns[0]]) / view.focal_px
         width, length = min(sides) + 0.5 * pixel, max(sides) + 0.5 * pixel
-    if not 0.015 < width < THING_WIDEST_M or length > THING_WIDEST_M:
+    if not 0.015 < width < names.widest_m or length > names.widest_m:
         return None
     label, confidence = names.name(width, length, height, is_round=is_round)
     return SeenObject(
@@ -274,7 +296,7 @@ def _thing(
         colour=name_colour(pixels.codes, pixels.value),
         x_m=x,
         y_m=y,
-        z_m=table_z + height / 2,
+        z_m=level_z + height / 2,
         width_m=width,
         height_m=height,
         u_px=outline.u_px,
@@ -303,7 +325,8 @@ def _is_cut(pixels: Pixels, outline: _Outline, view: DepthView) -> bool:
 
 def _boxes(pixels: Pixels, view: DepthView, floor_z: float, table_z: float, shape: BoxShape) -> tuple[SeenObject, ...]:
     """Large boxes that stand beside the table."""
-    pixels, ends = grouped(pixels, BOX_CELL_M)
+    high = np.flatnonzero(pixels.points[2] > floor_z + BOX_ABOVE_FLOOR_M)
+    pixels, ends = grouped(pixels.only(high), BOX_CELL_M)
     groups = (group for group in pixels.cut_at(ends) if len(group) >= BOX_LEAST_PX)
     found = (_box(group, view, floor_z, table_z, shape) for group in groups)
     return _nearest_first([seen for seen in found if seen is not None], view)

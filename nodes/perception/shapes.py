@@ -48,6 +48,8 @@ class ShapeNames(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     table: str
     box: BoxShape
     things: tuple[ThingShape, ...]
+    widest_m: float = 0.20
+    tallest_m: float = 0.30
 
     @property
     def kinds(self) -> tuple[str, ...]:

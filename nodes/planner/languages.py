@@ -33,7 +33,7 @@ def languages() -> dict[str, Language]:
 
 
 @cache
-def _english() -> frozenset[str]:
+def english_words() -> frozenset[str]:
     """Every word of the lexicon."""
     data = lexicon_file()
     phrases = [
@@ -53,7 +53,7 @@ def in_another_language(text: str, known: frozenset[str] = frozenset()) -> str:
         return ""
     if all(not word.isascii() for word in words):
         return ENGLISH_ONLY  # another script
-    english = sum(word in _english() or word in known for word in words) / len(words)
+    english = sum(word in english_words() or word in known for word in words) / len(words)
     shares = {name: sum(word in one.words for word in words) / len(words) for name, one in languages().items()}
     best = max(shares, key=lambda name: shares[name])
     return languages()[best].say if shares[best] >= LEAST_SHARE and shares[best] > english else ""

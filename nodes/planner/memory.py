@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from runtime.command_line.arguments import answered
 from runtime.errors import UserError
+from runtime.operating_system.whole_file import write_whole
 from runtime.serialization.toml_errors import read_text
 
 
@@ -30,11 +30,9 @@ def remembered(path: Path) -> dict[str, str]:
 
 def keep(path: Path, habits: Mapping[str, str]) -> None:
     """Write all of it, whole or not at all. Raises UserError."""
-    new = path.with_name(f"{path.name}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        new.write_text(json.dumps(dict(habits), indent=1, sort_keys=True) + "\n", "utf-8")
-        os.replace(new, path)
+        write_whole(path, (json.dumps(dict(habits), indent=1, sort_keys=True) + "\n").encode())
     except OSError as problem:
         raise UserError(f"memory {path}: {problem}") from problem
 

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from nodes.models.answers import ModelError, quoted, read_answer, texts_of
+from nodes.models.answers import ModelError, named, quoted, read_answer, texts_of
 from nodes.planner.rules import Surroundings
 from runtime.msgs import (
     Condition,
@@ -159,13 +159,16 @@ def parse(text: str, around: Surroundings) -> PlannerAnswer:
         return answer
     if not answer.text.strip():
         raise ModelError("the model's answer has a subtask without a text")
-    _check("skill", answer.skill, {spec.name for spec in around.skills})
-    _check("place", answer.place, around.world.places)
+    skills = {spec.name for spec in around.skills}
     answer = msgspec.structs.replace(
         answer,
+        skill=named(answer.skill, skills),
+        place=named(answer.place, around.world.places),
         things=tuple(_there(thing, around.scene) for thing in answer.things),
         excluding=tuple(_there(thing, around.scene) for thing in answer.excluding),
     )
+    _check("skill", answer.skill, skills)
+    _check("place", answer.place, around.world.places)
     spec = around.spec(answer.skill)
     needs = {one.type for one in spec.arguments if one.is_needed} if spec is not None else set()
     if "place" in needs and not answer.place:
@@ -178,8 +181,9 @@ def parse(text: str, around: Surroundings) -> PlannerAnswer:
 def _there(thing: MeantThing, scene: Scene) -> MeantThing:
     """The thing without an id that is not there, where label and colour say as much. Raises ModelError else."""
     known = {one.id for one in scene.things}
-    if not thing.id or thing.id in known:
-        return thing
+    ident = named(thing.id, known)
+    if not ident or ident in known:
+        return msgspec.structs.replace(thing, id=ident)
     meant = thing.reference
     same = [one for one in scene.things if one.label == meant.label and meant.colour in ("", one.colour)]
     if not same or 0 < meant.count < len(same):

@@ -234,7 +234,8 @@ class Parser:
         for number, segment in enumerate(segments):
             starts.append(len(found))
             is_first = number == 0 or segments[number - 1].end in (".", "!", "?")
-            if self._is_to_another(segment, is_first=is_first, has_more=number + 1 < len(segments)):
+            has_more = any(not self._is_manners(one.words) for one in segments[number + 1 :])
+            if self._is_to_another(segment, is_first=is_first, has_more=has_more):
                 # somebody else is spoken to, up to the end of the utterance
                 return [*found, Clause("statement", word="another")]
             if found and found[-1].type == "statement" and found[-1].word == "reported" and not is_first:
@@ -332,6 +333,10 @@ class Parser:
         """Whether they put what was said into somebody's mouth: "that is what she said", "was what he wanted"."""
         at = words.index("what") if "what" in words[:3] else -1
         return at > 0 and any(self.lexicon.has("reports", words, k) for k in range(at, len(words)))
+
+    def _is_manners(self, words: Sequence[str]) -> bool:
+        """ "Please", "thanks": of who asks for something, and calls nobody."""
+        return bool(words) and self.lexicon.has("tails", words, 0) == len(words)
 
     def _is_to_another(self, segment: PunctuatedWords, *, is_first: bool, has_more: bool) -> bool:
         words = list(segment.words)

@@ -21,6 +21,7 @@ DISCOMFORTS = frozenset(
     {"cold", "hot", "warm", "dark", "loud", "tired", "exhausted", "ill", "sick", "sad", "bored", "hurts", "freezing"}
 )
 ARRIVALS = frozenset({"coming", "comes", "arriving", "arrives", "here", "soon", "ringing", "back", "leaving"})
+HUSHES = frozenset({"quiet", "shut", "hush", "silence"})
 STATES = ("dirty", "clean", "full", "empty", "open", "closed")
 
 
@@ -82,7 +83,7 @@ def question(intent: Intent, scene: Scene, world: OrderVocabulary) -> str:
         case "tidy":
             return f"What shall I put where? I can reach {_places(world)}."
         case "protected":
-            return f"You asked me to leave the {what}. Shall I take it now?"
+            return f"I was asked to leave the {what}. Shall I take it now?"
         case "contradiction":
             return f"I heard two things that do not go together{f' about the {what}' if what else ''}. Which one is it?"
         case "waste":
@@ -134,10 +135,13 @@ def answer(
     skills: Sequence[SkillSpec],
     order: Order | None,
     last: Finished | None,
+    by: str = "",
 ) -> str:
-    """The answer to a question or a greeting, from what is seen, done and declared."""
+    """The answer to a question or a greeting, from what is seen, done and declared; `by` is who ordered last."""
     words = f" {' '.join(re.sub(r'[?,.!]', ' ', re.sub(_IS, ' is', text.lower())).split())} "
     about = intent.asks_about
+    if words.startswith(" who ") and any(f" {word} " in words for word in ("told", "asked", "said", "says", "ordered")):
+        return _who(order or (last.order if last is not None else None), by)
     if any(f" {word} " in words for word in ("thank", "thanks", "well done", "good job", "nice work")):
         return "You are welcome."
     if " what can you do " in words or " who are you " in words or " help " in words:
@@ -180,6 +184,8 @@ def remark(intent: Intent) -> str:
     if intent.why == "elsewhere":
         return ""
     words = set(intent.what.split())
+    if words & HUSHES:
+        return "All right."
     if words & NEEDS:
         return "I hear you. Tell me what I can bring you."
     if words & DISCOMFORTS:
@@ -203,12 +209,17 @@ def _fitting(reference: Reference, scene: Scene) -> list[SeenObject]:
 
 def _where(reference: Reference, scene: Scene) -> str:
     found = _fitting(reference, scene)
-    name = f"{reference.colour} {reference.label}".strip()
     if not found:
+        name = f"{reference.colour} {reference.label}".strip()
         return f"I have not seen a {_short(name)}. It may be where I have not looked."
+    return where_are(found, scene)
+
+
+def where_are(things: Sequence[SeenObject], scene: Scene) -> str:
+    """ "The red cup is on the table and the ball is in my hand."; "" of no things."""
     by_id = {thing.id: thing for thing in scene.things}
     told = []
-    for thing in found[:MOST_NAMED]:
+    for thing in things[:MOST_NAMED]:
         where = next((one for one in scene.relations if one.subject == thing.id and one.relation != "beside"), None)
         if where is None:
             told.append(f"the {thing.name} is here")
@@ -218,7 +229,7 @@ def _where(reference: Reference, scene: Scene) -> str:
             place = by_id.get(where.object)
             told.append(f"the {thing.name} is {where.relation} the {place.label if place else where.object}")
     text = list_words(told)
-    return f"{text[:1].upper()}{text[1:]}."
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
 def _how(reference: Reference, state: str, scene: Scene) -> str:
@@ -246,6 +257,12 @@ def _doing(scene: Scene, order: Order | None) -> str:
     if order is None:
         return f"I am waiting for something to do.{hand}"
     return f"I am busy: {_deed(order)}.{hand}"
+
+
+def _who(order: Order | None, by: str) -> str:
+    if order is None:
+        return "Nobody has asked me for anything yet. I tell what I see."
+    return f"{by or 'Somebody'} asked me to {_deed(order)}."
 
 
 def _done(last: Finished | None, order: Order | None) -> str:

@@ -6,7 +6,7 @@ asks or refuses the rest, and says "done" of what the scene shows to have moved.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -25,7 +25,9 @@ from nodes.planner.replies import (
     refusal,
     remark,
     things_words,
+    where_are,
 )
+from nodes.planner.spelled import naming, spelled_out
 from nodes.planner.stopped import read_beside_stop, told_as_paused, why_unread
 from nodes.planner.understanding import (
     ALL,
@@ -36,6 +38,7 @@ from nodes.planner.understanding import (
     Order,
     OrderVocabulary,
     Unnamed,
+    forbids_ordered,
     is_vague,
     spared_by,
     understand_in,
@@ -110,6 +113,7 @@ class OrdersUnderWay:
     orders: tuple[Order, ...] = ()
     is_over: bool = False
     is_paused: bool = False
+    is_held: bool = False  # until the question is answered
     talk: Conversation = field(default_factory=Conversation)
     last: Finished | None = None
     was_there: frozenset[str] = frozenset()  # ids of things that stood so before the order
@@ -117,6 +121,8 @@ class OrdersUnderWay:
     asked_ns: int = 0  # a question waits for an answer since; 0: none does
     choices: tuple[Reference, ...] = ()  # one of these is to be left alone: it is asked which
     at_stop: str = ""  # a question that was asked beside a stop, and is asked again when that is lifted
+    by: str = ""  # who ordered what is carried out
+    names: Mapping[str, str] = field(default_factory=dict)  # names that people gave, in small letters, and ids
     unseen_ns: int = 0  # the order came then, when nothing that it may mean had been seen; 0: something had
 
     @property
@@ -133,7 +139,7 @@ class OrdersUnderWay:
         return Subtask(
             id=f"task-{self.number}.{self.revision}",
             text=describe(order),
-            state="done" if self.is_over else "wait" if self.is_paused else "work",
+            state="done" if self.is_over else "wait" if self.is_paused or (self.is_held and self.asked_ns) else "work",
             skill=ALIASES.get(order.skill, order.skill),
             things=order.things,
             excluding=order.excluding,
@@ -173,25 +179,53 @@ def _bare(reference: Reference) -> str:
     return f"{reference.colour} {label if reference.count == 1 else plural_of(label)}".strip()
 
 
-def hear(plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int = 0) -> tuple[OrdersUnderWay, str]:
+def hear(
+    plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int = 0, speaker: str = ""
+) -> tuple[OrdersUnderWay, str]:
     """The plan after a person's utterance, and what to answer (empty: nothing)."""
+    pointed_at = {one.points_at for one in around.scene.people if one.points_at}
+    names, named = naming(text, around.scene, plan.names, pointed_at.pop() if len(pointed_at) == 1 else "")
+    if named:
+        return replace(plan, names=names), named
+    spelled = spelled_out(text, around.scene, plan.names, speaker, _kind_meant(plan))
+    plan, reply = _hear(plan, spelled.text, around, now_ns, speaker)
+    return plan, f"{spelled.aside} {reply}" if spelled.aside and "?" in reply else reply
+
+
+def _kind_meant(plan: OrdersUnderWay) -> str:
+    """What "the one on the left" is: of the kind that is asked for, or worked on."""
+    order = plan.talk.question or next(iter(plan.orders), None)
+    kinds = {one.label for one in order.things} if order is not None else set()
+    return kinds.pop() if len(kinds) == 1 and "*" not in kinds else ""
+
+
+def _hear(
+    plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int, speaker: str
+) -> tuple[OrdersUnderWay, str]:
     meaning, world = understand(text), around.world
     wants = meaning.wants
     is_cancelled = any(clause.type == "cancel" for clause in parser_of(world).clauses(text))
     if meaning.is_listening and not (plan.talk.awaits or is_cancelled) and "thank" not in text.lower():
         return plan, ""  # "mhm", and not "okay, never mind"
     if wants == "stop":
-        return _stopped(plan, text, around, now_ns)
+        return _by(plan, speaker, *_stopped(plan, text, around, now_ns))
     if wants == "resume":
         again, plan = plan.at_stop, replace(plan, is_paused=bool(plan.choices), at_stop="")
         if again:
             return replace(plan, asked_ns=now_ns), again  # who lifts the stop has not answered what was asked at it
         if plan.talk.question is None or plan.talk.awaits != "yes":
             return plan, ""  # else it is a yes as well: "Go ahead."
-    return _heard(plan, text, around, now_ns)
+    return _by(plan, speaker, *_heard(plan, text, around, now_ns, speaker))
 
 
-def _heard(plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int) -> tuple[OrdersUnderWay, str]:
+def _by(before: OrdersUnderWay, speaker: str, plan: OrdersUnderWay, reply: str) -> tuple[OrdersUnderWay, str]:
+    """The plan, with who ordered it."""
+    return (replace(plan, by=speaker) if plan.number != before.number else plan), reply
+
+
+def _heard(
+    plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int, speaker: str
+) -> tuple[OrdersUnderWay, str]:
     """What was said of the work, and not of stopping or going on."""
     world = around.world
     known = frozenset(word for name in (*world.kinds, *world.places) for word in name.split())
@@ -206,18 +240,25 @@ def _heard(plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int) -
     plan = replace(plan, talk=talk)
     match intent.deed:
         case "answer":
-            return plan, answer(text, intent, around.scene, around.skills, plan.order, plan.last)
+            return plan, answer(text, intent, around.scene, around.skills, plan.order, plan.last, plan.by)
+        case "ask" if forbids_ordered(intent, parser_of(world).clauses(text)):
+            return _spare(plan, Intent("nothing", protected=intent.protected), around, now_ns, is_stopped=False)
         case "ask" if shown := _shown(intent, around):
             return _do(plan, shown, around, now_ns)
         case "ask" if plan.choices:
             return _ask_which(plan, plan.choices, now_ns)
+        case "ask" | "refuse" if named := _named_unread(plan, intent, around):
+            plan, whether = _ask_whether(plan, as_references(named, around.scene), now_ns)
+            return plan, whether if intent.why == "what" else f"{why_not(intent, around)} {whether}"
         case "ask":
-            return replace(plan, asked_ns=now_ns), question(intent, around.scene, world) + _goes_on(plan)
+            return replace(plan, asked_ns=now_ns), why_not(intent, around) + _goes_on(plan)
         case "refuse":
-            return plan, refusal(intent, world, around.skills) + _goes_on(plan)
+            return plan, why_not(intent, around) + _goes_on(plan)
+        case "nothing" if plan.order is None and intent.taken and intent.why == "told":
+            return _spare(plan, Intent("nothing", protected=intent.taken), around, now_ns, is_stopped=False)
         case "nothing":
             return _nothing(plan, intent, around, now_ns)
-    plan, reply = _do(plan, intent, around, now_ns)
+    plan, reply = _do(plan, intent, around, now_ns, plan.by if plan.by != speaker else "")
     apart = tuple(one for one in intent.unnamed if one.label)
     if apart and plan.order is not None and not plan.asked_ns:  # "all cups but that one"
         plan, left = _spare(
@@ -236,7 +277,7 @@ def _stopped(plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int)
         case "nothing":
             return before, ""
         case "answer":
-            return plan, answer(rest.words, rest.intent, around.scene, around.skills, plan.order, plan.last)
+            return plan, answer(rest.words, rest.intent, around.scene, around.skills, plan.order, plan.last, plan.by)
         case "spare":
             return _nothing(plan, rest.intent, around, now_ns, is_stopped=True)
         case "do":
@@ -254,6 +295,19 @@ def _stopped(plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int)
         return replace(plan, asked_ns=now_ns, choices=things, is_paused=True, at_stop=asked), asked
     plan, whether = _ask_whether(plan, things, now_ns)
     return replace(plan, at_stop=whether), f"{asked} {whether}"
+
+
+def _named_unread(plan: OrdersUnderWay, intent: Intent, around: Surroundings) -> tuple[SeenObject, ...]:
+    """What is worked on and was named by words that are no order that the robot can read."""
+    is_read = plan.choices or any(order.skill for order in intent.orders)
+    return () if is_read else named_under_way(intent.told_of, plan.order, around.scene, around.target)
+
+
+def why_not(intent: Intent, around: Surroundings) -> str:
+    """What is asked or refused, in words."""
+    if intent.deed == "refuse":
+        return refusal(intent, around.world, around.skills)
+    return question(intent, around.scene, around.world)
 
 
 def _talk_about(plan: OrdersUnderWay) -> Conversation:
@@ -312,8 +366,11 @@ def _nothing(
         if plan.choices:
             return replace(plan, asked_ns=0, choices=(), is_paused=False), "All right."
         was_asked = plan.asked_ns > 0
+        if not was_asked and (down := _put_down(plan, around, now_ns)) is not None:
+            return down, f"All right. {_promise(down.orders[0])}"
         plan = replace(plan, asked_ns=0, is_over=plan.is_over or not was_asked)
-        return plan, "All right, I leave it."
+        is_held = was_asked and plan.is_held and plan.order is not None
+        return plan, f"All right.{_goes_on(plan)}" if is_held else "All right, I leave it."
     if not (intent.protected or intent.released or intent.unnamed):
         named = named_under_way(intent.told_of, plan.order, around.scene, around.target)
         if named and intent.why == "told" and not plan.choices:
@@ -451,7 +508,10 @@ def covers(pattern: Reference, one: Reference) -> bool:
     return pattern.label in ("*", one.label) and pattern.colour in ("", one.colour)
 
 
-def _do(plan: OrdersUnderWay, intent: Intent, around: Surroundings, now_ns: int) -> tuple[OrdersUnderWay, str]:
+def _do(
+    plan: OrdersUnderWay, intent: Intent, around: Surroundings, now_ns: int, other: str = ""
+) -> tuple[OrdersUnderWay, str]:
+    """Take on what is ordered; `other` is who ordered what is under way, if that is somebody else."""
     orders = intent.orders
     if orders[0].skill == "stop":
         return replace(plan, is_over=True), "All right, I stop that."
@@ -459,14 +519,15 @@ def _do(plan: OrdersUnderWay, intent: Intent, around: Surroundings, now_ns: int)
         return replace(plan, is_paused=True), "I wait until you tell me."
     if orders[0].skill == "undo":
         return _undo(plan, around, now_ns)
-    if not plan.asked_ns and not intent.is_addition and (asked := _contradiction(plan, intent, now_ns)):
+    is_new = not plan.asked_ns and not intent.is_addition
+    if is_new and (asked := _contradiction(plan, intent, now_ns, other)):
         talk = replace(plan.talk, question=orders[0], awaits="yes")
-        return replace(plan, asked_ns=now_ns, talk=talk), asked
+        return replace(plan, asked_ns=now_ns, talk=talk, is_held=True), asked
     orders = tuple(_pointed_out(order, around) for order in orders)
     if asked := _ambiguous(orders, around.scene):
         talk = replace(plan.talk, question=orders[0], awaits="thing")
         return replace(plan, asked_ns=now_ns, talk=talk), asked
-    if intent.is_addition and plan.order is not None and not plan.asked_ns:
+    if (intent.is_addition or other) and plan.order is not None and not plan.asked_ns:
         return _added(plan, orders)
     before = plan.order
     is_amended = (
@@ -480,6 +541,7 @@ def _do(plan: OrdersUnderWay, intent: Intent, around: Surroundings, now_ns: int)
         orders=orders,
         is_over=False,
         is_paused=False,
+        is_held=False,
         was_there=plan.was_there if is_amended else _ids_there(orders[0], around.scene),
         ordered_ns=now_ns,
         asked_ns=0,
@@ -490,7 +552,9 @@ def _do(plan: OrdersUnderWay, intent: Intent, around: Surroundings, now_ns: int)
     if is_amended:
         left = list_words([_bare(one) for one in orders[0].excluding], "and the")
         return plan, f"All right, I leave the {left}." if left else "All right."
-    return plan, f"Sure. {' Then '.join(_promise(order) for order in orders)}"
+    is_dropped = before is not None and not intent.is_correction and orders[0].things != before.things
+    dropped = f" I no longer {_small(describe(before))}." if before is not None and is_dropped else ""
+    return plan, f"Sure. {' Then '.join(_promise(order) for order in orders)}{dropped}"
 
 
 def _added(plan: OrdersUnderWay, orders: Sequence[Order]) -> tuple[OrdersUnderWay, str]:
@@ -504,17 +568,23 @@ def _promise(order: Order) -> str:
     return f"I will {_small(describe(order))}."
 
 
-def _contradiction(plan: OrdersUnderWay, intent: Intent, now_ns: int) -> str:
-    """What to ask where the order contradicts one of a moment ago, without correcting it."""
+def _contradiction(plan: OrdersUnderWay, intent: Intent, now_ns: int, other: str) -> str:
+    """What to ask where the order contradicts one of a moment ago, without correcting it, or one of somebody else."""
     order, new = plan.order, intent.orders[0]
     is_soon = plan.ordered_ns > 0 and to_s(now_ns - plan.ordered_ns) < CONTRADICTS_WITHIN_S
-    if order is None or not is_soon or intent.is_correction or order.skill != "place" or new.skill != "place":
+    is_doubtful = bool(other) or (is_soon and not intent.is_correction)
+    if order is None or not is_doubtful or order.skill != "place" or new.skill not in ("place", "put_back"):
         return ""
     if order.place == new.place or not any(
         covers(one, two) or covers(two, one) for one in order.things for two in new.things
     ):
         return ""
-    return f"You said the {order.place} a moment ago. Shall I use the {new.place} instead?"
+    first = f"{other} said the {order.place}." if other else f"You said the {order.place} a moment ago."
+    return (
+        f"{first} Shall I {_small(describe(new))} instead?"
+        if other
+        else f"{first} Shall I use the {new.place} instead?"
+    )
 
 
 def _pointed_out(order: Order, around: Surroundings) -> Order:
@@ -565,6 +635,16 @@ def _ids_there(order: Order, scene: Scene) -> frozenset[str]:
     return frozenset(thing.id for thing in scene.things if thing.id and _is_at(thing, order, scene))
 
 
+def _put_down(plan: OrdersUnderWay, around: Surroundings, now_ns: int) -> OrdersUnderWay | None:
+    """The plan to put back what is in the hand for the order under way; None where nothing is."""
+    held = {one.subject for one in around.scene.relations if one.relation == "held by" and one.object == "robot"}
+    in_hand = as_references([one for one in around.scene.things if one.id in held], around.scene)
+    if plan.order is None or not in_hand or around.spec("put_back") is None:
+        return None
+    down = (Order("put_back", in_hand),)
+    return replace(plan, number=plan.number + 1, revision=0, orders=down, is_paused=False, ordered_ns=now_ns)
+
+
 def _undo(plan: OrdersUnderWay, around: Surroundings, now_ns: int) -> tuple[OrdersUnderWay, str]:
     """Take the last deed back, by what its skill declares; or say why not."""
     order = plan.order
@@ -576,6 +656,8 @@ def _undo(plan: OrdersUnderWay, around: Surroundings, now_ns: int) -> tuple[Orde
         return plan, "I have not done anything yet that I could take back."
     spec = around.spec(done.order.skill)
     is_undone = spec is not None and spec.undo != ""
+    if not done.moved and (down := _put_down(plan, around, now_ns)) is not None:
+        return down, f"I am sorry. {_promise(down.orders[0])}"
     if not done.moved and (is_undone or order is not None):
         return replace(plan, is_over=True), "All right, I stop that. I have moved nothing yet."
     if not is_undone or spec is None:
@@ -622,13 +704,16 @@ def report(
     done = replace(plan, last=Finished(order, moved))
     if description.progress == "failed":
         so_far = f" {things_words(moved, order)}" if moved else " Nothing was moved." if order.skill == "place" else ""
+        why = description.why.rstrip(".") or "something does not work"
         return replace(
             done, is_over=True
-        ), f"I have to give up: {description.why or 'something does not work'}.{so_far}"
+        ), f"I have to give up: {why}.{so_far}{_left_undone(order, description, around)}"
     if order.skill == "place" and not moved:
         text = f"I moved nothing: I see {_nothing_to_move(order, around.scene)}."
     else:
         text = _outcome(order, moved)
+    if order.skill == "place" and all(one.count in (1, ALL) for one in order.things):
+        text += _left_undone(order, description, around)
     if len(plan.orders) > 1:
         rest = plan.orders[1:]
         plan = replace(
@@ -640,6 +725,14 @@ def report(
     return replace(done, is_over=True), f"I am done. {text}" if is_said else text
 
 
+def _left_undone(order: Order, description: SceneDescription, around: Surroundings) -> str:
+    """Where the things are that it was about and that were not brought there; and what is found no more."""
+    scene, gone = around.scene, [(one.label, one.colour) for one in description.gone]
+    left = [one for one in scene.things if is_still_meant(one, order, scene) and (one.label, one.colour) not in gone]
+    text = f" {where_are(left, scene)}" if left else ""
+    return f"{text} I do not find {_named(description.gone)} any more." if gone else text
+
+
 def _outcome(order: Order, moved: tuple[Reference, ...]) -> str:
     if order.skill == "place":
         left = list_words([f"the {_bare(one)}" for one in order.excluding])
@@ -648,6 +741,8 @@ def _outcome(order: Order, moved: tuple[Reference, ...]) -> str:
         return f"I hold {list_words([name_of_reference(one) for one in order.things])}."
     if order.skill == "hand_over":
         return f"You have {list_words([name_of_reference(one) for one in order.things])}."
+    if order.skill == "put_back":
+        return f"I put back {list_words([name_of_reference(one) for one in order.things])}."
     if order.skill == "point":
         return f"That is {list_words([name_of_reference(one) for one in order.things]) or f'the {order.place}'}."
     return ""

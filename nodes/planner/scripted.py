@@ -10,7 +10,7 @@ from nodes.interrupts.intent import understand
 from nodes.planner.parser import Noun
 from nodes.planner.partner import Objections, doubt_about
 from nodes.planner.rules import OrdersUnderWay, Surroundings, covers, doubt, given_up, hear, parser_of, report
-from nodes.planner.understanding import Conversation, Order, understand_in
+from nodes.planner.understanding import Conversation, Order, is_vague, understand_in
 from nodes.seats.seat_node import SeatNode
 from runtime import RELIABLE, Fence, Publisher, QoS, Subscription, every, on, to_s
 from runtime.msgs import (
@@ -27,6 +27,11 @@ from runtime.msgs import (
 HISTORY_KEPT = 100
 KNOWS_WITHIN_S = 8.0
 """How long an utterance waits for the first scene and the first skills; then it is answered without."""
+SEES_WITHIN_S = 3.0
+"""So long a robot that looks round waits before it asks which thing is meant: more of them may come into sight."""
+
+ANSWERED_BY = "rules answer here, at once; no model is asked"
+"""What the person at the terminal is told first."""
 
 ASK_FROM = 0.3
 """How probable an objection is worth a question: what a question costs, as a share of what the deed would harm."""
@@ -64,7 +69,8 @@ class ScriptedPlanner(SeatNode):
         self.asking: tuple[Reference, int] | None = None  # what was asked about, and when
         self.settled: set[tuple[str, str]] = set()  # label and colour of what was asked about and answered
         self.plan = OrdersUnderWay()
-        self.unheard: deque[tuple[int, str]] = deque(maxlen=HISTORY_KEPT)  # until it is known what there is
+        self.unheard: deque[tuple[int, Utterance]] = deque(maxlen=HISTORY_KEPT)  # until it is known what there is
+        self.which: tuple[int, Utterance] | None = None  # heard then, and asked about once the robot has looked
         self.history: deque[str] = deque(maxlen=HISTORY_KEPT)
         self.saying: deque[tuple[str, str]] = deque(maxlen=HISTORY_KEPT)  # sent, not yet heard on `said`; its cause
 
@@ -74,18 +80,20 @@ class ScriptedPlanner(SeatNode):
 
     def on_start(self) -> None:
         understand("stop")  # reads the tables, so that the first order does not wait for it
+        self.log.info(ANSWERED_BY, extra={"is_notice": True})
 
     @on(heard)
     def listen(self, utterance: Utterance) -> None:
         """Answer an order, remember a correction."""
         self._note(f"{utterance.speaker}: {utterance.text}")
         if self._knows():
-            self._hear(utterance.text)
+            self._settle_which()
+            self._hear(utterance.text, utterance.speaker, may_wait=True)
             self._consider()
         else:
-            self.unheard.append((self.clock.now_ns(), utterance.text))
+            self.unheard.append((self.clock.now_ns(), utterance))
 
-    def _hear(self, text: str) -> None:
+    def _hear(self, text: str, speaker: str = "", *, may_wait: bool = False) -> None:
         before, around = self.plan, self._around()
         if self.asking is not None:
             answer = self._answer_in(text, self.asking[0], around)
@@ -93,7 +101,13 @@ class ScriptedPlanner(SeatNode):
                 self._settle()
                 return
             text = self._leave() if answer == "no" else text
-        self.plan, reply = hear(before, text, around, self.clock.now_ns())
+        self.plan, reply = hear(before, text, around, self.clock.now_ns(), speaker)
+        asks_which = self.plan.asked_ns and not before.asked_ns and self.plan.talk.awaits == "thing"
+        new = self.plan.order if self.plan.number != before.number else None
+        is_open = new is not None and any(is_vague(one) and not one.is_any for one in new.things)
+        if may_wait and (asks_which or is_open) and not around.scene.is_looked:
+            self.plan, self.which = before, (self.clock.now_ns(), Utterance(speaker=speaker, text=text))
+            return
         if self.asking is not None:
             order, thing = self.plan.order, self.asking[0]
             is_open = order is not None and not any(covers(one, thing) for one in order.excluding)
@@ -103,6 +117,12 @@ class ScriptedPlanner(SeatNode):
         self._answer(reply)
         if self.plan != before or reply:
             self._publish()
+
+    def _settle_which(self) -> None:
+        """Ask which thing was meant, or do it, now that more was seen."""
+        if self.which is not None:
+            utterance, self.which = self.which[1], None
+            self._hear(utterance.text, utterance.speaker)
 
     # --- asking first
 
@@ -158,6 +178,10 @@ class ScriptedPlanner(SeatNode):
         """What was heard before anything was known is understood now."""
         if self.unheard and self._knows():
             self._catch_up()
+        if self.which is not None:
+            is_late = to_s(self.clock.now_ns() - self.which[0]) > SEES_WITHIN_S
+            if scene.is_looked or is_late:
+                self._settle_which()
         self.plan, asked = doubt(self.plan, self._around(), self.clock.now_ns())
         if asked:
             self._answer(asked)
@@ -166,7 +190,8 @@ class ScriptedPlanner(SeatNode):
 
     def _catch_up(self) -> None:
         while self.unheard:
-            self._hear(self.unheard.popleft()[1])
+            utterance = self.unheard.popleft()[1]
+            self._hear(utterance.text, utterance.speaker)
 
     @on(interrupt)
     def interrupted(self, interrupt: Interrupt) -> None:

@@ -93,6 +93,7 @@ class Intent(msgspec.Struct, frozen=True):
     is_addition: bool = False  # to what was ordered before: "and the ball too"
     asks_about: tuple[Reference, ...] = ()
     told_of: tuple[Reference, ...] = ()  # what something was said of that orders nothing; without a name: "it"
+    taken: tuple[Reference, ...] = ()  # what the speaker does, or owns, and no order here names
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +216,12 @@ def spared_by(intent: Intent) -> tuple[Unnamed, ...]:
     )
 
 
+def forbids_ordered(intent: Intent, clauses: Sequence[Clause]) -> bool:
+    """Whether all that it contradicts is an order before: that is to be left, and nothing is ordered anew."""
+    is_order = any(clause.type == "order" and not clause.is_negated for clause in clauses)
+    return intent.why == "contradiction" and bool(intent.protected) and not is_order
+
+
 def _is_same(one: Reference, other: Reference) -> bool:
     return (one.label, one.colour) == (other.label, other.colour)
 
@@ -275,9 +282,10 @@ class _Reader:
         }  # fmt: skip
 
     def read(self, text: str, *, corrects: bool) -> Intent:
+        text, in_order = _IN_THAT_ORDER.subn("", text)
         clauses = self.parser.clauses(text)
         opening = _OPENING.match(text)
-        self.is_in_turn = _IN_TURN.search(text) is not None
+        self.is_in_turn = bool(in_order) or _IN_TURN.search(text) is not None
         if opening is not None and clauses and clauses[0].type == "fragment":  # "Only the red one.", "First the ..."
             corrects = True
             if opening[1].lower() == "first" and not self.is_in_turn:
@@ -382,9 +390,7 @@ class _Reader:
             case "owner":
                 self._take_owned(clause)
             case "question" | "social":
-                self.asks, self.topic = True, self.topic or clause.word or clause.type
-                self.asked_about += _nouns_of(clause)
-                self._mention(clause)
+                self._asked(clause)
             case "cancel":
                 self._cancel(clause)
             case "unsure":
@@ -396,6 +402,15 @@ class _Reader:
             case "yes" | "no":
                 self.says = self.says or clause.type
                 self.is_cancelled = self.is_cancelled or (clause.word in _NONE and self.before.awaits == "thing")
+
+    def _asked(self, clause: Clause) -> None:
+        if self.taken and clause.type == "social" and clause.words[:1] == ("you",):
+            for one in self.parser.clauses(" ".join(clause.words[1:])):  # "I take the plate, you take the apple."
+                self._take(one)
+            return
+        self.asks, self.topic = True, self.topic or clause.word or clause.type
+        self.asked_about += _nouns_of(clause)
+        self._mention(clause)
 
     def _weigh(self, clause: Clause) -> None:
         """What a clause leaves unread or unsure, whatever it says."""
@@ -628,7 +643,7 @@ class _Reader:
             self.unread = self.unread or clause.word  # "Bring me a glass, no ice."
         has_object = bool(clause.nouns or clause.targets or clause.to_me or clause.particles or clause.adverbs)
         self.loose.append(clause)
-        self.told_of += clause.nouns
+        self.told_of += [noun for noun in _nouns_of(clause) if not noun.unknown]
         if has_object:
             self.unknown_verb = self.unknown_verb or clause.word
         self._mention(clause)
@@ -1681,14 +1696,19 @@ class _Reader:
         if self.loose and len(clauses) <= 2 and not self.protected:
             words = [clause for clause in self.loose if clause.type == "unknown"]
             if words:
-                return self._intent("refuse", why="skill", what=words[0].word)
+                why = "kind" if self.is_polite and len(words[0].words) == 1 else "skill"  # "Coffee, please."
+                return self._intent("refuse", why=why, what=words[0].word)
+            wished = [noun.unknown for clause in self.loose for noun in clause.nouns if noun.unknown]
+            if self.is_polite and wished and not self.has_statement:
+                return self._intent("refuse", why="kind", what=wished[0])
             if not self.has_statement and any(n.kind or n.place for clause in self.loose for n in _nouns_of(clause)):
+                self.told_of += [noun for clause in self.loose for noun in clause.nouns]
                 return self._intent("ask", why="what")
         if not self.before.orders:
             self.protected += [noun for noun in self.nots if noun.kind]  # "Not the apple!"
         if self.is_elsewhere:
             return self._intent("nothing", why="elsewhere")
-        told = " ".join(word for clause in clauses for word in clause.words)
+        told = " ".join(word for clause in clauses for word in clause.words or clause.word.split())
         return (
             self._intent("nothing", why="told", what=told) if self.has_statement and told else self._intent("nothing")
         )
@@ -1730,9 +1750,10 @@ class _Reader:
     ) -> Intent:
         protected = tuple(_reference(n) for n in self._colours(self.protected) if n.kind and not n.is_other)
         released = tuple(_reference(n) for n in self._resolved(self.released) if n.kind)
+        taken = self._taken(orders)
         return Intent(
             deed=deed,
-            orders=orders[:MOST_ORDERS],
+            orders=tuple(_without(order, taken) for order in orders[:MOST_ORDERS]),
             protected=tuple(dict.fromkeys(protected)),
             released=released,
             unnamed=tuple(dict.fromkeys(self.unnamed)),
@@ -1743,7 +1764,15 @@ class _Reader:
             is_addition=self.is_addition,
             asks_about=tuple(_asked_reference(noun) for noun in self.asked_about),
             told_of=tuple(_reference(noun) for noun in self._told_of()),
+            taken=taken,
         )
+
+    def _taken(self, orders: Sequence[Order]) -> tuple[Reference, ...]:
+        """What is somebody's, or what the speaker does, unless it is ordered all the same."""
+        nouns = self._colours([noun for _, nouns in self.taken for noun in nouns])
+        found = [replace_count(_reference(noun)) for noun in nouns if noun.kind and not noun.is_other]
+        named = [thing for order in orders for thing in order.things]
+        return tuple(dict.fromkeys(one for one in found if not any(_is_same(one, thing) for thing in named)))
 
     def _told_of(self) -> list[Noun]:
         """What statements are about; "it" stays open, unless it was named here or just said to be somebody's."""
@@ -2108,9 +2137,13 @@ _LIKES = re.compile(r"(?:and |but |oh |well )*i (?:really |do |also )*(?:like|lo
 _BY_SPEAKER = re.compile(
     r"(?:no |but |and |so )*i (?:(?:will|am going to|shall|can|would rather|want to|have to|am) )?"
     r"(?:do|doing|take|taking|handle|handling|bring|bringing|carry|carrying|see to|put|putting|clear|clean|wash)\b"
+    r"(?! not\b)"
 )
 """What the speaker does, and the robot need not."""
 _IN_TURN = re.compile(r"\bfirst\b.*\b(?:then|after that|and next)\b", re.IGNORECASE)
+
+
+_IN_THAT_ORDER = re.compile(r",? (?:exactly )?in (?:that|this|the given) order\b", re.IGNORECASE)
 
 
 def adds(text: str) -> bool:
@@ -2143,6 +2176,13 @@ def _in_turn(orders: Sequence[Order]) -> tuple[Order, ...]:
         for order in orders
         for thing in order.things
     )
+
+
+def _without(order: Order, taken: Sequence[Reference]) -> Order:
+    """The order, with what of all that it is about somebody does themselves left out."""
+    left = [one for one in taken if any(thing.count == ALL and _is_barred(thing, one) for thing in order.things)]
+    excluding = tuple(dict.fromkeys((*order.excluding, *left)))
+    return Order(order.skill, order.things, excluding, order.place, order.relation)
 
 
 def _is_barred(thing: Reference, protected: Reference) -> bool:

@@ -209,6 +209,14 @@ class Reaching:
     why_not: str = ""
 
 
+class MovesHand(Protocol):
+    """The kinematics that a joystick needs; a pure function of values."""
+
+    def rates(self, position: JointVector, twist: Twist) -> tuple[dict[str, float], float]:
+        """Joint velocities by name, m/s or rad/s, and the base's in m/s, that move the hand with this twist."""
+        ...
+
+
 class Hand(Protocol):
     """The kinematics of one robot model, for nodes that move its hand; pure functions of values."""
 
@@ -217,7 +225,7 @@ class Hand(Protocol):
         ...
 
     def rates(self, position: JointVector, twist: Twist) -> tuple[dict[str, float], float]:
-        """Joint velocities by name, m/s or rad/s, and the base's in m/s, that move the hand with this twist."""
+        """As `MovesHand.rates`."""
         ...
 
     def above(self, state: RobotState, thing_m: PointM) -> Reaching:

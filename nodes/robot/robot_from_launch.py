@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from nodes.robot.protocol import Ball, BaseLimit, Body, CartesianLimits, JointLimit, RobotLimits
+from nodes.robot.protocol import Ball, BaseLimit, Body, CartesianLimits, JointLimit, MovesHand, RobotLimits
 from runtime.errors import ParameterError, UserError, choices
-from runtime.launch.nodes_table import load_as, load_module, load_name
+from runtime.launch.nodes_table import lacks, load_as, load_module, load_name
 from runtime.renamed import renamed
 
 if TYPE_CHECKING:
@@ -112,6 +112,21 @@ def body_named(name: str) -> Body:
     """The `Body` that limits name as "module:NAME". Raises UserError where there is none."""
     found: Body = load_as(name, Body)
     return found
+
+
+def load_hand(robot: str, name: str = "") -> MovesHand:
+    """The kinematics of that name, or those of the robot's body. Raises UserError where nobody knows any."""
+    if name:
+        found: MovesHand = load_as(name, MovesHand)
+        return found
+    body: Any = load_body(robot)
+    if lacks(body, MovesHand):
+        raise UserError(
+            f"nobody knows how the hand of {robot or 'a Stretch'} moves: say hand= (of a Stretch: "
+            "nodes.policy.inverse_kinematics:STRETCH_HAND), or name a robot file in [run] robot"
+        )
+    hand: MovesHand = body
+    return hand
 
 
 def load_motion(body: Body) -> object:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodes.robot.products import product
-from nodes.robot.protocol import Ball, Capsule, PointM
+from nodes.robot.protocol import Ball, Capsule, PointM, Twist
 from nodes.robot_file.model import GRIPPER, RobotModel, load_robot
 from nodes.robot_file.table import CameraTable
 from runtime.errors import UserError
@@ -27,7 +27,7 @@ PREFIX = "robot/"
 """Before all names of the robot's model, which may be those of the room that it stands in."""
 HEAD = "head"
 """What the camera is called that policies see by."""
-DAMPING = 0.02
+DAMPING, LOOSE_TURN = 0.02, 0.05
 STEPS, MOST_STEP_RAD = 60, 0.25
 PLACE_M, TURN_RAD = 5e-4, 5e-3
 """Nearer than this a posture counts as solved."""
@@ -172,6 +172,35 @@ class FileBody:
 
     # --- kinematics
 
+    def rates(self, position: JointVector, twist: Twist) -> tuple[dict[str, float], float]:
+        """Joint velocities by name, m/s or rad/s, that move the hand with this twist; its base stands.
+
+        Ahead is where the front of the robot is. An arm of less than six joints keeps to the way, and turns as it must.
+        """
+        with self._lock:
+            self._pose(position)
+            jacobian = self._jacobian(self._hand_pose().place)
+        yaw_rad = 0.0 if self.drives else self.robot.table.yaw_rad
+        c, s, turn = math.cos(yaw_rad), math.sin(yaw_rad), 1.0 if len(self._arm) >= 6 else LOOSE_TURN
+        ahead, left, pitch = twist.ahead_mps, twist.left_mps, turn * twist.pitch_radps
+        wanted = (
+            c * ahead - s * left,
+            s * ahead + c * left,
+            twist.up_mps,
+            -s * pitch,
+            c * pitch,
+            turn * twist.yaw_radps,
+        )
+        moves = _damped(jacobian * np.array([1.0] * 3 + [turn] * 3)[:, None], np.array(wanted), DAMPING * turn).tolist()
+        return {self.limits.joints[place].name: rate for place, rate in zip(self._arm, moves, strict=True)}, 0.0
+
+    def _jacobian(self, place: Floats) -> Floats:
+        """Of the hand by the joints that carry it (6, n): m, then rad; the posture is set."""
+        by_place, by_turn = np.zeros((3, self._model.nv)), np.zeros((3, self._model.nv))
+        mujoco.mj_jac(self._model, self._data, by_place, by_turn, place, self._hand_body)
+        columns = np.vstack([by_place, by_turn])
+        return np.stack([columns[:, dofs].mean(axis=1) for dofs in self._dofs], axis=1)[:, self._arm]
+
     def base_pose(self, state: RobotState) -> tuple[Floats, Floats]:
         """Rotation (3, 3) and place (3,) of its base, odometry frame."""
         if not self.drives:
@@ -209,8 +238,6 @@ class FileBody:
         return None
 
     def _search(self, wanted: Pose, position: Floats) -> tuple[JointVector, float, float]:
-        jacobian_place, jacobian_turn = np.zeros((3, self._model.nv)), np.zeros((3, self._model.nv))
-        solution = np.zeros(6)
         for step in range(STEPS + 1):
             self._pose(position)
             here = self._hand_pose()
@@ -219,14 +246,8 @@ class FileBody:
             off_m, off_rad = math.hypot(*off.tolist()), math.hypot(*turn.tolist())
             if (off_m < PLACE_M and off_rad < TURN_RAD) or step == STEPS:
                 break
-            mujoco.mj_jac(self._model, self._data, jacobian_place, jacobian_turn, here.place, self._hand_body)
-            columns = np.vstack([jacobian_place, jacobian_turn])
-            jacobian = np.stack([columns[:, dofs].mean(axis=1) for dofs in self._dofs], axis=1)[:, self._arm]
-            error = np.concatenate([off, turn])
-            square = product(jacobian, jacobian.T) + DAMPING**2 * np.eye(6)
-            mujoco.mju_cholFactor(square, 0.0)
-            mujoco.mju_cholSolve(solution, square, error)
-            change = product(solution, jacobian)
+            jacobian = self._jacobian(here.place)
+            change = _damped(jacobian, np.concatenate([off, turn]), DAMPING)
             change *= min(1.0, MOST_STEP_RAD / max(float(np.abs(change).max()), 1e-12))
             moved = position.copy()
             moved[self._arm] += change
@@ -248,6 +269,14 @@ class FileBody:
         if self._hand_site >= 0:
             return Pose(data.site_xmat[self._hand_site].reshape(3, 3).copy(), data.site_xpos[self._hand_site].copy())
         return Pose(data.xmat[self._hand_body].reshape(3, 3).copy(), data.xpos[self._hand_body].copy())
+
+
+def _damped(jacobian: Floats, wanted: Floats, damping: float) -> Floats:
+    """How the joints are to move, so that the hand moves nearly so: damped least squares."""
+    square, solution = product(jacobian, jacobian.T) + damping**2 * np.eye(6), np.zeros(6)
+    mujoco.mju_cholFactor(square, 0.0)
+    mujoco.mju_cholSolve(solution, square, wanted)
+    return product(solution, jacobian)
 
 
 def body_of_file(name: str) -> FileBody:

@@ -5,7 +5,9 @@ The loop holds the policy's seat under a lease, as a person at a terminal does. 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Generator
+from contextlib import suppress
 from typing import Any
 
 from nodes.robot.protocol import RobotLimits
@@ -21,6 +23,7 @@ from runtime.msgs import Image, JointCommand, RobotState, Utterance
 from runtime.msgs.signature import request, token_of, words
 from runtime.serialization.codec import decode
 
+log = logging.getLogger(__name__)
 SEAT = "policy"
 COMMAND = "command"
 ANSWER_S = 3.0
@@ -101,14 +104,28 @@ class AttachedEnv:
         return self._look()
 
     def close(self) -> None:
-        """Give the seat back."""
-        if self._holder == self._source and self._run.is_alive:
-            self._ask("give")
-        if self._arrivals is not None:
-            self._arrivals.close()
-        for sender in self._senders.values():
-            sender.close()
-        self._arrivals, self._senders, self._holder = None, {}, ""
+        """Give the seat back, and wait `ANSWER_S` at most until it is somebody else's; a warning tells if it is not."""
+        try:
+            if self._holder == self._source and self._run.is_alive:
+                self._give_back()
+        finally:
+            if self._arrivals is not None:
+                self._arrivals.close()
+            for sender in self._senders.values():
+                sender.close()
+            self._arrivals, self._senders, self._holder = None, {}, ""
+
+    def _give_back(self) -> None:
+        self._ask("give")
+        end_ns = self._clock.now_ns() + to_ns(ANSWER_S)
+        with suppress(PolyrhythmError):  # a run that is over has no seats
+            while self._holder == self._source and self._clock.now_ns() < end_ns:
+                self._listen(0.05, renews=False)
+            if self._holder == self._source:
+                log.warning(
+                    "%s: nobody has answered within %g s that %s has given it back; it falls back once its lease ends",
+                    SEAT, ANSWER_S, self._source,
+                )  # fmt: skip
 
     def _sender(self, topic: str) -> Sender:
         if topic not in self._senders:
@@ -122,14 +139,14 @@ class AttachedEnv:
         asked = request(self._token, do, SEAT, holder, self._by, now_ns, kind="model")  # type: ignore[arg-type]  # one of three words
         self._sender("seat/request").publish(asked)
 
-    def _listen(self, for_s: float) -> None:
+    def _listen(self, for_s: float, *, renews: bool = True) -> None:
         """Take in what comes for so long, and keep the lease."""
         arrivals = self._arrivals
         assert arrivals is not None, "reset has begun to listen"
         end_ns = self._clock.now_ns() + to_ns(for_s)
         while self._clock.now_ns() < end_ns:
             now_ns = self._clock.now_ns()
-            if self._holder == self._source and to_s(now_ns - self._renewed_ns) > RENEW_S:
+            if renews and self._holder == self._source and to_s(now_ns - self._renewed_ns) > RENEW_S:
                 self._renewed_ns = now_ns
                 self._ask("renew")
             try:

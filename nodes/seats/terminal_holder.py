@@ -185,6 +185,12 @@ class TerminalHolder:
         if self.is_seated and self.run.is_alive:
             now_ns = self.clock.now_ns()
             self.requests.publish(request(self.token, "give", self.seat, "", self.by, now_ns))
-            self._tell(f"{self.seat}: given back")
+            heard = hear(self.run, ["lease"], StopSignal(), ANSWER_S)  # Ctrl-C, which brought us here, ends no waiting
+            leases = (decode(arrival.frames, Lease).message for arrival in heard if arrival is not None)
+            is_back = any(lease.seat == self.seat and lease.holder != self.source for lease in leases)
+            unanswered = (
+                f"nobody answers within {ANSWER_S:g} s that it is given back; it falls back once its lease ends"
+            )
+            self._tell(f"{self.seat}: {'given back' if is_back else unanswered}")
         for sender in (self.requests, *self.senders.values()):
             sender.close()

@@ -234,13 +234,14 @@ def _thing(thing: Thing) -> str:
 
 
 def _person() -> str:
+    """A hand whose fingers point along x, as where it points is told, and a foot."""
     skin, sleeve, shoe = "0.87 0.66 0.54 1", "0.25 0.33 0.50 1", "0.20 0.20 0.24 1"
     return (
         f'<body name="hand" mocap="true" pos="{join_numbers(PARKED_M["hand"])}">'
-        f'<geom name="hand" type="box" size="0.045 0.085 0.016" rgba="{skin}" {COLLISION_PERSON}/>'
-        f'<geom name="hand_thumb" type="capsule" fromto="0.04 0.0 0 0.075 -0.045 0" size="0.013" rgba="{skin}" '
+        f'<geom name="hand" type="box" size="0.085 0.045 0.016" rgba="{skin}" {COLLISION_PERSON}/>'
+        f'<geom name="hand_thumb" type="capsule" fromto="0.0 0.04 0 0.045 0.075 0" size="0.013" rgba="{skin}" '
         f"{COLLISION_PERSON}/>"
-        f'<geom name="hand_arm" type="capsule" fromto="0 0.09 0 0 0.40 0.06" size="0.035" rgba="{sleeve}" '
+        f'<geom name="hand_arm" type="capsule" fromto="-0.09 0 0 -0.40 0 0.06" size="0.035" rgba="{sleeve}" '
         f"{COLLISION_PERSON}/></body>\n"
         f'<body name="foot" mocap="true" pos="{join_numbers(PARKED_M["foot"])}">'
         f'<geom name="foot" type="box" size="0.13 0.045 0.035" rgba="{shoe}" {COLLISION_PERSON}/>'

@@ -1,8 +1,8 @@
-"""Paired comparisons: the Hodges-Lehmann difference, a bootstrap over clusters, and Newcombe's risk difference."""
+"""Means and paired comparisons: bootstraps over clusters, permutations of signs, Hodges-Lehmann, Newcombe, Holm."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import NormalDist
@@ -112,3 +112,58 @@ def _correlation(both: int, only_first: int, only_second: int, neither: int) -> 
     if excess > 0:
         excess = max(0.0, excess - (both + only_first + only_second + neither) / 2)
     return excess / sqrt(product)
+
+
+MEAN_RESAMPLES = 2000
+PERMUTATIONS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean with its 95 % interval, of so many clusters; the interval is None for a single one."""
+
+    mean: float
+    low: float | None
+    high: float | None
+    count: int
+
+
+def mean_of(by_cluster: Mapping[str, Sequence[float]], seed: int = 0) -> Mean | None:
+    """The mean over all values and its percentile bootstrap over clusters (scenarios); None without values."""
+    groups = [np.asarray(values, dtype=np.float64) for _, values in sorted(by_cluster.items()) if len(values)]
+    if not groups:
+        return None
+    sums = np.array([group.sum() for group in groups])
+    counts = np.array([group.size for group in groups])
+    mean = float(sums.sum() / counts.sum())
+    if len(groups) < 2:
+        return Mean(mean, None, None, len(groups))
+    generator = np.random.default_rng(seed)
+    draws = generator.integers(0, len(groups), size=(MEAN_RESAMPLES, len(groups)))
+    means = sums[draws].sum(axis=1) / counts[draws].sum(axis=1)
+    low, high = np.percentile(means, [2.5, 97.5])
+    return Mean(mean, float(low), float(high), len(groups))
+
+
+def permutation_p(differences: Sequence[float], seed: int = 0) -> float | None:
+    """Two-sided p of a mean paired difference of 0, by flipping signs; exact up to 13 pairs, else sampled."""
+    values = np.asarray(differences, dtype=np.float64)
+    if values.size == 0:
+        return None
+    is_exact = values.size <= 13
+    if is_exact:
+        flips = np.arange(2**values.size)[:, None] >> np.arange(values.size) & 1
+    else:
+        flips = np.random.default_rng(seed).integers(0, 2, size=(PERMUTATIONS, values.size))
+    means = np.abs((flips * 2.0 - 1.0) @ values) / values.size
+    as_far = means >= abs(values.mean()) - 1e-12
+    return float(as_far.mean()) if is_exact else float((as_far.sum() + 1) / (PERMUTATIONS + 1))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """The p values corrected for their number, after Holm."""
+    order = np.argsort(p_values, kind="stable")
+    raised = np.asarray(p_values, dtype=np.float64)[order] * np.arange(len(p_values), 0, -1)
+    corrected = np.empty(len(p_values))
+    corrected[order] = np.maximum.accumulate(np.minimum(1.0, raised))
+    return [float(one) for one in corrected]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
 
@@ -34,6 +34,7 @@ from nodes.vlm.next_action import (
     how_many,
     is_in,
     is_meant_by,
+    is_on_floor,
     lost,
     place_of,
     tried,
@@ -73,6 +74,9 @@ from runtime.msgs import (
     aimed_at,
 )
 
+if TYPE_CHECKING:
+    from nodes.perception.people import PersonTrack
+
 STATES_KEPT = 60
 SILENCE_S = 4.0
 """An action without any feedback for so long never arrived, or its policy was restarted: it is sent again."""
@@ -94,8 +98,8 @@ REACTION_S = 1.0
 WORDS_PER_S = 2.8
 """How fast people speak, where nobody heard when they began."""
 BESIDE_M = 0.2
-FLOOR_M = 0.05
-"""What begins below this, and in no box, lies on the floor, which is at 0 in the odometry frame."""
+SAME_SIZE = 0.7
+"""What fell has this share of its size at least, as its larger side shows it, however it lies."""
 
 
 PointM = tuple[float, float, float]
@@ -221,6 +225,8 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         self.hand: SeenObject | None = None  # that is held out, and still
         self.hand_since_ns = 0  # one is waited for
         self.seen_people: tuple[SeenPerson, ...] = ()  # as a model sees them
+        self.person: PersonTrack | None = None  # as these eyes see them, from the first image with depth on
+        self.theirs: SeenObject | None = None  # what lies in that person's hand
         self.actions = 0
         self.table_z_m: float | None = None
         self.looked_ns = -1
@@ -450,8 +456,8 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         self.looked_ns = image.captured_ns
         self.unplaced = ()
         if image.depth_m is not None:
+            self._look_for_person(image, state)
             self._remember_things(self._shapes_in(image, state), image, state)
-            self._look_for_hand(image, state)
 
     def _shapes_in(self, image: Image, state: RobotState) -> tuple[SeenObject, ...]:
         """What geometry finds in an image with depth."""
@@ -459,30 +465,61 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
 
         assert image.depth_m is not None
         pose, own = self.body.head_camera(state), self.body.own_parts(state)
+        if self.person is not None and self.person.hand is not None:
+            own = (*own, *self.person.hand.room)  # nothing there stands on the table
         seen = find_objects(
             image.rgb, image.depth_m, image.focal_px, *pose, own=own, table_z_m=self.table_z_m, names=self.shapes
         )
-        thing = next((one for one in seen if not one.is_place), None)
+        thing = next((one for one in seen if not one.is_place and not is_on_floor(one)), None)
         if thing is not None:
             self.table_z_m = thing.z_m - thing.height_m / 2
-        return seen
+        return tuple(self._as_it_stood(one) if is_on_floor(one) else one for one in seen)
+
+    def _as_it_stood(self, thing: SeenObject) -> SeenObject:
+        """What left its place is called as it was there: of what lies on the floor, proportions say little."""
+        size_m = max(thing.width_m, thing.height_m)
+        for was in self.lost:
+            was_m = max(was.width_m, was.height_m)
+            if was.colour == thing.colour and min(size_m, was_m) > SAME_SIZE * max(size_m, was_m):
+                renamed: SeenObject = msgspec.structs.replace(thing, label=was.label)  # type: ignore[type-var]  # a Struct
+                return renamed
+        return thing
 
     def _is_giving(self) -> bool:
         """Whether what is held is to go into somebody's hand."""
         task = self.task
         return task is not None and task.state == "work" and task.skill == "hand_over" and self.holding is not None
 
-    def _look_for_hand(self, image: Image, state: RobotState) -> None:
-        """A hand that two images show in one place waits for something."""
-        from nodes.perception.hands import find_palm
+    def _look_for_person(self, image: Image, state: RobotState) -> None:
+        """What somebody does; a hand that two images show in one place waits for something, where that is given."""
+        from nodes.perception.hands import find_faces, find_hand
+        from nodes.perception.people import PersonTrack
 
         assert image.depth_m is not None
-        before, self.palm = self.palm, None
-        if self.table_z_m is not None and self._is_giving():
-            pose = self.body.head_camera(state)
-            self.palm = find_palm(image.rgb, image.depth_m, image.focal_px, *pose, table_z_m=self.table_z_m)
+        view = (image.rgb, image.depth_m, image.focal_px, *self.body.head_camera(state))
+        own = self.body.own_parts(state)
+        found = find_hand(*view, table_z_m=self.table_z_m, own=own) if self.table_z_m is not None else None
+        hand, held = found or (None, "")
+        self.person = self.person or PersonTrack()
+        self.person.follow([] if hand is None else [hand], find_faces(*view), image.captured_ns, lambda _: True)
+        self.theirs = self._in_their_hand(held, hand.palm_m) if held and hand is not None else None
+        before, self.palm = self.palm, hand.palm_m if hand is not None and self._is_giving() else None
         is_still = before is not None and self.palm is not None and math.dist(before, self.palm) < STILL_M
         self.hand = hand_at(self.palm) if is_still and self.palm is not None else None
+
+    def _in_their_hand(self, colour: str, palm_m: PointM) -> SeenObject | None:
+        """What that is, by its colour: what the robot gave, or what left its place; None while the robot has it."""
+        if self.holding is not None and self.holding.colour == colour:
+            return None
+        hidden = [one for one in believed(self.known) if one.id not in self.in_view and not one.is_place]
+        before = (*((self.theirs,) if self.theirs is not None else ()), *hidden, *self.lost, *self.moved)
+        thing = next((one for one in reversed(before) if one.colour == colour), None) or SeenObject(
+            id=f"held-{colour}", label="thing", colour=colour, x_m=0.0, y_m=0.0, z_m=0.0, width_m=0.0, height_m=0.0,
+            u_px=0.0, v_px=0.0,
+        )  # fmt: skip
+        x, y, z = palm_m
+        held: SeenObject = msgspec.structs.replace(thing, x_m=x, y_m=y, z_m=z + thing.height_m / 2)  # type: ignore[type-var]  # a Struct
+        return held
 
     def _await_hand(self) -> None:
         """Give up after a while where nobody holds out a hand."""
@@ -524,7 +561,8 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         sightings = {one.thing.id: one.sightings for one in self.known}
         self.known, self.numbered = with_ids(update(self.known, seen, is_empty), self.numbered)
         left = before.keys() - {one.thing.id for one in self.known}
-        self.lost += tuple(thing for ident, thing in before.items() if ident in left)
+        for ident in sorted(left):
+            self._lose(before[ident])
         self.in_view = {one.thing.id for one in self.known if one.sightings > sightings.get(one.thing.id, 0)}
         self.shown_ns = image.captured_ns
         self.images_since_gaze += 1
@@ -557,24 +595,28 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         )  # fmt: skip
 
     def _scene(self) -> Scene:
-        things = self._things()
-        held = () if self.holding is None else (self.holding,)
+        theirs = self.theirs
+        things = tuple(one for one in self._things() if theirs is None or one.id != theirs.id)
+        held: tuple[SeenObject, ...] = () if self.holding is None else (self.holding,)
         loose = [one for one in things if not one.is_place]
         relations = [Relation(subject=one.id, relation="held by", object="robot") for one in held]
         for number, one in enumerate(loose):
             place = place_of(one, things)
             is_inside = place is not None and place.height_m > 0.0
-            if place is None and one.z_m - one.height_m / 2 < FLOOR_M:
+            if place is None and is_on_floor(one):
                 relations.append(Relation(subject=one.id, relation="on", object="floor"))
             elif place is not None:
                 relations.append(Relation(subject=one.id, relation="in" if is_inside else "on", object=place.id))
             for other in loose[number + 1 :]:
                 if not is_inside and math.hypot(one.x_m - other.x_m, one.y_m - other.y_m) < BESIDE_M:
                     relations.append(Relation(subject=one.id, relation="beside", object=other.id))
-        palm = self.hand
-        people = self.seen_people if palm is None or self.seen_people else (
-            SeenPerson(id="person", x_m=palm.x_m, y_m=palm.y_m, hand_m=(palm.x_m, palm.y_m, palm.z_m), hand="open"),
-        )  # fmt: skip
+        people = self.seen_people
+        if not people and self.person is not None:
+            held_id = theirs.id if theirs is not None else ""
+            people = self.person.tell(loose, held_id, self.clock.now_ns(), lambda _: True)
+        if theirs is not None and people:
+            held += (theirs,)
+            relations.append(Relation(subject=theirs.id, relation="held by", object=people[0].id))
         return Scene(
             things=tuple(one if one.id in self.in_view else _out_of_view(one) for one in (*things, *held)),
             relations=tuple(relations),
@@ -584,6 +626,12 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
             is_looked=self.has_looked,
         )
 
+    def _lose(self, thing: SeenObject) -> None:
+        """It is not where it was; where it was an earlier one that was found again, that is not lost twice."""
+        is_found = number_of(thing) >= self.began_at
+        before = next((one for one in self.lost if is_found and one.name == thing.name), None)
+        self.lost = (*(one for one in self.lost if one is not before), thing)
+
     def _gone(self) -> tuple[SeenObject, ...]:
         """What left its place without the robot and was not seen again under a new id, in the hand, or brought."""
         there = (*believed(self.known), *self.moved, *((self.holding,) if self.holding is not None else ()))
@@ -591,7 +639,8 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         boxes = [one for one in there if one.is_place and one.height_m > 0.0]
         gone = []
         for thing in self.lost:
-            if any(is_in(thing, box) for box in boxes):
+            is_theirs = self.theirs is not None and self.theirs.id == thing.id
+            if is_theirs or any(is_in(thing, box) for box in boxes):
                 continue  # a box hides what lies in it
             again[thing.name] -= 1
             if again[thing.name] < 0:
@@ -699,7 +748,8 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         self.looks = 0
         is_grasping = bool(self.states) and self.states[-1].is_grasping
         if not is_grasping:
-            self.lost += () if self.holding is None else (self.holding,)
+            if self.holding is not None:
+                self._lose(self.holding)
             self.holding = None
         if action.target is None or action.skill not in ("pick", "place", "hand_over"):
             return
@@ -710,7 +760,7 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         if action.skill != "pick":
             return
         if not is_grasping:
-            self.lost += (action.target,)
+            self._lose(action.target)
         elif self.holding is None:
             # Either this thing, which did not come up, or one from before a restart: both belong where the task says.
             self.holding = action.target

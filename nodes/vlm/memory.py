@@ -13,6 +13,8 @@ from runtime.msgs import SeenObject
 
 SAME_M, SAME_BOX_M, SAME_GUESS_M = 0.07, 0.30, 0.60
 """Two sightings this near are of one thing; of one box; of one place of that name, where one is only pointed at."""
+FALLEN_M = 0.2
+"""What is so much lower than it was has fallen, and is told as another thing."""
 BLEND = 0.5
 SIGHTINGS_TO_BELIEVE = 2
 MISSES_TO_FORGET = 3
@@ -121,7 +123,7 @@ def _is_same(one: SeenObject, other: SeenObject) -> bool:
     if one.is_place != other.is_place:
         return False
     if not one.is_place:
-        return _apart(one, other) < SAME_M
+        return _apart(one, other) < SAME_M and abs(one.z_m - other.z_m) < FALLEN_M
     is_guess = min(one.confidence, other.confidence) < SURE and one.label == other.label
     return _apart(one, other) < (SAME_GUESS_M if is_guess else SAME_BOX_M)
 

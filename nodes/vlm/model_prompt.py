@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
-from nodes.models.answers import ModelError, quoted, read_answer, texts_of
+from nodes.models.answers import ModelError, named, quoted, read_answer, texts_of
 from nodes.planner.model_prompt import skills_text
 from nodes.vlm.next_action import Situation, place_of, tried
 from runtime.msgs import SkillSpec, Subtask
@@ -240,7 +240,8 @@ def parse(
     for key, number in (("target", answer.target), ("place", answer.place)):
         if number not in places:
             raise ModelError(f"the model's answer has {key} {number}; it lists {len(answer.objects)} things, from 0")
-    spec = next((one for one in skills if one.name == answer.skill), None)
+    skill = named(answer.skill, [one.name for one in skills])
+    spec = next((one for one in skills if one.name == skill), None)
     if answer.skill and skills and spec is None:
         known = ", ".join(one.name for one in skills)
         raise ModelError(f"the model's answer has skill {answer.skill!r}; known: {known}")
@@ -248,7 +249,7 @@ def parse(
         tuple(kept),
         places[answer.target],
         places[answer.place],
-        answer.skill if spec is not None else "",  # before anybody has declared any, none is begun
+        spec.name if spec is not None else "",  # before anybody has declared any, none is begun
         answer.done,
         words().say.led.get(answer.say, answer.say).strip(),
         tuple(

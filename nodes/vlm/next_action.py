@@ -26,12 +26,14 @@ SPOT_STEP_M, ROOM_M = 0.08, 0.14
 """Where things are set down: points of a grid, this far from what stands there."""
 CLEARLY_M = 0.04
 """A place to set something down is left for another that has so much more room; less is how eyes and hands waver."""
-IN_BOX_M = 0.19
-"""A thing this near the middle of a box lies in it."""
+IN_BOX = 0.73
+"""A thing nearer to the middle of a box than this share of its narrower side lies in it, or in a corner of it."""
+FLOOR_M = 0.05
+"""What begins below this, and in no box, lies on the floor, which is at 0 in the odometry frame."""
 GAZES = ((0.0, -0.65, 0.5), (0.65, -0.55, 0.4), (-0.55, -0.60, 0.4), (0.9, 0.1, 0.3))
 """Where to look for things, base frame, m: where the arm reaches, then ahead and behind of it, then straight ahead."""
-LOOK_ROUND = "look_round"
-"""The skill by which the head alone turns, before anything is known."""
+LOOK_ROUND, LOOKS_ROUND = "look_round", "I look round."
+"""The skill by which the head alone turns, before anything is known, and what is said of it."""
 HAND = "hand"
 """What a hand is called that is held out."""
 AWAY_M = 0.12
@@ -150,7 +152,12 @@ def is_in(thing: SeenObject, place: SeenObject) -> bool:
     if place.height_m == 0.0:  # something flat: what stands on it is as high as it; without a width it has no end
         is_level = abs(thing.z_m - thing.height_m / 2 - place.z_m) < ON_FLAT_M
         return is_level and (place.width_m == 0.0 or away_m < place.width_m / 2)
-    return away_m < IN_BOX_M
+    return away_m < IN_BOX * place.width_m
+
+
+def is_on_floor(thing: SeenObject) -> bool:
+    """Whether it lies there, where it is in no box."""
+    return not thing.is_place and thing.z_m - thing.height_m / 2 < FLOOR_M
 
 
 def place_of(thing: SeenObject, objects: Iterable[SeenObject]) -> SeenObject | None:
@@ -345,7 +352,7 @@ def _rest(now: Situation) -> Decision:
     if now.doing is not None and now.doing.skill == LOOK_ROUND and now.outcome == "running":
         return Decision("keep", "idle", "looking round")
     if now.is_to_look:
-        return Decision(LOOK_ROUND, "idle", "looking round", say="I look round.")
+        return Decision(LOOK_ROUND, "idle", "looking round", say=LOOKS_ROUND)
     if now.doing is not None and now.doing.skill != "hold" and now.outcome == "running":
         return Decision("hold", "idle", "holding still")
     return Decision("keep", "idle", "nothing to do")
@@ -422,7 +429,8 @@ def measured(now: Situation) -> Decision:
     moved, of = len(now.moved), how_many(now)
     text = f"moved {moved} of {of}: {_names(now.moved)}" if moved else "moved nothing"
     if left:
-        names = " and the ".join(left)
+        fallen = {one.name for one in now.objects if is_on_floor(one) and place_of(one, now.objects) is None}
+        names = " and the ".join(f"{name} on the floor" if name in fallen else name for name in left)
         why = "; ".join(dict.fromkeys(now.reasons[name] for name in left if now.reasons.get(name)))
         because = f", because {why}" if why else ""
         say = f"I cannot get the {names}. Please help me."

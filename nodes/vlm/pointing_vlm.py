@@ -264,7 +264,7 @@ class PointingVLM(LocalVLM):
         posed = self._posed_image()
         if posed is not None and posed[0].message.depth_m is not None:
             self.looked_ns = posed[0].message.captured_ns
-            self._look_for_hand(posed[0].message, posed[1])
+            self._look_for_person(posed[0].message, posed[1])
 
     def _situation(self) -> Situation:
         """The model's choice counts where nobody said what they prefer, and not while something else is picked."""

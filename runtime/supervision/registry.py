@@ -31,6 +31,7 @@ from runtime.errors import PolyrhythmError, TransportError, UserError
 from runtime.launch.process_plan import NodeInfo, ProcessPlan, TopicInfo
 from runtime.launch.seats_table import SeatTable
 from runtime.operating_system.machine import full_temporary_folder, home, login, temporary_folder
+from runtime.operating_system.whole_file import write_whole
 from runtime.serialization.msgspec_cache import from_json
 from runtime.transport.shared_memory import sweep
 from runtime.transport.zeromq import endpoints
@@ -109,7 +110,7 @@ class Registration:
             header = {
                 "name": name, "supervisor_pid": os.getpid(), "started_ns": wall_time_ns(), "login": login()
             }  # fmt: skip
-            _write(draft / "run.json", json.dumps({**document, **header}).encode())
+            write_whole(draft / "run.json", json.dumps({**document, **header}).encode())
             self.folder = _give_name(draft, root, name)
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
@@ -125,7 +126,7 @@ class Registration:
         """Record the state of a process; a full disk does not stop a run."""
         self._states[process] = ProcessState(pid, state, restarts)
         try:
-            _write(self.folder / "processes.json", msgspec.json.encode(self._states))
+            write_whole(self.folder / "processes.json", msgspec.json.encode(self._states))
         except OSError:
             pass
 
@@ -413,10 +414,3 @@ def _remove_unfinished(folder: Path) -> None:
         return
     if age_s > _UNFINISHED_S:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    draft = path.with_name(path.name + ".new")
-    draft.write_bytes(content)
-    draft.replace(path)

@@ -46,12 +46,14 @@ def test_lines_are_numbers_or_json_and_others_are_passed_over() -> None:
 
 
 ROBOT = """
-import pathlib, sys, time
+import pathlib, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)  # at 100 Hz
 at, word = 0.0, pathlib.Path(sys.argv[1])
 while True:
     at += 0.0 if word.exists() and "Stop!" in word.read_text() else 0.002
     print(at, flush=True)
-    time.sleep(0.01)
+    signal.sigwait({signal.SIGALRM})
 """
 EAR = """
 import pathlib, sys

@@ -21,7 +21,8 @@ FOLDER = Path(__file__).parents[2] / "examples"
 EXAMPLES = sorted({file.parent for file in FOLDER.glob("*/test_*.py")})
 """Those with a launch file and tests; what shows a command, or a training, has tests beside that command's."""
 SLOW = ("so101",)
-"""Their launch file is run in every `make test`, their own tests in `make long`."""
+"""They are run in `make long`."""
+EACH = [pytest.param(one, id=one.name, marks=[pytest.mark.long] if one.name in SLOW else []) for one in EXAMPLES]
 
 
 def run(folder: Path, *arguments: str) -> str:
@@ -35,17 +36,13 @@ def run(folder: Path, *arguments: str) -> str:
     return ran.stdout + ran.stderr
 
 
-@pytest.mark.parametrize(
-    "folder",
-    [pytest.param(one, marks=[pytest.mark.long] if one.name in SLOW else []) for one in EXAMPLES],
-    ids=lambda folder: folder.name,
-)
+@pytest.mark.parametrize("folder", EACH)
 def test_the_tests_of_an_example_pass(folder: Path) -> None:
     rootless = ("-p", "no:cacheprovider", "--rootdir", ".", "-c", os.devnull)
     assert "passed" in run(folder, "-m", "pytest", "-q", *rootless)
 
 
-@pytest.mark.parametrize("folder", EXAMPLES, ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", EACH)
 def test_the_launch_file_of_an_example_fits_and_runs(folder: Path) -> None:
     (file,) = folder.glob("*.toml")
     assert sentence("runtime.all_of_it_fits") in run(folder, "-m", "runtime", "check", file.name)

@@ -29,7 +29,7 @@ from runtime.clock import SystemClock
 from tests.bridges.mqtt.mosquitto import BROKER, Foreigners, Mosquitto, free_port
 from tests.bridges.mqtt.test_connection import SilentRelay
 from tests.bridges.ros2.ros_side import RosbridgeSide
-from tests.support.running import eventually
+from tests.support.running import becomes, eventually
 
 DOMAIN = 5
 WORDS = 50
@@ -44,8 +44,13 @@ class Relay:
         self.relay = SilentRelay(port)
         self.port = asyncio.run_coroutine_threadsafe(self.relay.start(), self.loop).result(20)
 
-    def lose(self) -> None:
+    def lose(self) -> float:
+        """Lose every link without a word; return, with the time of that, once a new one is open."""
+        taken = self.relay.taken
         self.loop.call_soon_threadsafe(self.relay.lose)
+        began = time.monotonic()
+        eventually(lambda: self.relay.taken > taken, "a link in place of the lost one")
+        return began
 
 
 def take(heard: list[float], value: Any) -> None:
@@ -60,9 +65,7 @@ def rosbridge_that_roams() -> None:
     link.subscribe("/joint_states", "sensor_msgs/msg/JointState", heard.append)
     try:
         eventually(lambda: len(heard) > 10, "joint states")
-        relay.lose()
-        time.sleep(0.3)
-        before, began = len(heard), time.monotonic()
+        began, before = relay.lose(), len(heard)
         eventually(lambda: len(heard) > before, "it comes back")
         print(f"-- rosbridge, a link that was lost without a word: back after {time.monotonic() - began:.1f} s")
     finally:
@@ -93,9 +96,7 @@ def zenoh_with_a_foreign_peer(python: str) -> None:
                 time.sleep(0.01)
             print(f"-- zenoh {at}: {len(heard)} words came, median {statistics.median(heard):.1f} ms")
             if at.endswith(f":{relay.port}"):
-                relay.lose()
-                time.sleep(0.3)
-                before, began = len(heard), time.monotonic()
+                began, before = relay.lose(), len(heard)
                 eventually(lambda heard=heard, before=before: len(heard) > before, "it comes back")  # type: ignore[misc]  # bound now
                 print(f"-- zenoh, a link that was lost without a word: back after {time.monotonic() - began:.1f} s")
             link.close()
@@ -119,8 +120,7 @@ async def mqtt_story(broker: Foreigners, port: int, relay: SilentRelay | None, a
     held = asyncio.create_task(link.hold(random.Random(0)))
 
     async def online(times: int) -> float:
-        while sum(one["payload"]["state"] == "ONLINE" for one in listener.on("/connection")) < times:
-            await asyncio.sleep(0.02)
+        await becomes(lambda: sum(one["payload"]["state"] == "ONLINE" for one in listener.on("/connection")) >= times)
         return time.monotonic() - began
 
     try:

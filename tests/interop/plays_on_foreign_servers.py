@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -32,6 +33,8 @@ from tests.support.servers.behaviours import Row
 from tests.support.servers.fake_openai_server import FakeOpenAI
 
 PATIENCE_S = 120.0
+LONGEST_S = 1500
+"""All of it; two cores that do nothing else need a few minutes."""
 MODEL = "smollm2"
 ALIVE = "/health/liveliness"
 KEY = "sk-of-the-proxy"
@@ -95,7 +98,7 @@ def seated(name: str, url: str, folder: Path) -> None:
     """A planner, both players of an episode and its judge: each answer is read, or told as what it is."""
     os.environ["OPENAI_BASE_URL"] = url
     at = cast(FakeOpenAI, SimpleNamespace(url=url))
-    with Table(at, model=MODEL, deadline_s=PATIENCE_S, max_tokens=150) as table:
+    with Table(at, model=MODEL, deadline_s=PATIENCE_S, max_tokens=40) as table:
         table.hear(REQUEST)
         until(table.sim, lambda: table.subtasks or table.said, 90)
         assert table.subtasks or table.said, "it plans, or tells the person why not"
@@ -167,8 +170,15 @@ def behind_litellm(program: str, folder: Path) -> None:
                     assert told == "plans, sees, plays, scores", told
 
 
+def over(number: int, frame: object) -> None:
+    """It takes too long: what was started is ended on the way out."""
+    raise TimeoutError(f"not done within {LONGEST_S} s")
+
+
 def main(python: str, program: str) -> int:
     """0 where all was read, or told as what it is."""
+    signal.signal(signal.SIGALRM, over)
+    signal.alarm(LONGEST_S)
     os.environ["OPENAI_API_KEY"] = os.environ["VLM_API_KEY"] = KEY
     find = "from nodes.models.smollm2 import weights; print(weights())"
     found = subprocess.run([python, "-c", find], capture_output=True, text=True, check=True).stdout.strip()

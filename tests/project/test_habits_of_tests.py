@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from functools import cache
 
 import pytest
 
 from tests.support.sentences import FILES, TESTS, golden
+from tests.support.syntax import parsed, without_garbage  # noqa: F401  # a fixture
+
+pytestmark = pytest.mark.usefixtures("without_garbage")
 
 PRODUCT = ("runtime", "nodes", "bridges", "polyrhythm")
 NOT_OURS = ("os", "sys", "asyncio", "pytest")
@@ -65,10 +67,8 @@ def sleeps(tree: ast.AST) -> Iterator[int]:
             yield node.lineno
 
 
-@cache
-def trees() -> tuple[tuple[str, ast.Module], ...]:
-    paths = sorted(TESTS.rglob("test_*.py"))
-    return tuple((path.relative_to(TESTS).as_posix(), ast.parse(path.read_text())) for path in paths)
+def trees() -> Iterator[tuple[str, ast.Module]]:
+    return ((path.relative_to(TESTS).as_posix(), parsed(path)) for path in sorted(TESTS.rglob("test_*.py")))
 
 
 def test_no_test_touches_a_private_name_of_the_product() -> None:
@@ -136,25 +136,25 @@ def is_long(text: str) -> bool:
 
 def texts_in(tree: ast.AST) -> Iterator[str]:
     """Strings and the fixed parts of f-strings; no docstrings."""
-    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(tree))
+    docs = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
             yield node.value.strip()
 
 
-@cache
 def sentences_of_the_product() -> frozenset[str]:
     sources = [path for room in PRODUCT for path in (TESTS.parent / room).rglob("*.py")]
-    return frozenset(text for path in sources for text in texts_in(ast.parse(path.read_text())) if is_long(text))
+    return frozenset(text for path in sources for text in texts_in(parsed(path)) if is_long(text))
 
 
 def called(node: ast.AST) -> str:
-    return ast.unparse(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
+    return str(getattr(node.func, "attr", getattr(node.func, "id", ""))) if isinstance(node, ast.Call) else ""
 
 
-def expectations(tree: ast.AST) -> Iterator[ast.expr]:
+def expectations(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
     """What a test asserts, and what it matches an error with."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Assert):
             yield node.test  # without its own message
         elif isinstance(node, ast.Call) and called(node) == "raises":
@@ -209,11 +209,15 @@ def texts_named(node: ast.expr, named: Named, seen: set[str]) -> Iterator[ast.ex
 
 def expected_sentences(tree: ast.Module, product: Iterable[str]) -> Iterator[str]:
     """What a test expects literally and the product says: in an assert, in `match=`, in a table of cases, by name."""
-    roots = list(expectations(tree))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            named = bind_all(bind_all({}, tree.body), ast.walk(node))
-            roots += [text for root in expectations(node) for text in texts_named(root, named, set())]
+    nodes = list(ast.walk(tree))
+    roots, of_module = list(expectations(nodes)), bind_all({}, tree.body)
+    for function in nodes:
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        inside = list(ast.walk(function))
+        if expected := list(expectations(inside)):
+            named = bind_all({name: list(values) for name, values in of_module.items()}, inside)
+            roots += [text for root in expected for text in texts_named(root, named, set())]
     for text in sorted({re.sub(r"\\(.)", r"\1", text) for root in roots for text in texts_in(root)}):
         if is_long(text) and any(said in text or text in said for said in product):
             yield text

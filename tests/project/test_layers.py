@@ -14,6 +14,9 @@ import pytest
 
 import runtime
 from bench.rooms import count, table, working_tree
+from tests.support.syntax import parsed, without_garbage  # noqa: F401  # a fixture
+
+pytestmark = pytest.mark.usefixtures("without_garbage")
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_FILES = 16
@@ -25,12 +28,6 @@ CLOCK_READERS = {
     "datetime": {"now", "utcnow", "today"},
     "date": {"today"},
 }  # fmt: skip
-
-
-@functools.cache
-def parsed(file: Path) -> ast.Module:
-    """A file's syntax, read once for all tests."""
-    return ast.parse(file.read_text())
 
 
 @pytest.mark.parametrize("module", ["runtime", "runtime.cli", "nodes.hello"])
@@ -65,12 +62,6 @@ def test_all_names_exactly_what_runtime_offers() -> None:
 
 def test_launch_holds_data_only() -> None:
     assert [file.name for file in (ROOT / "launch").rglob("*") if file.is_file() and file.suffix != ".toml"] == []
-
-
-def test_imports_point_down() -> None:
-    program = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True))"
-    found = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert found.returncode == 0, found.stdout + found.stderr
 
 
 def readings(tree: ast.AST) -> list[int]:
@@ -146,7 +137,7 @@ def test_no_node_draws_unseeded_randomness_or_starts_a_thread() -> None:
         "bridges/telemetry/otlp.py": "what a command posts, beside a graph",
         "bridges/telemetry/prometheus.py": "the page of a command, beside a graph",
         "bridges/foxglove/command.py": "a secret that nobody may guess, of a command",
-        "nodes/episodes/results/evaluations.py": "secrets that nobody may guess, of a command",
+        "nodes/episodes/results/store.py": "secrets that nobody may guess, of a command",
         "nodes/report/room_pictures.py": "the pictures of a command, drawn on all cores",
         "bridges/stretch/link.py": "a secret that nobody may guess; real robots are refused in virtual time",
         "bridges/lerobot/side/device.py": "a process of its own, for a real robot",

@@ -42,3 +42,31 @@ def test_a_run_with_too_many_second_tries_fails(
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == code, ran.stdout + ran.stderr
     assert f"{len(flaky)} of 3 tests with processes needed another try" in ran.stdout
+
+
+PARSES = """
+import ast
+import gc
+
+class Left:
+    def __init__(self):
+        self.itself = self
+
+    def __del__(self):
+        ast.parse("rows = [0, 1, 2]")
+        Left()
+
+def test_fails():
+    gc.set_threshold(20)
+    Left()
+    raise AssertionError("as it shall")
+"""
+
+
+def test_a_failure_is_reported_also_where_what_is_left_behind_parses(tmp_path: Path) -> None:
+    """As the traceback of a finaliser that complains does, in the midst of the report."""
+    (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
+    (tmp_path / "test_one.py").write_text(PARSES + "\nrows = [0, 1, 2]" * 500)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ran.returncode, "as it shall" in ran.stdout) == (1, True), ran.stdout[-3000:] + ran.stderr

@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.wheel.wheels import ROOT, build_wheel, install
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, pytest.mark.long]
 
 IMPORTS = "from runtime import Message, Node, Publisher, Simulation, Subscription, every, on"
 MISTAKES = {
@@ -121,7 +121,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module", params=[mypy, pytest.param(pyright, marks=pytest.mark.long)], ids=["mypy", "pyright"])
+@pytest.fixture(scope="module", params=[mypy, pyright], ids=["mypy", "pyright"])
 def errors(request: pytest.FixtureRequest, python: Path, programs: Path) -> dict[str, list[tuple[int, str]]]:
     """What a checker says of each program, in an environment that holds the wheel."""
     check: Checker = request.param

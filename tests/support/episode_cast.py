@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nodes.episodes.agents.agent import Agent
-from nodes.episodes.agents.registry import RulesBrain
+from nodes.episodes.agents.agent import Agent, RulesBrain
 from nodes.episodes.dialogue.messages import BeginEpisode
 from nodes.episodes.dialogue.moderator import Moderator
 from nodes.episodes.dialogue.observation import Brain
-from nodes.episodes.dialogue.plan import EpisodePlan, Mode
+from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.planning import plan_episode
 from nodes.episodes.dialogue.rules import EpisodeRules
 from nodes.episodes.scenarios.library import Library
 from nodes.episodes.scenarios.profiles import Character, Relationship, Scenario, Task
+from nodes.episodes.scenarios.visibility import Mode
 from runtime import Simulation
 from runtime.launch.graph import NodeSpec
 from runtime.msgs.episode import Act, ActKind, Deal, Facts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -28,6 +29,13 @@ def eventually(fact: Callable[[], bool], what: str, within_s: float = PATIENCE_S
     while not fact():
         assert clock.now_ns() < end_ns, f"not within {within_s:g} s: {what}"
         pause.wait(0.02)
+
+
+async def becomes(fact: Callable[[], bool], within_s: float = PATIENCE_S) -> None:
+    """Return once the fact holds, while the loop goes on; fails with TimeoutError."""
+    async with asyncio.timeout(within_s):
+        while not fact():
+            await asyncio.sleep(0.02)
 
 
 class Runs:

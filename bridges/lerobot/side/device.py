@@ -1,7 +1,8 @@
 """One device of LeRobot's, held by LeRobot's own Python:   python -I device.py KIND TYPE '{"port": "/dev/ttyACM0"}'
 
-KIND is robot, teleoperator or camera: it connects, never calibrates, and tells what it measures until its standard
-input ends. With `facts` before KIND it tells what LeRobot knows and connects to nothing; `known` alone tells the types.
+KIND is robot, teleoperator (a leader), hand (a gamepad) or camera: it connects, never calibrates, and tells what it
+measures until its standard input ends. With `facts` before KIND it tells what LeRobot knows and connects to nothing;
+`known` alone tells the types.
 
 Lines of JSON go both ways. In: {"goal": {key: value}, "until": ns}, until when it counts. Out: first {"hello": ...} or
 {"problem": ...}; then {"at": {key: value}, "ns": ns} for a reading and {"alive": ns, "doing": words, "since": ns};
@@ -129,15 +130,22 @@ def configuration_of(package: str) -> str:
     )
 
 
+GIVES = {
+    "teleoperator": "where each joint is to be; a leader does that, and a gamepad is for LeRobotHandTeleop",
+    "hand": "where the hand goes (delta_x, delta_y, delta_z); a leader is for LeRobotTeleop",
+}
+
+
 class DeviceRefused(Exception):
     """What we do not take up, as a sentence."""
 
 
 def made(kind: str, name: str, settings: dict[str, Any]) -> Any:
-    """The device, not connected. Raises DeviceRefused for none of that kind, and for a leader that gives no joints."""
+    """The device, not connected. Raises DeviceRefused for none of that kind, and where it gives something else."""
     import draccus
 
-    types = registered()
+    types, wanted = registered(), kind
+    kind = "teleoperator" if wanted == "hand" else kind
     known = types.get(kind, {})
     if name not in known:
         other = next((one for one, names in types.items() if name in names), "")
@@ -149,20 +157,21 @@ def made(kind: str, name: str, settings: dict[str, Any]) -> Any:
     module = importlib.import_module(package)
     config = draccus.decode(getattr(module, base), {"type": name, **settings})
     device = getattr(module, make)({"one": config} if kind == "camera" else config)
-    if kind == "teleoperator" and not joints_of(kind, device):
+    if kind == "teleoperator" and not joints_of(wanted, device):
         features = dict(device.action_features)
         raise DeviceRefused(
-            f"it gives {', '.join(features.get('names') or features) or 'nothing'}, and not where each joint is to be; "
-            "only a leader with the joints of the arm leads it here. It was not connected"
+            f"it gives {', '.join(features.get('names') or features) or 'nothing'}, and not {GIVES[wanted]}. "
+            "It was not connected"
         )
     return device["one"] if kind == "camera" else device
 
 
 def joints_of(kind: str, device: Any) -> list[str]:
-    """The keys that are numbers, in LeRobot's order; none where it tells of one array, as gamepads do of the hand."""
-    features = dict(device.action_features if kind == "teleoperator" else device.observation_features)
-    if {"dtype", "shape", "names"} <= features.keys():
-        return []
+    """The keys that are numbers, in LeRobot's order. Gamepads tell of one array: the hand's ways, and no joints."""
+    features = dict(device.observation_features if kind == "robot" else device.action_features)
+    names = list(features["names"]) if {"dtype", "shape", "names"} <= features.keys() else []
+    if kind == "hand" or names:
+        return names if kind == "hand" and {"delta_x", "delta_y", "delta_z"} <= set(names) else []
     return [key for key, what in features.items() if what in (float, int, "float32", "float")]
 
 
@@ -212,6 +221,17 @@ def raw_places(device: Any, *, opens: bool) -> dict[str, int]:
             if opens:
                 bus.disconnect(disable_torque=False)
     except Exception as problem:  # noqa: BLE001  # what it is, connecting will say
+        print(f"before connecting: {type(problem).__name__}: {problem}", file=sys.stderr)
+        return {}
+
+
+def numbers_before(device: Any) -> dict[str, float]:
+    """What a robot without such a bus measures before it is connected, where it does; few do."""
+    if bus_of(device) is not None:
+        return {}
+    try:
+        return numbers(device.get_observation(), joints_of("robot", device))[0]
+    except Exception as problem:  # noqa: BLE001  # LeRobot's own say that they are not connected
         print(f"before connecting: {type(problem).__name__}: {problem}", file=sys.stderr)
         return {}
 
@@ -342,12 +362,14 @@ def main() -> int:
             voice.say(hello=told_of(kind, device))
             return 0
         before = raw_places(device, opens=True) if kind == "robot" else {}
+        measured = numbers_before(device) if kind == "robot" else {}
         doing("connect")
-        device.connect() if kind == "camera" else device.connect(calibrate=False)
+        device.connect() if kind in ("camera", "hand") else device.connect(calibrate=False)
         doing("its description")
         hello = told_of(kind, device) | {"calibrated": bool(device.is_calibrated)} if kind != "camera" else {}
         if kind != "camera":
             hello["moved"] = moved_meanwhile(device, before)
+            hello["before"] = measured
             hello["motors"] = kind == "teleoperator" and LeaderMotors.are_there(device)
     except BaseException as problem:  # noqa: BLE001  # whatever it is, it is told in a line
         kind_of = "" if isinstance(problem, DeviceRefused) else f"{type(problem).__name__}: "

@@ -187,7 +187,8 @@ def _proof(code: str, ident: str) -> str:
 
 def _plain(name: str) -> str:
     """What two names have in common that a person would take for one."""
-    return "".join(unicodedata.normalize("NFKC", name).casefold().split())
+    seen = (one for one in unicodedata.normalize("NFKC", name) if unicodedata.category(one) != "Cf")
+    return "".join("".join(seen).casefold().split())
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from runtime.clock import to_s, wall_time_ns
 from runtime.errors import UserError
 from runtime.operating_system.machine import home
+from runtime.operating_system.whole_file import PRIVATE, write_whole
 
 if TYPE_CHECKING:
     from cryptography.x509 import GeneralName
@@ -103,11 +104,7 @@ def _make(certificate: Path, key: Path, names: Sequence[str]) -> None:
     pem = serialization.Encoding.PEM
     plain = secret.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     for path, data in ((key, plain), (certificate, made.public_bytes(pem))):
-        part = path.with_suffix(".part")
-        part.unlink(missing_ok=True)
-        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(data)
-        part.replace(path)
+        write_whole(path, data, mode=PRIVATE)
 
 
 def _general(name: str) -> GeneralName:

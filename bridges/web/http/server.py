@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 import secrets
 import socket
 import threading
@@ -33,6 +32,7 @@ from bridges.web.http.wire import (
 )
 from runtime.clock import Clock, to_s
 from runtime.errors import UserError
+from runtime.operating_system.whole_file import PRIVATE, write_whole
 
 if TYPE_CHECKING:
     import uvicorn
@@ -242,11 +242,8 @@ class WebServer:
         """So that the pages that are open come back to a console that died and was started again."""
         if self._kept is None:
             return
-        part = self._kept.with_suffix(".part")
         try:
-            with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-                file.write(msgspec.json.encode(KeptDoor(self.port, self._tokens)))
-            part.replace(self._kept)
+            write_whole(self._kept, msgspec.json.encode(KeptDoor(self.port, self._tokens)), mode=PRIVATE)
         except OSError as problem:  # a full disk closes no page
             log.warning("%s cannot be written (%s): pages do not outlive this process", self._kept, problem.strerror)
 

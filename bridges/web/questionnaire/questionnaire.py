@@ -98,6 +98,11 @@ class Questionnaire(Table, frozen=True):
             for other, value in item.when.items()
         )
 
+    def asked(self, answers: dict[str, Value]) -> dict[str, Value]:
+        """Those of the answers whose question is on the page in the end; a later answer may have taken one off it."""
+        shown = {item.id for item in self.item if self.is_shown(item, answers)}
+        return {item: value for item, value in answers.items() if item in shown}
+
     def missing(self, answers: dict[str, Value]) -> list[str]:
         """The required items without an answer."""
         return [

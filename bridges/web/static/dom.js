@@ -61,10 +61,13 @@ export function awayFrom(one, { clientX, clientY }) {
   return Math.hypot(away(clientX, left, right), away(clientY, top, bottom));
 }
 // Pressed twice, the second time within a while, it does it; `draw(isAsked)` says which press the next one is.
-export const SURE_MS = 8000;
+export const SURE_MS = 8000,
+  READ_MS = 400;
 export function twice(one, draw, act) {
-  let timer = 0;
+  let timer = 0,
+    askedAt = 0;
   const ask = (isAsked) => {
+    askedAt = performance.now();
     clearTimeout(timer);
     one.dataset.sure = String(isAsked);
     draw(isAsked);
@@ -72,8 +75,9 @@ export function twice(one, draw, act) {
   };
   one.addEventListener(
     "click",
-    once(() => {
+    once(({ detail }) => {
       const isSure = one.dataset.sure === "true";
+      if (isSure && !detail && performance.now() - askedAt < READ_MS) return; // Enter twice is one press, too
       ask(!isSure);
       if (isSure) act();
     }),
@@ -83,7 +87,7 @@ export function twice(one, draw, act) {
 export const button = (text, act, className = "") => {
   const one = make("button", className, text);
   one.type = "button";
-  one.addEventListener("click", act);
+  one.addEventListener("click", once(act));
   return one;
 };
 

@@ -1,6 +1,6 @@
 // The keyboard of a page: the space bar and Escape Escape stop, and a switch for single keys that is remembered.
 import { draw, html } from "/static/dom.js";
-import { ChosenKeys, EscapeTwice, HeldKey, HOLD_MS, KEYS, letterOf, QUICK_MS, spaceStops } from "/static/shortcuts.js";
+import { ChosenKeys, EscapeTwice, HeldKey, HOLD_MS, KEYS, letterOf, QUICK_MS } from "/static/shortcuts.js";
 
 const KEPT = "single keys";
 
@@ -60,17 +60,14 @@ export const isText = (element) =>
   element instanceof HTMLSelectElement ||
   (element instanceof HTMLInputElement && !["radio", "range", "checkbox"].includes(element.type));
 
-function fieldOf(element) {
-  if (!isText(element)) return { kind: "", value: "" };
-  return {
-    kind: element instanceof HTMLSelectElement ? "choice" : element.type === "number" ? "number" : "text",
-    value: element.value,
-  };
-}
+// Only in the middle of a text the space bar writes.
+const NO_SPACES = ["number", "select-one", "file"];
+const writes = (element) =>
+  isText(element) && !element.readOnly && !NO_SPACES.includes(element.type) && element.value !== "";
 
-// `stop(why)`; `isOn()`: whether this page has a robot to stop now; `spares(element)`: where the space bar presses what has the focus.
-/** @param {(why: string) => void} stop @param {() => boolean} isOn @param {(element: any) => boolean} spares */
-export function stopKeys(stop, isOn = () => true, spares = () => false) {
+// `isOn()`: whether this page has a robot to stop now.
+/** @param {(why: string) => void} stop @param {() => boolean} isOn */
+export function stopKeys(stop, isOn = () => true) {
   const escapes = new EscapeTwice();
   let isSwallowed = false;
   addEventListener(
@@ -81,7 +78,7 @@ export function stopKeys(stop, isOn = () => true, spares = () => false) {
         stop("Escape twice");
         return;
       }
-      if (event.code !== "Space" || spares(event.target) || !spaceStops(fieldOf(event.target))) return;
+      if (event.code !== "Space" || writes(event.target)) return;
       event.preventDefault();
       event.stopPropagation();
       isSwallowed = true;

@@ -15,10 +15,11 @@ export function opens(button, dialog, before = () => {}) {
 // An address to hand out: to read, to copy, and as a QR code for a phone.
 export function handOut(place, url, code) {
   const copy = ({ target }) => {
-    const field = target.parentElement.querySelector("input");
+    const field = target.parentElement.querySelector("input"),
+      byHand = () => notice("It is selected: copy it by Ctrl+C."); // a page without TLS has no clipboard
     field.select();
-    navigator.clipboard?.writeText(field.value);
-    notice("copied");
+    if (navigator.clipboard) navigator.clipboard.writeText(field.value).then(() => notice("copied"), byHand);
+    else byHand();
   };
   const picture = code
     ? html`<svg role="img" aria-label="The address as a QR code" viewBox=${`0 0 ${code.width} ${code.width}`}><path d=${code.path}></path></svg>`

@@ -28,9 +28,6 @@ export function chordOf(event) {
   return [...beside, /^[a-z0-9]$/.test(key) ? key : (place?.[1]?.toLowerCase() ?? place?.[2] ?? key)].join("+");
 }
 
-// Whether the space bar stops where the focus is: `kind` is "" (no field), "text", "number" or "choice".
-export const spaceStops = ({ kind, value }) => kind !== "text" || value === "";
-
 // Escape twice in a short time.
 export class EscapeTwice {
   constructor() {

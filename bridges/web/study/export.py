@@ -82,7 +82,12 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("what", "", "consent, submit, skip, mark, note, condition, pause, robot, recorder, withdraw"),
         Column("by", "", "who did it"),
         Column("item", "", "the mark's label, or the seat that a condition is about"),
-        Column("value", "", "statements ticked, the seat's holder, or the page's width in px where one was handed in"),
+        Column(
+            "value",
+            "",
+            "statements ticked, the seat's holder, the page's width in px where one was handed in, or for how many "
+            "seconds before it was so already: robot, recorder",
+        ),
         Column(
             "how",
             "",
@@ -237,10 +242,12 @@ def _add(tables: Tables, protocol: Protocol, code: str, events: list[Event]) -> 
 
 def _answers(place: _Place, answered: dict[tuple[str, str], float], widths: dict[str, Cell]) -> Iterable[Row]:
     for step in place.progress.steps:
-        given = place.progress.answers.get(step.ident, {})
-        for item in step.questionnaire.item if step.questionnaire is not None else ():
+        if step.questionnaire is None:
+            continue
+        given = step.questionnaire.asked(place.progress.answers.get(step.ident, {}))
+        for item in step.questionnaire.item:
             value = given.get(item.id, "")
-            if value == "" or step.questionnaire is None:
+            if value == "":
                 continue
             at = _utc(answered[step.ident, item.id])
             about = {"questionnaire": step.questionnaire.id, "agent": step.agent, "item": item.id}

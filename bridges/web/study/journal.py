@@ -9,10 +9,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from bridges.web.http.jsonl import LineFile, read_lines
-from bridges.web.http.private_files import open_private, private_folder, write_private
+from bridges.web.http.private_files import open_private, private_folder
 from bridges.web.study.protocol import Protocol, keep, read_kept
 from bridges.web.study.session import Event, SessionProgress, told
 from runtime.errors import UserError
+from runtime.operating_system.whole_file import PRIVATE, write_whole
 
 LOCK = ".study.lock"
 
@@ -140,14 +141,13 @@ def _rows(progress: SessionProgress) -> Iterable[tuple[object, ...]]:
         trial = trials.get(step.trial)
         task = trial.task.id if trial is not None and trial.task is not None else ""
         condition = trial.condition.id if trial is not None and trial.condition is not None else ""
+        given = asked.asked(progress.answers.get(step.ident, {}))
         for item in asked.item:
-            value = progress.answers.get(step.ident, {}).get(item.id, "")
+            value = given.get(item.id, "")
             if value != "":
                 yield progress.code, step.ident, step.trial or "", task, condition, step.agent, asked.id, item.id, value
 
 
 def write_table(progress: SessionProgress, path: Path) -> None:
     """Replace the table beside the session's file, whole or not at all."""
-    part = path.with_suffix(".csv.part")
-    write_private(part, answers_table(progress))
-    part.replace(path.with_suffix(".csv"))
+    write_whole(path.with_suffix(".csv"), answers_table(progress).encode(), mode=PRIVATE)

@@ -194,7 +194,7 @@ class SessionProgress:
             f"{step.questionnaire.id}/{item}": value
             for step in self.steps
             if step.questionnaire is not None
-            for item, value in self.answers.get(step.ident, {}).items()
+            for item, value in step.questionnaire.asked(self.answers.get(step.ident, {})).items()
         }
         self.place += 1
         while not self.steps[self.place].is_due(given):
@@ -254,10 +254,10 @@ class SessionProgress:
             raise SessionRefused("no trial is running" if self.phase != "running" else "that is so already")
         return Event("pause", now_s, by=by, step=step.ident, how="on" if is_on else "off")
 
-    def robot(self, now_s: float, text: str, *, is_stopped: bool) -> Event:
-        """The guard has stopped the robot in the trial, or lets it move again."""
+    def robot(self, now_s: float, text: str, *, is_stopped: bool, before_s: float = 0.0) -> Event:
+        """The guard has stopped the robot in the trial, so many seconds before now, or lets it move again."""
         how = "stopped" if is_stopped else "free"
-        return Event("robot", now_s, by="guard", step=self.step.ident, how=how, text=text)
+        return Event("robot", now_s, by="guard", step=self.step.ident, how=how, text=text, value=before_s or "")
 
     def recorded(self, now_s: float, text: str, *, missing_s: float | None) -> Event:
         """The trial is recorded no more, and since so many seconds; None: it is again."""

@@ -13,6 +13,9 @@ from runtime.msgs import GuardState
 
 RECORDS_WITHIN_NS = to_ns(3.0)
 """A recorder says twice a second what it does; so long it may take to its first word on a trial."""
+GUARD_GONE_S = 3.0
+"""A guard tells ten times a second how it is; who is silent for so long lets nothing move."""
+GUARD_GONE = "nothing has been heard of the guard"
 TRIAL_RECORDER = ":TrialRecorder"
 
 
@@ -46,8 +49,11 @@ class TrialWatch:
     def why_not_end(self, now_ns: int) -> str:
         """Why one that ended now would not be completed. What there is of its recording is told in the data."""
         guard = self._guard()
-        is_heard = guard is not None and is_stopped(guard, now_ns) is not None
-        if guard is not None and is_heard and (guard.message.is_stopped or guard.message.mode == "disarmed"):
+        if guard is None:
+            return ""  # a study without a robot
+        if guard.age_s(now_ns) > GUARD_GONE_S:
+            return f"{GUARD_GONE} for {guard.age_s(now_ns):.0f} s: see whether the robot's run is alive"
+        if guard.message.is_stopped or guard.message.mode == "disarmed":
             return f"the robot is {guard.message.mode} ({guard.message.reason}): resume it first"
         return ""
 
@@ -63,12 +69,12 @@ class TrialWatch:
 
     def news(self, progress: SessionProgress, now_s: float, now_ns: int) -> list[Event]:
         """What has changed in the running trial since the last look; each change is told once."""
-        found, guard = [], self._guard()
-        now = is_stopped(guard, now_ns)
-        if now is not None and guard is not None and (now and not progress.is_paused) != self._is_stopped:
+        found: list[Event] = []
+        is_still, why, silent_s = self._is_still(now_ns)
+        if is_still is not None and (is_still and not progress.is_paused) != self._is_stopped:
             self._is_stopped = not self._is_stopped
-            text = guard.message.reason if self._is_stopped else ""
-            found.append(progress.robot(now_s, text, is_stopped=self._is_stopped))
+            text, before_s = (why, silent_s) if self._is_stopped else ("", 0.0)
+            found.append(progress.robot(now_s, text, is_stopped=self._is_stopped, before_s=before_s))
         if not self.records:
             return found
         recorder = self._recorders.document(now_ns)
@@ -81,6 +87,13 @@ class TrialWatch:
             found.append(progress.recorded(now_s, recorder["why"], missing_s=missing_s))
             self._is_lost = self._has_gaps = True
         return found
+
+    def _is_still(self, now_ns: int) -> tuple[bool | None, str, float]:
+        """Whether the robot may not move, why, and since how many seconds before now; None: not known."""
+        guard = self._guard()
+        if guard is not None and guard.age_s(now_ns) > GUARD_GONE_S:
+            return True, GUARD_GONE, round(guard.age_s(now_ns), 3)
+        return is_stopped(guard, now_ns), "" if guard is None else guard.message.reason, 0.0
 
     @property
     def recorder(self) -> Recorder:

@@ -7,34 +7,28 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
 
 from nodes.models.json_reading import UnreadableError, folded, layers, read_json, read_number, without_thoughts
+from runtime.errors import UserError
 from runtime.msgs.episode import Act, ActKind
+from runtime.serialization.toml_errors import read_text
 
 LONGEST_ARGUMENT = 4000
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _KIND_KEYS = ("action_type", "actiontype", "type", "kind", "action")
 _TEXT_KEYS = ("argument", "content", "text", "message", "utterance", "speech")
-_KINDS: dict[str, ActKind] = {
-    "speak": "speak",
-    "say": "speak",
-    "speech": "speak",
-    "talk": "speak",
-    "non-verbal communication": "non-verbal communication",
-    "non-verbal": "non-verbal communication",
-    "nonverbal": "non-verbal communication",
-    "nonverbal communication": "non-verbal communication",
-    "gesture": "non-verbal communication",
-    "action": "action",
-    "act": "action",
-    "do": "action",
-    "none": "none",
-    "nothing": "none",
-    "wait": "none",
-    "leave": "leave",
-    "exit": "leave",
+_SAID_AS: dict[ActKind, str] = {
+    "speak": "speak|say|speech|talk",
+    "non-verbal communication": "non-verbal communication|non-verbal|nonverbal|nonverbal communication|gesture",
+    "action": "action|act|do",
+    "none": "none|nothing|wait",
+    "leave": "leave|exit",
 }
+_KINDS = {word: kind for kind, words in _SAID_AS.items() for word in words.split("|")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +85,7 @@ _ECHOES = (
     "speak",
     "non-verbal communication",
 )
+"""Words of the question's form."""
 
 
 def _is_echo(found: dict[str, object]) -> bool:
@@ -149,3 +144,22 @@ def _bare(layer: dict[str, object]) -> dict[str, object]:
     if found and all(isinstance(one, dict) and set(one) <= {"value"} for one in found.values()):
         return {key: one["value"] for key, one in found.items() if isinstance(one, dict) and "value" in one}
     return found
+
+
+EXPECTED = 'expected one a line, as a text in double quotes or as {"kind": ..., "argument": ...}'
+
+
+def read_script(path: Path) -> list[Act]:
+    """The acts of a .jsonl file, one {"kind", "argument", "to"} or one string a line. Raises UserError."""
+    acts = []
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            raw = msgspec.json.decode(line)
+            acts.append(Act(kind="speak", argument=raw) if isinstance(raw, str) else msgspec.convert(raw, Act))
+        except (msgspec.MsgspecError, RecursionError) as problem:
+            raise UserError(f"{path}:{number}: no act ({problem}); {EXPECTED}") from problem
+    if not acts:
+        raise UserError(f"{path}: holds no acts; {EXPECTED}")
+    return acts

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from nodes.models import smollm2
 from nodes.models.chat_format import ModelOptions
@@ -25,6 +25,14 @@ ACT_TOKENS = 1000
 
 SMALL_TOKENS = 80
 """Of the model on this machine: what it says after two sentences, it has said before."""
+
+NUMBERS: dict[str, tuple[str, float, float, Callable[[str], Any]]] = {
+    "t": ("temperature", 0.0, 2.0, float),
+    "top_p": ("top_p", 0.0, 1.0, float),
+    "seed": ("seed", 0, 2**53, int),
+    "context": ("context", 256, 100_000_000, int),
+}
+"""Options of how a model answers: the field, its range, and how it is read."""
 
 AgentKind = Literal["rules", "human", "script", "replay", "class", "model"]
 PromptKind = Literal["full", "small"]
@@ -57,16 +65,15 @@ class AgentSpec:
         """Raises UserError for a text that names nobody; whether a model can be asked is `check_model`'s."""
         if not text.strip() or any(mark in text for mark in "\n\t"):
             raise UserError(f"agent {text!r}: expected rules, scripted, script:FILE, replay:RUN, human or MODEL[@URL]")
-        if text in RULES:
-            return cls(text, "rules")
-        if text == "human":
-            return cls(text, "human")
-        if text.startswith("script:"):
-            return cls(text, "script", path=Path(text.removeprefix("script:")))
-        if text.startswith("class:"):
+        kind, mark, rest = text.partition(":")
+        if text in RULES or text == "human":
+            return cls(text, "human" if text == "human" else "rules")
+        if mark and kind == "script":
+            return cls(text, "script", path=Path(rest))
+        if mark and kind == "class":
             return cls(text, "class")
-        if text.startswith("replay:"):
-            path, _, episode = text.removeprefix("replay:").partition("#")
+        if mark and kind == "replay":
+            path, _, episode = rest.partition("#")
             return cls(text, "replay", path=Path(path), episode=episode)
         named, *given = text.split("#")
         model, _, address = named.partition("@")
@@ -83,20 +90,13 @@ class AgentSpec:
 
     def _with(self, option: str) -> AgentSpec:
         name, _, value = option.partition("=")
-        options = self.options
-        if name == "t":
-            return replace(self, options=replace(options, temperature=self._number(option, value, 0.0, 2.0)))
-        if name == "top_p":
-            return replace(self, options=replace(options, top_p=self._number(option, value, 0.0, 1.0)))
-        if name == "seed":
-            return replace(self, options=replace(options, seed=int(self._number(option, value, 0, 2**53, int))))
+        if name in NUMBERS:
+            field, low, high, kind = NUMBERS[name]
+            return replace(self, options=replace(self.options, **{field: self._number(option, value, low, high, kind)}))
         if name == "tokens":
             return replace(self, max_tokens=int(self._number(option, value, 1, 1_000_000, int)))
         if name == "effort" and value:
-            return replace(self, options=replace(options, reasoning_effort=value))
-        if name == "context":
-            context = int(self._number(option, value, 256, 100_000_000, int))
-            return replace(self, options=replace(options, context=context))
+            return replace(self, options=replace(self.options, reasoning_effort=value))
         if name == "fallback" and value.partition("@")[0]:
             return replace(self, fallback=value)
         if name == "prompt" and value in ("full", "small"):
@@ -110,11 +110,11 @@ class AgentSpec:
             "effort=low, context=8192, fallback=MODEL@URL, prompt=small, system=yes; of a judge scale=fine"
         )
 
-    def _number(self, option: str, value: str, low: float, high: float, kind: Callable[[str], float] = float) -> float:
+    def _number(self, option: str, value: str, low: float, high: float, kind: Callable[[str], Any]) -> Any:
         try:
             number = kind(value)
         except ValueError:
-            number = -1.0
+            number = -1
         if not low <= number <= high:
             name = "temperature" if option.startswith("t=") else option.partition("=")[0]
             raise UserError(f"agent {self.text!r}: {name} is {value!r}; expected {low:g} to {high:g}")

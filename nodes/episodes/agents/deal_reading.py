@@ -1,33 +1,198 @@
-"""What people and models say of a deal: offers, divisions, yes and no, giving way. Pure: texts in, values out.
+"""What people and models say of a deal: amounts, offers, divisions, yes and no, giving way. Pure: texts in, values out.
 
-A sentence that asks ("Agreed?") accepts nothing, one with a condition offers, and a no beside a yes is a no. To name
-the other's number and little else is a yes; to add a wish to it is an offer.
+A number with the deal's unit always counts. One without counts only for money, where nothing that is counted follows it
+("20 minutes") and where it is near what was named before. A sentence that asks ("Agreed?") accepts nothing, one with a
+condition offers, and a no beside a yes is a no. To name the other's number and little else is a yes; to add a wish to
+it is an offer.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, TypeVar
 
-from nodes.episodes.agents.amounts import AMOUNT, WORDS, in_digits, numbers_in, offer_in
 from runtime.msgs.episode import Deal, Facts, Turn
+
+_CURRENCIES = {  # what is said of each, behind the number or before it
+    "INR": r"inr|rupees?|₹|rs\.?", "EUR": "eur|euros?|€", "USD": r"usd|dollars?|bucks|\$", "GBP": "gbp|pounds?|quid|£",
+    "CHF": r"chf|(?:swiss )?francs?|sfr|fr\.?", "JPY": "jpy|yen|¥", "CNY": "cny|rmb|yuan|¥",
+    "SEK": "sek|kron(?:or|a)|kr", "NOK": "nok|kron(?:er|e)|kr", "DKK": "dkk|kron(?:er|e)|kr",
+    "PLN": "pln|zł|z[lł]ot(?:ys?|ies|ych)?", "MXN": r"mxn|pesos?|\$", "TRY": "try|liras?|₺", "KRW": "krw|won|₩",
+}  # fmt: skip
+MONEY = "|".join(_CURRENCIES.values())
+_BEFORE = r"(?<!\w)(?!won|try)"
+"""Before a unit that stands before its number: "I won 5" and "let us try 300" name no money."""
+WORDS = {"no": 0, "zero": 0, "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
+WORDS |= {"seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14}
+WORDS |= {"fifteen": 15, "sixteen": 16, "seventeen": 17, "eighteen": 18, "nineteen": 19}
+_TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90}
+WORDS |= _TENS
+_COUNTS = "|".join(word for word in WORDS if word not in ("no", "a", "an"))
+_SPELLED = re.compile(
+    rf"\b(?:{_COUNTS}|an?(?= (?:hundred|thousand)\b))(?:(?:[ -]|(?<=hundred) and |(?<=thousand) and )"
+    rf"(?:hundred|thousand|(?<=hundred )(?:{_COUNTS})|(?<=thousand )(?:{_COUNTS})|(?<= and )(?:{_COUNTS})"
+    rf"|(?<=ty[ -])(?:{_COUNTS})))*\b",
+    re.I,
+)
+_BELOW_100 = rf"(?:{'|'.join(_TENS)})(?:-(?:one|two|three|four|five|six|seven|eight|nine))?"
+_PAIR = re.compile(rf"\b({_BELOW_100}|{_COUNTS}) ({_BELOW_100})(?! hundred| thousand)\b", re.I)  # "two fifty"
+AMOUNT = r"([1-9]\d{0,2}(?:\.\d{3})+(?!\d)|\d{1,3}(?:[,'’\u00a0\u202f ]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?k?)"
+_THOUSANDS = re.compile(r"[,'’\u00a0\u202f ](?=\d{3})")
+
+_FOLLOWS = (
+    "a above again all altogether and as at be because before below but buys by can cash could does down even feels"
+    " firm flat for from gets has if in instead is it just later leaves less makes may minus more my not now on only"
+    " or per plus please right seems shall she so sounds sound still suits take that the then this to today tomorrow"
+    " tops total up was we settle settles suffice suffices do enough okay ok fine good fair cover covers"
+    " make get sound seem when which will with work works would you your"
+)
+_BARE = re.compile(
+    r"(?<![\w.,:%#/'’-])(?<!\bin )(?<!\bsince )(?<!\bpage )(?<!\broom )(?<!\bnumber )(?<!\baged )"
+    r"(?<!\bborn )(?<!\bpast )"
+    rf"{AMOUNT}(?![\w%°/:])(?!\.\d)(?=\s*(?:$|[.,;:!?)\"”'’*\u2014\u2013-]|(?:{_FOLLOWS.replace(' ', '|')})\b))",
+    re.I,
+)
+_NEAR = 8.0
+"""A number without a unit is a price only within this factor of one that was named before."""
+
+_TOTAL = re.compile(rf"{AMOUNT}[ ,]*(?:\w+ )?(?:altogether|in total|all in|all told|in all|total)\b", re.I)
+_PARTS = re.compile(
+    rf"{AMOUNT} *(?:\w+ )?(?:now|today|at once|up ?front|down|in advance|first)\b[^.!?]*?"
+    rf"(?:\band|\bthen|\bplus|,) +(?:\w+ )?{AMOUNT} *(?:\w+ )?(?:later|when|on|at|after|next|in|by|tomorrow|then)\b",
+    re.I,
+)
+_NOT_OFFERED = re.compile(  # the other's words, somebody else's price, a price turned down
+    r"\b(?:(?:you(?:r \w+)? (?:said|told|say|says|want|wanted|ask|asked|offered|wrote|promised)|instead of|rather than"
+    r"|(?:ad|advert|sign|tag|list|catalogue) (?:says|said)|cost|costs|paid|heard|read|worth|never|(?:should|could|"
+    r"would|might) have|(?:i|we)['’]d have)\b[^#]*#|not (?:for |at )?#|no to #|# (?:is|was|sounds|seems) (?:far |way |"
+    r"much |a bit )?(?:too|out of|steep|a lot|robbery|an insult|ridiculous|not))",
+    re.I,
+)
+_LIMIT = re.compile(
+    r"\b(?:below|less than|under|above|over|more than|beyond|higher than|lower than|further than)\b", re.I
+)
+
+
+def unit_pattern(deal: Deal) -> str:
+    """What is said of a number of this deal, as a regular expression."""
+    known = next((said for said in _CURRENCIES.values() if re.fullmatch(said, deal.unit, re.I)), "")
+    return "|".join(filter(None, (known, re.escape(deal.unit), re.escape(deal.unit.removesuffix("s")))))
+
+
+def is_money(deal: Deal) -> bool:
+    """Whether the deal's number is a price in a currency that is known here."""
+    return bool(re.fullmatch(MONEY, deal.unit, re.I))
+
+
+def numbers_in(text: str, deal: Deal, near: float | None = None) -> list[float]:
+    """The numbers of the deal that a text names, in order; `near` is what was named before (default: the opening)."""
+    return [value for _, value in _found(text, deal, near)]
+
+
+def offer_in(text: str, deal: Deal, near: float | None = None) -> float | None:
+    """The number that somebody offers with a text: the last that is not quoted or turned down, or the"
+    " sum of two parts."""
+    plain = in_digits(text, deal.opening if near is None else near)
+    for pattern in (_TOTAL, _PARTS):
+        for match in pattern.finditer(plain):
+            parts = [value_of(part) for part in match.groups()]
+            if all(part in numbers_in(plain, deal, near) for part in parts):
+                return sum(parts)
+    offered = None
+    for clause in re.split(r"[;:!?\u2014]|,(?!\d{3}(?!\d))|\.(?!\d)|\bbut\b", plain):
+        numbers = _found(clause, deal, near)
+        if not numbers:
+            continue
+        start, value = numbers[-1]
+        marked = f"{clause[:start]}#{re.sub(rf'^{AMOUNT}', '', clause[start:])}"
+        if _LIMIT.search(clause) or not _NOT_OFFERED.search(marked):
+            offered = value
+    return offered
+
+
+def _found(text: str, deal: Deal, near: float | None) -> list[tuple[int, float]]:
+    """Where each number of the deal stands in the text, and what it is."""
+    if not deal.unit:
+        return []
+    near = deal.opening if near is None else near
+    unit = unit_pattern(deal)
+    text = re.sub(rf"(\d+) (?:{unit}) (\d\d)(?![\d%])", r"\1.\2", in_digits(text, near), flags=re.I)  # 12 dollars 50
+    named = re.finditer(rf"(?<![\d.,])(?:{AMOUNT}\s*(?:{unit})(?!\w)|{_BEFORE}(?:{unit})\s*{AMOUNT})", text, re.I)
+    found = {match.end(): (match.start(), value_of(match[1] or match[2])) for match in named}
+    if is_money(deal):
+        taken = [(start, end) for end, (start, _) in found.items()]
+        for match in _BARE.finditer(text):
+            value = value_of(match[1])
+            is_near = value >= 10 if not near else near / _NEAR <= value <= near * _NEAR and value >= min(10, near)
+            if is_near and not any(start <= match.start() < end for start, end in taken):
+                found[match.end()] = (match.start(), value)
+    return [found[end] for end in sorted(found)]
+
+
+@lru_cache(maxsize=4096)
+def in_digits(text: str, near: float | None = None) -> str:
+    """The text with its numbers in digits; "two fifty" is 250 or 2.5, whatever is nearer to `near`."""
+
+    def pair(match: re.Match[str]) -> str:
+        first, second = _count(match[1]), _count(match[2])
+        if not 0 < first < 100 or second < 10 or first == second:
+            return match[0]
+        whole, part = float(first * 100 + second), first + second / 100
+        value = part if near and abs(_ratio(part, near)) < abs(_ratio(whole, near)) else whole
+        return f"{value:g}"
+
+    return _SPELLED.sub(lambda found: str(_count(found[0])), _PAIR.sub(pair, text))
+
+
+def _ratio(value: float, near: float) -> float:
+    return max(value / near, near / value)
+
+
+def _count(words: str) -> int:
+    """ "a thousand five hundred and fifty" as 1550."""
+    whole = part = 0
+    for word in re.split(r"[ -]", words.lower()):
+        if word == "hundred":
+            part *= 100
+        elif word == "thousand":
+            whole, part = whole + part * 1000, 0
+        elif word != "and":
+            part += WORDS[word]
+    return whole + part
+
+
+def value_of(text: str) -> float:
+    """ "1.500", "1,500", "1'500" and "1.5k" as 1500."""
+    plain = _THOUSANDS.sub("", text.lower())
+    plain = plain.replace(".", "") if re.fullmatch(r"[1-9]\d{0,2}(?:\.\d{3})+", plain) else plain
+    return float(plain.removesuffix("k")) * (1000.0 if plain.endswith("k") else 1.0)
+
 
 Stance = Literal["yes", "no", "open"]
 Share = dict[str, int]
 
+_WHOLE = tuple(
+    (re.compile(short, re.I), whole)
+    for short, whole in (
+        ("’", "'"), (r"\bwon't\b", "will not"), (r"\bcan't\b", "can not"), (r"\bshan't\b", "shall not"),
+        (r"n't\b", " not"), (r"'ll\b", " will"), (r"'m\b", " am"), (r"'re\b", " are"), (r"'ve\b", " have"),
+        (r"'d\b", " would"), (r"\blet's\b", "let us"), (r"\b(it|that)'?s\b", r"\1 is"),
+        (r"\b(\w*here|he|she)'s\b", r"\1 is"),
+    )
+)  # fmt: skip
+"""Short forms and what they stand for: all patterns below are of whole ones."""
 _NO = re.compile(
-    r"\b(no deal|never|no way|not agreed|(?:can|could|do|will|would)(?:no|n['’])t (?:accept|agree|do (?:that|it|this)|"
-    r"go|take (?:that|it)|pay|sell|shake|call (?:that|it))|cannot|won['’]t|not (?:a|my|our) deal|isn['’]t a deal|not "
-    r"for (?:that|this|less|more)|out of the question|forget it|i pass|i['’]ll pass|i['’]m out|i (?:have to |"
-    r"must )?(?:decline|refuse)|not a chance|not interested|i['’]d rather not|too (?:much|low|little|high|far)|i "
-    r"disagree|absolutely not|i['’]m afraid not|not (?:quite )?yet|no thanks?|no,? thank you|deal['’]?s off|not "
-    r"enough|i take (?:it|that) back|rather not|i doubt|hardly|in your dreams|dream on|you must be joking|as if|"
-    r"nobody|not today|not happening|no chance|not (?:going to|gonna)|nowhere near|walk away|still no|nothing (?:is|"
-    r"of)|nothing doing|shall not|shan['’]t|leave it|keep (?:it|the|my)|(?:you['’]re|you are|got to be|gotta be) "
-    r"kidding|yeah,? right|pigs|very funny|nice try|hilarious|ridiculous|robbery|insult(?:ing|ed)?|laugh\w*|out of "
-    r"your mind|firstborn|not (?:for|at) NUMBER)\b|^\s*(?:no|nope|nah)\b",
+    r"\b(no (?:deal|way|chance|thanks?)|never|(?:can|could|do|will|would) not (?:accept|agree|do (?:that|it|this)|go|"
+    r"take (?:that|it)|pay|sell|shake|call (?:that|it))|cannot|(?:will|shall|absolutely|afraid|rather) not|not "
+    r"(?:agreed|(?:a|my|our) deal|for (?:that|this|less|more)|a chance|interested|(?:quite )?yet|enough|today|"
+    r"happening|going to|gonna|(?:for|at) NUMBER)|is not a deal|out of the question|forget it|i(?: will)? pass|i am "
+    r"out|i (?:have to |must )?(?:decline|refuse)|too (?:much|low|little|high|far)|i disagree|deals?(?: is)? off|i "
+    r"take (?:it|that) back|i doubt|hardly|in your dreams|dream on|you must be joking|as if|nobody|nowhere near|walk "
+    r"away|still no|nothing (?:is|of|doing)|leave it|keep (?:it|the|my)|(?:you are|got to be|gotta be) kidding|yeah,? "
+    r"right|pigs|very funny|nice try|hilarious|ridiculous|robbery|insult(?:ing|ed)?|laugh\w*|out of your mind|"
+    r"firstborn)\b|^\s*(?:no|nope|nah)\b",
     re.I,
 )
 _LEAD = (
@@ -35,100 +200,86 @@ _LEAD = (
     r"you know what|in that case|perfect|wonderful|excellent)[\s,.!]+)*"
 )
 _YES = re.compile(
-    rf"^{_LEAD}(?:it['’]?s a deal|that['’]?s a deal|(?:we|you)(?:['’]ve| have)? (?:got )?(?:yourself )?a deal|deal(?: "
-    rf"then)?"
-    r"|(?:i['’]m |i am |we['’]re |consider it |that['’]?s )?(?:agreed|settled|done|sold)(?: then)?|i accept(?: that)?|"
-    r"i accept (?:it|your offer|this|the offer|the price).*|i agree(?: to (?:it|that|this).*)?|accepted|(?:it|she|he|"
-    r"they)(?:['’]s|['’]re| is| are) (?:all )?yours.*|i(?:['’]ll| will) take (?:it|that|them|both|two|all)\b(?! (?:to|"
-    r"back|as)\b).*|(?:the|your|my) \w+(?: \w+)? (?:is|are) yours(?: too)?(?: then)?|(?:tell|say to) .+ (?:has|have|"
-    r"['’]s|got) a deal|let me (?:just )?(?:get|fetch|find) (?:my|the) (?:wallet|purse|money|cash|cheque ?book|card|"
-    r"pen|coat)|wrap (?:it|them|her|him) up.*|here you are|here(?:['’]s| is) (?:the|my|your) money|there you are|"
-    r"i (?:can|could)(?:['’]t|not) (?:argue|say no|refuse|complain|object)(?: (?:with|to|about) that)?|(?:we have|"
-    r"that['’]s) an agreement|a deal it is|(?:that |it |this )?(?:works|is fine|is good|suits me|will do)(?: for me| "
-    r"by me| with me)?|(?:sounds|that['’]?s) (?:good|fair|fine|great|reasonable)(?: to me| enough)?|(?:fine|"
-    r"good) (?:by|with|for) me|i can (?:live with|do|accept|work with) (?:that|it|this).*|let['’]s (?:do it|do that|"
-    r"shake(?: hands)?(?: on (?:it|that))?)|i(?:['’]m| am|['’]d be| would be) (?:happy|glad) to (?:accept|"
-    r"agree)(?: (?:to )?(?:it|that|(?:your|the) offer))?|you(?:['’]ve| have) got yourself an? \w+|done and done|shake "
-    r"on it|(?:here['’]s|give me) (?:my|your) hand.*|so be it|you(?:['’]ve| have) (?:talked|persuaded|convinced).*|"
-    r"you win|(?:it['’]s |that['’]s )?a bargain|where do i sign|i(?:['’]m| am) in|count me in|gladly|with pleasure|"
-    r"fair enough|have it your way|as you wish|i(?:['’]ll| will) (?:pay|give you|have|buy) (?:it|that)|(?:my )?hand "
-    r"on it|i(?:['’]m| am) (?:happy|fine|content) with (?:it|that)|wrap it up|we have an understanding|consider it "
-    r"done|my pleasure|it['’]s done|then it['’]s settled|that is settled(?: then)?)$",
+    rf"^{_LEAD}(?:(?:it|that) is a deal|(?:(?:it|that) is )?a bargain|(?:we|you)(?: have)?(?: got)?(?: yourself)? a "
+    r"deal|deal(?: then)?|(?:i am |we are |consider it |(?:it|that) is )?(?:agreed|settled|done|sold)(?: then)?|i "
+    r"accept(?: that| (?:it|your offer|this|the offer|the price).*)?|i agree(?: to (?:it|that|this).*)?|accepted|(?:it|"
+    r"she|he|they) (?:is|are) (?:all )?yours.*|i will take (?:it|that|them|both|two|all)\b(?! (?:to|back|as)\b).*|"
+    r"(?:the|your|my) \w+(?: \w+)? (?:is|are) yours(?: too)?(?: then)?|(?:tell|say to) .+ (?:has|have|is|got) a deal|"
+    r"let me (?:just )?(?:get|fetch|find) (?:my|the) (?:wallet|purse|money|cash|cheque ?book|card|pen|coat)|wrap (?:it|"
+    r"them|her|him) up.*|(?:here|there) you are|here is (?:the|my|your) money|i (?:can|could) not (?:argue|say no|"
+    r"refuse|complain|object)(?: (?:with|to|about) that)?|(?:we have|that is) an (?:agreement|understanding)|a deal it "
+    r"is|(?:(?:that|it|this) )?(?:works|is fine|is good|suits me|will do)(?: (?:for|by|with) me)?|(?:sounds|that is) "
+    r"(?:good|fair|fine|great|reasonable)(?: to me| enough)?|(?:fine|good) (?:by|with|for) me|i can (?:live with|do|"
+    r"accept|work with) (?:that|it|this).*|let us (?:do it|do that|shake(?: hands)?(?: on (?:it|that))?)|i (?:am|would "
+    r"be) (?:happy|glad) to (?:accept|agree)(?: (?:to )?(?:it|that|(?:your|the) offer))?|you have got yourself an? \w+|"
+    r"done and done|shake on it|(?:here is|give me) (?:my|your) hand.*|so be it|you have (?:talked|persuaded|"
+    r"convinced).*|you win|where do i sign|i am in|count me in|gladly|with pleasure|my pleasure|fair enough|have it "
+    r"your way|as you wish|i will (?:pay|give you|have|buy) (?:it|that)|(?:my )?hand on it|i am (?:happy|fine|content) "
+    r"with (?:it|that))$",
     re.I,
 )
 _NUMBER_YES = re.compile(
-    rf"^{_LEAD}(?:for |at |make it |(?:let['’]s |we['’]ll )?(?:say |call it |settle (?:at|on|for) "
-    r"|(?:proceed|go) with )|i(?:['’]ll| will| can) (?:take|pay|give you|do|accept|agree to)(?: it (?:for|at))? |"
-    r"i(?:['’]m| am) (?:happy|fine|content) with |i (?:accept|agree to|agree on) |(?:it|she|he|they)(?:['’]s|['’]re| "
-    r"is| are) yours (?:for|at) |sold (?:for|at) |you(?:['’]ve| have)? (?:can have|may have|got|get) it (?:for|at) |"
-    r"agreed at |deal at )?NUMBER(?: it is| then| and (?:it|she|he)(?:['’]s| is) yours| sounds (?:good|fair|right)| "
-    r"works(?: for me)?| is (?:fine|good|fair)(?: by me| with me)?| and be done| is right| is good| suits me| done| "
-    r"and not a cent more)?(?: with it| euros)?$",
+    rf"^{_LEAD}(?:for |at |make it |(?:let us |we will )?(?:say |call it |settle (?:at|on|for) |(?:proceed|go) with )|"
+    r"i (?:will|can) (?:take|pay|give you|do|accept|agree to)(?: it (?:for|at))? |i am (?:happy|fine|content) with |i "
+    r"(?:accept|agree to|agree on) |(?:it|she|he|they) (?:is|are) yours (?:for|at) |sold (?:for|at) |you(?: have)? "
+    r"(?:can have|may have|got|get) it (?:for|at) |agreed at |deal at )?NUMBER(?: it is| then| and (?:it|she|he) is "
+    r"yours| sounds (?:good|fair|right)| works(?: for me)?| is (?:fine|good|fair|right)(?: by me| with me)?| and be "
+    r"done| suits me| done| and not a cent more)?(?: with it| euros)?$",
     re.I,
 )
-_MONEY = re.compile(
-    rf"(?:[€$£¥₹]\s*|(?:chf|eur|usd|gbp) )?{AMOUNT}(?:\s*(?:euros?|eur|€|dollars?|usd|bucks|\$|pounds?"
-    rf"|quid|gbp|£|francs?|chf"
-    r"|yen|yuan|rupees?|kron\w+|kr|pesos?|z[lł]ot\w+|liras?))?",
-    re.I,
-)
+_MONEY = re.compile(rf"(?:{_BEFORE}(?:{MONEY})\s*)?{AMOUNT}(?:\s*(?:{MONEY})(?!\w))?", re.I)
 _IF = re.compile(
-    r"\b(if|on (?:1|one|a|the) condition|unless|provided|only when|once you|as long as|would be"
-    r"|could be|might|maybe|perhaps|let me think|almost|nearly)\b",
+    r"\b(if|on (?:1|one|a|the) condition|unless|provided|only when|once you|as long as|(?:would|could) be|might|maybe|"
+    r"perhaps|let me think|almost|nearly)\b",
     re.I,
 )
-_NEGATED = re.compile(r"\b(?:not|never|no|neither|hardly)\b|n['’]t\b", re.I)
+_NEGATED = re.compile(r"\b(?:not|never|no|none|nothing|neither|hardly)\b", re.I)
 _STRONG_YES = re.compile(
-    r"\b(?:(?:i|to|we|gladly|happily) (?:gladly |happily )?accept (?:your|the|this|that) (?:\w+ )?(?:offer|price|"
-    r"terms|proposal|figure)|(?:have|reached|come to|['’]ve got|got) an (?:agreement|understanding)|you(?:['’]ve| "
-    r"have)(?: got)? (?:yourself )?a (?:buyer|deal|customer|taker|sale)|(?:i['’]d|i would|i) say yes|consider "
-    r"it \w+ed|(?:can|could|we['’]ll|i['’]ll) make (?:that|it|this) work|let['’]s finali[sz]e|(?:is|are) accepted|"
-    r"(?:happy|glad|pleased) to meet (?:you there|your))\b|^sold\b|^(?:then )?take (?:it|them) (?:away|with you)\b|"
-    r"^you['’]re on$",
+    r"\b(?:(?:i|to|we|gladly|happily) (?:gladly |happily )?accept (?:your|the|this|that) (?:\w+ )?(?:offer|price|terms|"
+    r"proposal|figure)|(?:have|reached|come to|got) an (?:agreement|understanding)|you have(?: got)?(?: yourself)? a "
+    r"(?:buyer|deal|customer|taker|sale)|i(?: would)? say yes|consider it \w+ed|(?:can|could|we will|i will) make "
+    r"(?:that|it|this) work|let us finali[sz]e|(?:is|are) accepted|(?:happy|glad|pleased) to meet (?:you there|"
+    r"your))\b|^sold\b|^(?:then )?take (?:it|them) (?:away|with you)\b|^you are on$",
     re.I,
 )
 _ASKS_CONSENT = re.compile(r"(?<!\w)(?:what|how|why|where|which|who|when)\b", re.I)
-_ELLIPSIS = re.compile(
-    rf"^{_LEAD}(?:i (?:suppose|guess|think|believe) )?(?:we|it|that|i|you|so it)"
-    r"(?:['’]ve|['’]m)? (?:shall|is|am|do|would|will|can|are|have|did|does|could|might as well)(?: indeed"
-    r"| then| too)?$",
-    re.I,
-)
 _SHORT_YES = re.compile(
-    rf"^{_LEAD}$|^(?:yes|yeah|yep|sure|of course|certainly|by all means|absolutely|please do|i am|let['’]s)$", re.I
+    rf"^{_LEAD}(?:(?:i (?:suppose|guess|think|believe) )?(?:we|it|that|i|you|so it)(?: have| am)? (?:shall|is|am|do|"
+    r"would|will|can|are|have|did|does|could|might as well)(?: indeed| then| too)?)?$|^(?:yes|yeah|yep|sure|of course|"
+    r"certainly|by all means|absolutely|please do|let us)$",
+    re.I,
 )
 _RESTATED_WORDS = (
     "ok okay yes yeah yep fine alright all right well then so good great sure very oh and hm perfect wonderful "
-    "excellent for at it is it's its come up down to that's that this be shall will make say let's let us we we'll i "
-    "i'll i'm call settle go with on pay give you you'll take do accept agree have has can may he she they they're "
-    "him her hers yours mine yours the your both two just today now cash please here there's there here's done deal "
-    "agreed sold bargain right happy glad gladly because friend my hand dear sir madam yours lot it'll stands stand "
-    "by works suits me fits goes who wins win we've got price money counted in total altogether flat even round "
-    "exactly thank thanks"
+    "excellent for at it is its come up down to that this be shall will make say let us we i am call settle go with on "
+    "pay give you take do accept agree have has can may he she they are him her hers yours mine the your both two just "
+    "today now cash please here there done deal agreed sold bargain happy glad gladly because friend my hand dear sir "
+    "madam lot stands stand by works suits me fits goes who wins win got price money counted in total altogether flat "
+    "even round exactly thank thanks"
 )
 _RESTATED = frozenset(_RESTATED_WORDS.split())
 """With these words alone, naming the other's number accepts it."""
 _NEUTRAL = re.compile(r"^(?:yes|yeah|ok(?:ay)?|fine|all right|alright|sure|very well|good|great|perfect)$", re.I)
-_BUT = re.compile(r"\b(but|however|only|except|although|though)\b", re.I)
+_BUT = re.compile(r"\b(?:but|however|only|except|although|though)\b", re.I)
 _TAKEN_BACK = re.compile(
-    r"\b(deal['’]?s off|(?:i )?take (?:it|that) back|changed my mind|on second thoughts?|scrap that|i was joking)\b",
-    re.I,
+    r"\b(deals?(?: is)? off|take (?:it|that) back|changed my mind|on second thoughts?|scrap that|i was joking)\b", re.I
 )
-_ECHO_LESS_WORDS = "then well okay fine right good that this very you're you’re i'm i’m the and you are for price it's"
+_ECHO_LESS_WORDS = "then well okay fine right good that this very the and you are for price"
 _ECHO_LESS = frozenset(_ECHO_LESS_WORDS.split())
 _GIVES_WAY = re.compile(
-    r"\b(have it your way|you (?:can |may |shall )?have it|you win|as you wish|i give way|i give in"
-    r"|you(?:['’]ve| have) (?:convinced|persuaded|talked) me|for your sake|i(?:['’]ll| will) do as you (?:ask|say)"
-    r"|all right, (?:then )?(?:take|keep|have) it)\b",
+    r"\b(have it your way|you (?:can |may |shall )?have it|you win|as you wish|i give (?:way|in)|you have (?:convinced|"
+    r"persuaded|talked) me|for your sake|i will do as you (?:ask|say)|all right, (?:then )?(?:take|keep|have) it)\b",
     re.I,
 )
 
 
+@lru_cache(maxsize=4096)
 def _sentences(text: str) -> list[tuple[str, str]]:
-    """The sentences with the mark at the end of each."""
-    return [
-        (part[0].strip(), part[1]) for part in re.findall(r"((?:[^.!?]|\.(?=\d))+)([.!?]*)", text) if part[0].strip()
-    ]
+    """The sentences in whole forms ("I will", not "I'll"), with the mark at the end of each."""
+    for short, whole in _WHOLE:
+        text = short.sub(whole, text)
+    found = re.findall(r"((?:[^.!?]|\.(?=\d))+)([.!?]*)", text)
+    return [(sentence.strip(), mark) for sentence, mark in found if sentence.strip()]
 
 
 @lru_cache(maxsize=4096)
@@ -144,7 +295,7 @@ def stance(text: str, number: float | None = None, before: str = "") -> Stance:
     for sentence, mark in _sentences(text):
         if "?" in mark:
             continue
-        said = _BUT.split(sentence)[-1] if _BUT.search(sentence) else sentence
+        said = _BUT.split(sentence)[-1]
         if said is not sentence and found == "yes":
             found = "open"
         if _IF.search(said):
@@ -176,8 +327,8 @@ def stance(text: str, number: float | None = None, before: str = "") -> Stance:
 
 def _is_restated(clause: str) -> bool:
     """Whether little else than the number itself is said, as in "Then 320 it shall be"."""
-    words = re.findall(r"[a-z'’]+", clause.replace("NUMBER", " ").replace("’", "'").lower())
-    return clause.count("NUMBER") >= 1 and bool(words) and all(word in _RESTATED for word in words)
+    words = re.findall(r"[a-z]+", clause.replace("NUMBER", " ").lower())
+    return "NUMBER" in clause and bool(words) and _RESTATED.issuperset(words)
 
 
 def _answers(clause: str, before: str) -> bool:
@@ -185,29 +336,22 @@ def _answers(clause: str, before: str) -> bool:
     asked = [sentence for sentence, mark in _sentences(before) if "?" in mark]
     if not asked or not before.rstrip(" \"'”’*").endswith("?") or _ASKS_CONSENT.match(asked[-1]):
         return False
-    words = [word for word in re.findall(r"[a-z]{4,}", clause.lower()) if word not in _ECHO_LESS]
+    words = set(re.findall(r"[a-z]{4,}", clause.lower())) - _ECHO_LESS
     is_repeated = bool(words) and len(clause.split()) <= 5 and all(word[:5] in asked[-1].lower() for word in words)
-    return bool(_ELLIPSIS.match(clause) or _SHORT_YES.match(clause) or is_repeated)
+    return is_repeated or bool(_SHORT_YES.match(clause))
 
 
 def _echoes(sentence: str, before: str) -> bool:
-    """Whether the other's own closing words come back: "and we shake" - "Shake.", "if you pay cash" -"
-    " "Cash, then."."""
-    words = re.findall(r"[a-z'’]+", sentence.lower())
-    mine = [word for word in words if len(word) > 2 and word not in _ECHO_LESS]
-    theirs = set(re.findall(r"[a-z'’]+", before.lower()))
+    """Whether the other's closing words come back: "and we shake": "Shake."; "if you pay cash": "Cash, then."."""
+    words = re.findall(r"[a-z]+", sentence.lower())
+    mine = {word for word in words if len(word) > 2} - _ECHO_LESS
+    leads = (["you", "are"], ["i", "am"], ["let", "us"])
+    closes = len(words) == 1 or "then" in words or words[-2:] == ["it", "is"] or words[:2] in leads
+    theirs = re.findall(r"[a-z]+", before.lower())
     return (
-        bool(mine)
-        and len(words) <= 5
-        and all(word in theirs for word in mine)
-        and (
-            len(words) == 1
-            or "then" in words
-            or words[-2:] == ["it", "is"]
-            or words[0] in ("you're", "you’re", "i'm", "i’m")
-        )
-        and not re.search(r"\b(?:not|no|your|nothing|none|neither|never)\b|n['’]t\b", sentence, re.I)
-    )
+        closes and bool(mine) and len(words) <= 5 and mine.issubset(theirs)
+        and "your" not in words and not _NEGATED.search(sentence)
+    )  # fmt: skip
 
 
 def says_yes(text: str) -> bool:
@@ -233,52 +377,71 @@ def offers(turns: Sequence[Turn], deal: Deal) -> list[tuple[str, float]]:
     return found
 
 
+Proposal = TypeVar("Proposal", float, dict[str, Share])
+
+
 def agreed_number(turns: Sequence[Turn], deal: Deal, bound: Sequence[str] = ()) -> float | None:
     """The number that all whom it binds stand by: one offered it, the others accepted it. None without a deal.
 
     `bound`: by default whoever speaks. A no, another number, or words that take it back end a consent.
     """
-    named: list[tuple[str, float]] = []
-    accepted: dict[str, float] = {}  # who -> the number that they said yes to
-    agreed: float | None = None
+
+    def read(turn: Turn, last: float | None) -> float | None:
+        return offer_in(turn.argument, deal, last)
+
+    def standing(own: float | None, theirs: float, before: str) -> float:
+        is_choice = own is not None and " or " in before and own in numbers_in(before, deal, theirs)
+        return own if own is not None and is_choice else theirs  # "5,000 today, or 6,000 in June"
+
+    return _agreed(turns, bound, read, standing, stance)
+
+
+def agreed_shares(
+    turns: Sequence[Turn], deal: Deal, names: Sequence[str], bound: Sequence[str] = ()
+) -> dict[str, Share] | None:
+    """Who gets what by the division that all others whom it binds accepted and none turned down; None without one."""
+
+    def read(turn: Turn, last: dict[str, Share] | None) -> dict[str, Share] | None:
+        return division_in(turn.argument, turn.speaker, deal, names)
+
+    return _agreed(turns, bound or names, read, lambda own, theirs, before: theirs, lambda text, *_: stance(text))
+
+
+def _agreed(
+    turns: Sequence[Turn],
+    bound: Sequence[str],
+    read: Callable[[Turn, Proposal | None], Proposal | None],
+    standing: Callable[[Proposal | None, Proposal, str], Proposal],
+    answer: Callable[[str, Proposal, str], Stance],
+) -> Proposal | None:
+    """What all parties stand by: one proposed it, the others said yes to it, and nobody took that back."""
+    named: list[tuple[str, Proposal]] = []
+    accepted: dict[str, Proposal] = {}  # who -> what they said yes to
+    agreed: Proposal | None = None
     before = ""
-    speakers = {turn.speaker for turn in turns if turn.kind == "speak"}
-    parties = set(bound) or speakers
-    for turn in turns:
-        if turn.kind != "speak":
-            continue
-        own = offer_in(turn.argument, deal, named[-1][1] if named else None)
+    spoken = [turn for turn in turns if turn.kind == "speak"]
+    parties = set(bound) or {turn.speaker for turn in spoken}
+    for turn in spoken:
+        own = read(turn, named[-1][1] if named else None)
+        others = [one for one in named if one[0] != turn.speaker]
         if agreed is not None and _TAKEN_BACK.search(turn.argument):
             agreed = None
             accepted.clear()
         elif agreed is None:
-            standing = _standing(turn, before, named, own, deal)
-            answer = "open" if standing is None else stance(turn.argument, standing, before)
-            if standing is not None and own in (None, standing) and answer == "yes":
-                accepted[turn.speaker] = standing
+            open_one = standing(own, others[-1][1], before) if others else None
+            said = "open" if open_one is None else answer(turn.argument, open_one, before)
+            if open_one is not None and own in (None, open_one) and said == "yes":
+                accepted[turn.speaker] = open_one
                 offered = dict(named)
-                by = {name for name in parties if standing in (accepted.get(name), offered.get(name))}
-                by.add(next(speaker for speaker, _ in reversed(named) if speaker != turn.speaker))  # of several numbers
-                agreed = standing if parties <= by else None
-            elif answer == "no" or own not in (None, accepted.get(turn.speaker)):
+                by = {name for name in parties if open_one in (accepted.get(name), offered.get(name))}
+                agreed = open_one if parties <= by | {others[-1][0]} else None  # of several numbers
+            elif said == "no" or own not in (None, accepted.get(turn.speaker)):
                 accepted.pop(turn.speaker, None)
-                if answer == "no":
-                    named = [one for one in named if one[0] != turn.speaker] if len(parties) > 2 else named
+                named = others if said == "no" and len(parties) > 2 else named
         if own is not None:
             named.append((turn.speaker, own))
         before = turn.argument
     return agreed
-
-
-def _standing(
-    turn: Turn, before: str, named: Sequence[tuple[str, float]], own: float | None, deal: Deal
-) -> float | None:
-    """The number of somebody else's that this turn answers; None where there is none."""
-    others = [number for speaker, number in named if speaker != turn.speaker]
-    choices = numbers_in(before, deal, others[-1]) if others else []  # "5,000 today, or 6,000 in June"
-    if own is not None and own in choices and " or " in before:
-        return own
-    return others[-1] if others else None
 
 
 def division_in(text: str, speaker: str, deal: Deal, names: Sequence[str]) -> dict[str, Share] | None:
@@ -324,27 +487,6 @@ def _counted(text: str, deal: Deal) -> Share:
             many = deal.items[item] if word.startswith(("all", "the")) else WORDS.get(word)
             found[item] = min(deal.items[item], int(word) if many is None else many)
     return found
-
-
-def agreed_shares(
-    turns: Sequence[Turn], deal: Deal, names: Sequence[str], bound: Sequence[str] = ()
-) -> dict[str, Share] | None:
-    """Who gets what by the division that all others whom it binds accepted and none turned down; None without one."""
-    last: dict[str, Share] | None = None
-    missing: set[str] = set()
-    for turn in turns:
-        if turn.kind != "speak":
-            continue
-        named = division_in(turn.argument, turn.speaker, deal, names)
-        if last is not None and turn.speaker in missing and says_yes(turn.argument) and named in (None, last):
-            missing.discard(turn.speaker)
-            if not missing:
-                return last
-        elif named is not None:
-            last, missing = named, set(bound or names) - {turn.speaker}
-        elif last is not None and stance(turn.argument) == "no" and turn.speaker in (bound or names):
-            missing.add(turn.speaker)
-    return None
 
 
 def limits(facts: Facts, deal: Deal) -> tuple[float, float]:

@@ -1,4 +1,7 @@
-"""`ModelBrain`: a language model plays a seat. One prompt, local repairs, one re-ask, then a failed turn."""
+"""`ModelBrain`: a language model plays a seat. One prompt, local repairs, one re-ask, then a failed turn.
+
+Or, in the mode SCRIPT, one that knows everything writes the whole episode at once (`write_script`).
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,22 @@ from collections import Counter
 from collections.abc import Awaitable, Iterator
 from dataclasses import dataclass
 
+import msgspec
+
 from nodes.episodes.agents.acts import read_act, read_line
 from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.agents.seat_caller import BudgetSpentError, NoStore, OutageError, SeatCaller, sha_of
 from nodes.episodes.dialogue.observation import AgentChoice, AgentObservation
 from nodes.episodes.dialogue.package_prompts import PackagePrompts
-from nodes.episodes.dialogue.prompt import ACT_SCHEMA, BID_SCHEMA, prompt_text, small_prompt_text
+from nodes.episodes.dialogue.plan import EpisodePlan
+from nodes.episodes.dialogue.prompt import ACT_SCHEMA, BID_SCHEMA, TEXT, json_object, prompt_text, small_prompt_text
 from nodes.models.chat_format import ModelAnswer
-from nodes.models.json_reading import UnreadableError
+from nodes.models.json_reading import UnreadableError, read_object
 from nodes.models.model import Patience
 from nodes.models.servers import Servers
 from runtime import Clock
 from runtime.errors import UserError
-from runtime.msgs.episode import Act
+from runtime.msgs.episode import ACT_KINDS, Act
 
 LIVE = Patience(60.0, 60.0, attempts=4)
 """In a launch file somebody may be waiting."""
@@ -150,3 +156,54 @@ def model_brain(spec: AgentSpec) -> ModelBrain:
     servers = Servers(patience=LIVE)
     spec.check_model(servers)
     return ModelBrain(SeatCaller(spec, servers, NoStore(), 0))
+
+
+_LINE = {"speaker": TEXT, "action_type": {"type": "string", "enum": list(ACT_KINDS)}, "argument": TEXT}
+SCRIPT_SCHEMA = json_object({"script": {"type": "array", "items": json_object(_LINE)}})
+
+
+def script_prompt(plan: EpisodePlan) -> str:
+    """Everything about everybody, and the task to write it."""
+    return (
+        f"Write the script of an episode between {', '.join(plan.names)}, who act towards their own private goals.\n\n"
+        f"{plan.briefings[0].background}\n\n"
+        f"At most {plan.rules.max_turns} turns. action_type is one of {', '.join(ACT_KINDS)}. Answer with one JSON "
+        'object and nothing else: {"script": [{"speaker": "NAME", "action_type": "...", "argument": "..."}]}'
+    )
+
+
+async def write_script(plan: EpisodePlan, caller: SeatCaller) -> list[tuple[int, Act]]:
+    """The script as (seat, act). Raises OutageError, or UnreadableError after one re-ask."""
+    prompt = script_prompt(plan)
+    try:
+        return _read(await caller.ask(prompt, SCRIPT_SCHEMA, "script"), plan)
+    except UnreadableError as problem:
+        again = f"{prompt}\n\nYour last answer could not be read ({problem}). Answer again, as asked."
+        return _read(await caller.ask(again, SCRIPT_SCHEMA, "re-ask"), plan)
+
+
+def _read(answer: ModelAnswer, plan: EpisodePlan) -> list[tuple[int, Act]]:
+    if answer.ending == "declined":
+        raise UnreadableError(f"the model declines to write it: {answer.text[:200]}")
+    if answer.ending == "cut":
+        raise UnreadableError("the script was cut off at the limit of its length; allow more with #tokens=8000")
+    return read_script(answer.text, plan)
+
+
+def read_script(text: str, plan: EpisodePlan) -> list[tuple[int, Act]]:
+    """The turns in an answer, cut at the turn limit. Raises UnreadableError naming the turn."""
+    rows = read_object(text).get("script")
+    if not isinstance(rows, list) or not rows:
+        raise UnreadableError("script is no list of turns")
+    seats = {name.casefold(): seat for seat, name in enumerate(plan.names)}
+    seats |= {name.split()[0].casefold(): seat for seat, name in enumerate(plan.names)}
+    found = []
+    for number, row in enumerate(rows[: plan.rules.max_turns], start=1):
+        speaker = str(row.get("speaker", "")) if isinstance(row, dict) else ""
+        seat = seats.get(speaker.strip().casefold())
+        if seat is None:
+            raise UnreadableError(
+                f"turn {number}: there is no speaker {speaker[:60]!r}; known: {', '.join(plan.names)}"
+            )
+        found.append((seat, read_act(msgspec.json.encode(row).decode()).act))
+    return found

@@ -31,13 +31,11 @@ class AnswerStore(Protocol):
 
     def find_answer(self, seat: int, number: int, sha: str) -> ModelAnswer | None:
         """The answer stored for this call; None where there is none. Raises where it was another question."""
-        ...
 
     def keep_answer(
         self, seat: int, number: int, what: str, model: str, prompt: str, sha: str, answer: ModelAnswer
     ) -> None:
         """Store an answer for good before it is used."""
-        ...
 
 
 class NoStore:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.agents.model_brain import AnswerLatency
 from nodes.episodes.dialogue.package_prompts import PackagePrompts
 from nodes.episodes.evaluation.dimensions import SEVEN, Dimension, mean_scores, read_dimensions, with_steps
-from nodes.episodes.results.show import print_list
+from nodes.episodes.results.show import print_json, print_list
 from nodes.episodes.results.store import Store
 from nodes.episodes.runner.runner import Judges, Settings
 from nodes.models.budget import Budget, Prices
@@ -169,7 +170,7 @@ def settings_of(
 def print_run(store: Store, asked: argparse.Namespace, settings: Settings) -> None:
     """What came out: JSON, or the list and what it cost."""
     if asked.json:
-        print(msgspec.json.format(msgspec.json.encode(summary_of(store)), indent=1).decode())
+        print_json(summary_of(store))
         return
     print_list(store)
     budget = settings.servers.budget
@@ -188,10 +189,17 @@ def print_run(store: Store, asked: argparse.Namespace, settings: Settings) -> No
 def failed_evaluations(store: Store, judges: Judges) -> tuple[int, str]:
     """How many evaluations by these judges are missing, and why the first one is."""
     missing = [(judge, episode) for judge in judges.specs for episode in store.unjudged(judge, judges.names)]
-    why = ""
-    for judge, episode in missing[:1]:
-        why = next((one.why for one in store.scores(episode) if one.judge == judge), "not judged yet")
-    return len(missing), why
+    said = (one.why for judge, episode in missing[:1] for one in store.scores(episode) if one.judge == judge)
+    return len(missing), next(said, "not judged yet") if missing else ""
+
+
+def tells_missing(store: Store, judges: Judges, remedy: str = "") -> bool:
+    """Whether evaluations are missing; says so, and how to go on."""
+    missing, why = failed_evaluations(store, judges)
+    if missing:
+        remedy = remedy or f"go on with: polyrhythm episodes resume {store.path}"
+        print(f"{missing} evaluations are missing ({why}); {remedy}", file=sys.stderr)
+    return missing > 0
 
 
 def summary_of(store: Store) -> dict[str, Any]:
@@ -199,26 +207,12 @@ def summary_of(store: Store) -> dict[str, Any]:
     episodes = []
     for row in store.episodes():
         scores = store.scores(row.id)
-        episodes.append(
-            {
-                "id": row.id,
-                "task": row.task,
-                "seed": row.seed,
-                "agents": list(row.agents),
-                "names": list(row.names),
-                "transparency": row.transparency,
-                "order": row.turn_order,
-                "state": row.state,
-                "reason": row.reason,
-                "turns": [
-                    {"speaker": t.speaker, "kind": t.kind, "argument": t.argument, "to": list(t.to), "note": t.note}
-                    for t in store.turns(row.id)
-                ],
-                "scores": mean_scores(scores),
-                "evaluations": {one.judge: one.state for one in scores},
-                "checks": store.checks(row.id),
-            }
-        )
+        kept = ("speaker", "kind", "argument", "to", "note")
+        turns_of = [{name: getattr(turn, name) for name in kept} for turn in store.turns(row.id)]
+        told = {name: getattr(row, name) for name in ("id", "task", "seed", "agents", "names", "transparency")}
+        told |= {"order": row.turn_order, "state": row.state, "reason": row.reason, "turns": turns_of}
+        told |= {"scores": mean_scores(scores), "evaluations": {one.judge: one.state for one in scores}}
+        episodes.append(told | {"checks": store.checks(row.id)})
     calls, prompt_tokens, completion_tokens = store.tokens()
     failed, turns = store.failed_turns()
     return {

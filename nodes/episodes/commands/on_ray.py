@@ -1,4 +1,4 @@
-"""`--engine ray`: the shards of a run as tasks on an existing Ray cluster, merged when all are done.
+"""The shards of a run: merged by `episodes merge`, and played by `--engine ray` as tasks on an existing Ray cluster.
 
 A shard is a run's file of its own. It travels to a worker, is played there on that machine's own disk, and comes back
 every few seconds. A worker that dies loses what it did since then; its shard goes on from there on another one.
@@ -32,12 +32,12 @@ from nodes.episodes.commands.asked import (
     servers_of,
     settings_of,
 )
-from nodes.episodes.commands.merge import merge_files
 from nodes.episodes.commands.ray_cluster import MOST_DEATHS, RayCluster
 from nodes.episodes.dialogue.package_prompts import prompts_in
 from nodes.episodes.dialogue.plan import EpisodePlan
+from nodes.episodes.results.card import card_of
 from nodes.episodes.results.run_file import check_is_new
-from nodes.episodes.results.store import Store
+from nodes.episodes.results.store import KeptPlans, Store
 from nodes.episodes.runner.progress import RunProgress
 from nodes.episodes.runner.runner import play_and_judge
 from nodes.models.budget import Spent
@@ -46,6 +46,54 @@ from runtime import __version__
 from runtime.clock import SystemClock
 from runtime.errors import PolyrhythmError, UserError
 from runtime.msgs.episode import Outcome
+from runtime.operating_system.whole_file import write_whole
+
+
+def merge(asked: argparse.Namespace) -> int:
+    """One run's file of the shards of a run; what is not done can be resumed in it. 1 where a shard is missing."""
+    merged = merge_files(asked.shards, asked.out)
+    if asked.json:
+        print(msgspec.json.encode(merged).decode())
+    else:
+        print(f"{merged.done} of {merged.episodes} episodes done\n\nrun: {asked.out}")
+    if merged.missing:
+        print(
+            f"{merged.missing} of the run's {merged.episodes + merged.missing} episodes are in none of these files; "
+            "merge all shards together",
+            file=sys.stderr,
+        )
+    return 1 if merged.missing else 0
+
+
+class Merged(msgspec.Struct, frozen=True):
+    """What came of a merge: episodes in the file, those that are done, those of shards that were not given."""
+
+    run: str
+    episodes: int
+    done: int
+    missing: int
+
+
+def merge_files(shards: Sequence[Path], out: Path) -> Merged:
+    """Write the run's file. Raises UserError where the shards are not of one run."""
+    with Store.read(shards[0]) as first:
+        spec = {key: value for key, value in first.spec.items() if key != "shard"}
+    for path in shards:
+        Store.open(path).close()  # nobody writes it, and it is a run
+    with Store.create(out, spec) as store:
+        try:
+            for path in shards:
+                store.take_in(path)
+        except BaseException:
+            out.unlink()
+            raise
+        plans = KeptPlans(store)
+        judges = judges_in(spec)
+        temperature = msgspec.convert(spec.get("playing", {}), Playing).temperature
+        store.set_card(card_of(plans, judges.specs, judges.dimensions, temperature, prompts_in(spec)))
+        whole = int(spec.get("whole", {}).get("episodes", len(plans)))
+        return Merged(str(out), len(plans), len(plans) - store.not_done()[0], max(0, whole - len(plans)))
+
 
 NEWS_S = 1.0
 CHECKPOINT_S = 3.0
@@ -202,9 +250,7 @@ def play_on(
             told[shard] = news
             if news.data:
                 deaths[shard] = 0
-                draft = shards[shard].with_suffix(".new")
-                draft.write_bytes(zlib.decompress(news.data))
-                draft.replace(shards[shard])
+                write_whole(shards[shard], zlib.decompress(news.data))
             progress.stands(sum(one.done for one in told), sum(one.failed for one in told), _sum_of(told))
             continue
         before, purse.spent[shard] = purse.spent[shard], _amount(told[shard].spent)

@@ -1,23 +1,23 @@
-"""`episodes run`, `resume` and `sample`: from arguments to a run's file."""
+"""`episodes run`, `resume`, `score` and `sample`: from arguments to a run's file, or to more of one."""
 
 from __future__ import annotations
 
 import argparse
-import os
+import asyncio
 import re
 import sqlite3
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import msgspec
 
+from nodes.episodes.agents.acts import read_script
+from nodes.episodes.agents.agent import own_brain
 from nodes.episodes.agents.agent_spec import AgentSpec
-from nodes.episodes.agents.registry import own_brain, read_script
 from nodes.episodes.commands.asked import (
-    failed_evaluations,
     jobs_of,
     judges_in,
     judges_of,
@@ -26,68 +26,29 @@ from nodes.episodes.commands.asked import (
     print_run,
     servers_of,
     settings_of,
+    tells_missing,
 )
 from nodes.episodes.dialogue.package_prompts import PackagePrompts, prompts_in, read_prompts
 from nodes.episodes.dialogue.plan import EpisodePlan
-from nodes.episodes.dialogue.planning import (
-    mode_of,
-    order_of,
-    plan_episode,
-    starter_library,
-    win_of,
-    with_seed,
-)
+from nodes.episodes.dialogue.planning import mode_of, order_of, plan_episode, win_of, with_seed
 from nodes.episodes.dialogue.rules import EpisodeRules, check
-from nodes.episodes.results.card import card_of
-from nodes.episodes.results.export_profiles import played_profiles
+from nodes.episodes.evaluation.dimensions import RULES_JUDGE, SEVEN, Dimension, read_dimensions
+from nodes.episodes.results.card import card_of, metrics_of
+from nodes.episodes.results.export import played_profiles
 from nodes.episodes.results.run_file import StoreError, database_error
 from nodes.episodes.results.store import Store, whole_of
-from nodes.episodes.runner.by_hand import TypedTerminal
-from nodes.episodes.runner.lines import Lines
+from nodes.episodes.runner.by_hand import Lines, TypedTerminal
 from nodes.episodes.runner.progress import RunProgress
-from nodes.episodes.runner.runner import Settings, play_and_judge, replayed
-from nodes.episodes.scenarios.library import Library, read_folder
-from nodes.episodes.scenarios.loader import HARD, is_published, read_published
+from nodes.episodes.runner.runner import Settings, judge_again, judge_unjudged, play_and_judge, replayed
+from nodes.episodes.scenarios.library import Library, library_of
 from nodes.episodes.scenarios.profiles import Task
 from nodes.episodes.scenarios.sampling import allowed_casts, namesake, sample_constrained, sample_uniform, why_few
 from nodes.models.servers import Servers
 from runtime.clock import run_to_end, wall_time_text
 from runtime.command_line.arguments import unique_path
 from runtime.errors import UserError
-from runtime.serialization.toml_errors import guess
-
-
-def library_of(name: str) -> Library:
-    """The starter set, the hard subset of the published one, or the library in a folder. Raises UserError."""
-    if name == "starter":
-        return starter_library()
-    if name == "hard":
-        if not (data := os.environ.get("SOTOPIA_DATA", "")):
-            raise UserError("--tasks hard is of the published set: expected its folder in SOTOPIA_DATA")
-        library = library_of(data)
-        tasks = [task for task in library.tasks.values() if task.scenario in HARD]
-        if not tasks:
-            raise UserError(f"--tasks hard: {data} holds none of its {len(HARD)} scenarios")
-        return Library(
-            library.characters.values(),
-            library.scenarios.values(),
-            library.bonds,
-            tasks,
-            name=f"hard tasks of {data}",
-            left_out=library.left_out,
-        )
-    folder = Path(name)
-    if not folder.is_dir():
-        raise UserError(f"--tasks {name}: is no folder; expected starter, or a folder with characters and scenarios")
-    if is_published(folder):
-        library = read_published(folder)
-        for problem in library.left_out[:5]:
-            print(f"left out: {problem}", file=sys.stderr)
-        if len(library.left_out) > 5:
-            more = f"{len(library.left_out) - 5} more rows; see polyrhythm episodes scenarios lint --tasks {name}"
-            print(f"left out: {more}", file=sys.stderr)
-        return library
-    return read_folder(folder)
+from runtime.msgs.episode import Score
+from runtime.serialization.toml_errors import guess, read_text
 
 
 def run(asked: argparse.Namespace) -> int:
@@ -174,12 +135,9 @@ def _drawn(library: Library, casts: int, seed: int = 0) -> list[Task]:
     for scenario in library.scenarios.values():
         if (count := len(allowed_casts(library, scenario, Random(0)))) >= casts:
             fitting.append(scenario.id)
-        else:
-            print(
-                f"left out: {scenario.label}: {count} casts honour its constraints; {casts} asked for; "
-                f"{why_few(library, scenario)}",
-                file=sys.stderr,
-            )
+            continue
+        why = f"{count} casts honour its constraints; {casts} asked for; {why_few(library, scenario)}"
+        print(f"left out: {scenario.label}: {why}", file=sys.stderr)
     return sample_constrained(library, casts, seed=seed, scenarios=fitting)
 
 
@@ -331,16 +289,85 @@ def _play(plans: Collection[EpisodePlan], store: Store, settings: Settings, aske
         again = f"go on with: polyrhythm episodes resume {store.path}"
         raise StoreError(f"{store.path}: cannot be written: {said}; mend that, then {again}") from problem
     print_run(store, asked, settings)
-    unjudged, why = failed_evaluations(store, settings.judges)
-    if unjudged:
-        print(
-            f"{unjudged} evaluations are missing ({why}); go on with: polyrhythm episodes resume {store.path}",
-            file=sys.stderr,
-        )
+    is_missing = tells_missing(store, settings.judges)
     if not all_done:
         failed, why = store.not_done()
-        print(
-            f"{failed} episodes are not done ({why}); go on with: polyrhythm episodes resume {store.path}",
-            file=sys.stderr,
-        )
-    return 0 if all_done and not unjudged else 1
+        again = f"go on with: polyrhythm episodes resume {store.path}"
+        print(f"{failed} episodes are not done ({why}); {again}", file=sys.stderr)
+    return 0 if all_done and not is_missing else 1
+
+
+def score(asked: argparse.Namespace) -> int:
+    """Judge done episodes again, or take in human ratings."""
+    with Store.open(asked.run) as store:
+        if asked.ratings is not None:
+            own = read_dimensions(asked.dimensions) if asked.dimensions else ()
+            count = _take_ratings(asked.ratings, store, (*SEVEN, *own))
+            print(f"{count} ratings taken in", file=sys.stderr)
+            return 0
+        playing = playing_of(asked)
+        servers = servers_of(playing, store.tokens_by_model())  # budgets are the whole run's
+        settings = settings_of(playing, servers, judges_of(asked, servers), jobs_of(asked), prompts_in(store.spec))
+        if any(judge != RULES_JUDGE for judge in settings.judges.specs):
+            store.take_dimensions(settings.judges.dimensions, may_change=asked.again)
+        failed, reason = asyncio.run(_judge_all(store, settings, again=asked.again))
+        if store.card:
+            judges = dict.fromkeys([*store.card["metrics"]["judges"], *settings.judges.specs])
+            metrics, before = metrics_of(list(judges), settings.judges.dimensions, settings.like), store.card["metrics"]
+            if "prompts" in metrics:
+                metrics["prompts"] = before.get("prompts", {}) | metrics["prompts"]
+            store.set_card(store.card | {"metrics": metrics})
+        print_run(store, asked, settings)
+        is_missing = tells_missing(store, settings.judges, "the same command asks for those")
+        if failed and not is_missing:
+            kept = "the scores from before stay"
+            print(f"{failed} evaluations could not be made again ({reason}); {kept}", file=sys.stderr)
+        return 1 if is_missing or failed else 0
+
+
+async def _judge_all(store: Store, settings: Settings, *, again: bool) -> tuple[int, str]:
+    """Judge what these judges have not judged on these dimensions, or all again; what could not be asked again."""
+    try:
+        if again:
+            return await judge_again(store, settings)
+        await judge_unjudged(store, settings)
+        return 0, ""
+    finally:
+        await settings.servers.close()
+
+
+def _take_ratings(path: Path, store: Store, dimensions: Iterable[Dimension]) -> int:
+    """Human ratings from JSONL. Raises UserError naming line and field."""
+    names = {row.id: row.names for row in store.episodes()}
+    scales = {dimension.name: dimension for dimension in dimensions}
+    count = 0
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if not line.strip():
+            continue
+        where = f"{path}:{number}"
+        try:
+            row = msgspec.json.decode(line, type=HumanRating)
+        except msgspec.MsgspecError as problem:
+            raise UserError(f"{where}: {problem}") from problem
+        if row.name not in names.get(row.episode, ()):
+            raise UserError(f"{where}: this run has no {row.name!r} in an episode {row.episode!r}")
+        if row.dimension not in scales:
+            raise UserError(f"{where}: dimension is {row.dimension!r}; known: {', '.join(scales)}")
+        if problem_text := scales[row.dimension].problem_of(row.score):
+            raise UserError(f"{where}: {problem_text}")
+        score = Score(name=row.name, dimension=row.dimension, score=float(row.score), reasoning=row.reasoning)
+        store.save_ratings(row.episode, row.rater, [score])
+        count += 1
+    return count
+
+
+class HumanRating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One line of a file of human ratings."""
+
+    episode: str
+    rater: str
+    name: str
+    dimension: str
+    score: float
+    reasoning: str = ""
+    rationale: str = ""

@@ -1,7 +1,7 @@
 """`AsynchronousDialogue`: asynchronous talk. Whoever wants to speak bids; speech takes time, can be cut off,
 overlaps, or stays away.
 
-Pure like `conduct.py`. While somebody speaks, the others are asked after each sentence: an urgency above `INTERRUPT`
+Pure like `turn_based.py`. While somebody speaks, the others are asked after each sentence: an urgency above `INTERRUPT`
 takes the floor at once, and what was said is kept only as far as it really got; one or two words ("mhm") or a gesture
 overlap and take nothing. When nobody wants to speak there is silence, and after `patience_s` of it the talk is stale.
 
@@ -10,6 +10,7 @@ A person leaves an ask open until there is something to say: nobody waits for it
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,7 @@ from nodes.episodes.dialogue.messages import Pause
 from nodes.episodes.dialogue.rules import EpisodeRules, addressed, problem_of, why_broken, winner
 from nodes.episodes.dialogue.turn_based import PromptRecord, Sent, TurnBasedDialogue
 from runtime.msgs import Interrupt
-from runtime.msgs.episode import Act, Briefing, Fault, Observation, Reply, Timing, Turn
+from runtime.msgs.episode import Act, Briefing, Observation, Reply, Timing
 
 INTERRUPT = 0.8
 WISH = 0.2
@@ -95,7 +96,7 @@ class AsynchronousDialogue(TurnBasedDialogue):
         if problem or reply.fault not in ("", "cut"):
             self.failures += 1
             fault, note = (reply.fault, reply.note) if reply.fault else ("refused", f"refused: {problem}")
-            self._record(reply.seat, Act(), now_s, 0.0, sent, note=note, fault=fault)
+            self._record(reply.seat, Act(), now_s, sent, note=note, fault=fault)
             if broken := why_broken(self.turns, self.names):
                 return self.fail(broken, now_s, sent, "broken")
             act, urgency = Act(), 0.0
@@ -168,7 +169,7 @@ class AsynchronousDialogue(TurnBasedDialogue):
         bids, self._bids = self._bids, {}
         for seat, (act, _) in sorted(bids.items()):
             if act.kind == "leave" and seat in self._present:
-                self._record(seat, act, now_s, 0.0, sent)
+                self._leave(seat, act, now_s, sent)
                 if self._ended(now_s, sent):
                     return
         wishes = []
@@ -210,11 +211,11 @@ class AsynchronousDialogue(TurnBasedDialogue):
         said = Act(kind="speak", argument=" ".join(words) + " -", to=act.to)
         lasts_s = len(words) / self.rules.words_per_s
         note = f"overlaps {self.names[winner_seat]} and yields"
-        self._record(seat, said, now_s, lasts_s, sent, note=note, timing="yields")
+        self._record(seat, said, now_s, sent, lasts_s=lasts_s, note=note, timing="yields")
 
     def _speak(self, seat: int, act: Act, now_s: float, sent: Sent, *, note: str = "", timing: Timing = "") -> None:
         if act.kind != "speak":
-            self._record(seat, act, now_s, 0.0, sent, note=note, timing=timing)
+            self._record(seat, act, now_s, sent, note=note, timing=timing)
             self._last_seat = seat
             self.number += 1
             if not self._ended(now_s, sent, played=self.number - 1):
@@ -247,10 +248,10 @@ class AsynchronousDialogue(TurnBasedDialogue):
         speaker = self.names[speech.seat]
         is_short = len(act.argument.split()) <= BACKCHANNEL_WORDS
         if act.kind == "leave":
-            self._record(seat, act, now_s, 0.0, sent, note=f"overlaps {speaker}", timing="overlaps")
+            self._leave(seat, act, now_s, sent, note=f"overlaps {speaker}", timing="overlaps")
             self._ended(now_s, sent)
         elif act.kind != "speak" or (is_short and urgency <= INTERRUPT):
-            self._record(seat, act, now_s, 0.0, sent, note=f"overlaps {speaker}", timing="overlaps")
+            self._record(seat, act, now_s, sent, note=f"overlaps {speaker}", timing="overlaps")
         elif urgency > INTERRUPT:
             said = self._words_said(speech, now_s)
             cause = f"{self.episode}/{len(self.turns)}"
@@ -273,43 +274,15 @@ class AsynchronousDialogue(TurnBasedDialogue):
         is_whole = words >= len(speech.words)
         text = speech.act.argument if is_whole else " ".join(speech.words[:words]) + " -"
         act = Act(kind="speak", argument=text, to=speech.act.to)
-        self._record(speech.seat, act, speech.began_s, now_s - speech.began_s, sent, note=note, timing=timing)
+        lasts_s = now_s - speech.began_s
+        self._record(speech.seat, act, speech.began_s, sent, lasts_s=lasts_s, note=note, timing=timing)
         self.number += 1
         self._ended(now_s, sent, played=self.number - 1)
 
-    def _record(
-        self,
-        seat: int,
-        act: Act,
-        at_s: float,
-        lasts_s: float,
-        sent: Sent,
-        *,
-        note: str = "",
-        timing: Timing = "",
-        fault: Fault = "",
-    ) -> None:
-        turn = Turn(
-            index=len(self.turns),
-            number=self.number,
-            speaker=self.names[seat],
-            kind=act.kind,
-            argument=act.argument,
-            to=() if act.kind == "leave" else act.to,  # that somebody is gone all can see
-            at_s=round(at_s, 3),
-            lasts_s=round(lasts_s, 3),
-            note=note,
-            timing=timing,
-            fault=fault,
-        )
-        self.turns.append(turn)
-        sent.turns.append(turn)
-        if act.kind == "leave":
-            self._present.remove(seat)
-            self._left.append(self.names[seat])
-            self._waiting.pop(seat, None)
-            self._open.pop(seat, None)
-            self._bids.pop(seat, None)
+    def _leave(self, seat: int, act: Act, now_s: float, sent: Sent, *, note: str = "", timing: Timing = "") -> None:
+        self._record(seat, act, now_s, sent, note=note, timing=timing)
+        for asked in (self._waiting, self._open, self._bids):
+            asked.pop(seat, None)
 
     def _ended(self, now_s: float, sent: Sent, *, played: int | None = None) -> bool:
         reasons = []
@@ -360,14 +333,6 @@ def _gap_s(urgency: float) -> float:
 
 def _sentence_ends(text: str) -> list[int]:
     """After how many words each sentence of the text ends."""
-    ends: list[int] = []
-    count = 0
-    for part in re.findall(r"[^.!?]+[.!?]*", text) or [text]:
-        words = len(part.split())
-        if words:
-            count += words
-            ends.append(count)
-    total = len(text.split())
-    if not ends or ends[-1] != total:
-        ends = [end for end in ends if end < total] + [max(total, 1)]
-    return ends
+    lengths = [len(part.split()) for part in re.findall(r"[^.!?]+[.!?]*", text)]
+    total = max(1, len(text.split()))
+    return sorted({end for end in itertools.accumulate(lengths) if 0 < end < total} | {total})

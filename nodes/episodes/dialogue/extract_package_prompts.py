@@ -31,9 +31,7 @@ def first_texts(parallel: Any, database: Any) -> dict[str, list[str]]:
     for relationship in database.RelationshipType:
         for mode, told in MODES.items():
             scene = SimpleNamespace(  # plain values: a profile of 0.1.4 wants its store
-                scenario=place("SCENARIO"),
-                agent_goals=[place("GOAL", 0), place("GOAL", 1)],
-                relationship=relationship,
+                scenario=place("SCENARIO"), agent_goals=[place("GOAL", 0), place("GOAL", 1)], relationship=relationship
             )
             agents = {place("NAME", seat): SimpleNamespace(profile=person(seat)) for seat in (0, 1)}
             world = parallel.ParallelSotopiaEnv(env_profile=scene, action_order="round-robin")

@@ -38,23 +38,18 @@ class StepLog(Protocol):
 
     def note(self, step: LoggedStep) -> None:
         """Commit a step."""
-        ...
 
     def note_player(self, seat: int, provenance: str) -> None:
         """Keep who really answers for a seat, as the envelope says."""
-        ...
 
     def save_turns(self, turns: Sequence[Turn]) -> None:
         """Keep turns as they happen."""
-        ...
 
     def save_played(self, turns: Sequence[Turn], prompts: Sequence[PromptRecord], outcome: Outcome) -> None:
         """Keep the whole episode."""
-        ...
 
     def save_scores(self, scores: Scores) -> None:
         """Keep what the judge says."""
-        ...
 
 
 class Moderator(Node):

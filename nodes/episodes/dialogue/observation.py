@@ -49,4 +49,3 @@ class Brain(Protocol):
 
     async def choose(self, sight: AgentObservation, clock: Clock, chance: random.Random) -> AgentChoice:
         """One act, or a bid for the floor."""
-        ...

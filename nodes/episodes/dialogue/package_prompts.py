@@ -14,9 +14,8 @@ from typing import Any
 
 import msgspec
 
-from nodes.episodes.dialogue.plan import EpisodePlan, Mode
-from nodes.episodes.scenarios.markup import EVERYONE, text_for
-from nodes.episodes.scenarios.visibility import Cast
+from nodes.episodes.dialogue.plan import EpisodePlan
+from nodes.episodes.scenarios.visibility import EVERYONE, Cast, Mode, text_for
 from runtime.errors import UserError
 from runtime.msgs.episode import ActKind, Briefing, Observation, Turn
 

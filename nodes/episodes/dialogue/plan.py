@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
 from nodes.episodes.dialogue.rules import EpisodeRules
+from nodes.episodes.scenarios.visibility import Mode
 from runtime.msgs.episode import Briefing, Deal, Facts
-
-Mode = Literal["AGENTS", "MINDREADERS", "SCRIPT"]
-MODES: tuple[Mode, ...] = ("AGENTS", "MINDREADERS", "SCRIPT")
 
 
 class GroundTruth(msgspec.Struct, frozen=True):

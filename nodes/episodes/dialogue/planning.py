@@ -6,18 +6,26 @@ import hashlib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from nodes.episodes.dialogue.package_prompts import PackagePrompts
-from nodes.episodes.dialogue.plan import MODES, EpisodePlan, GroundTruth, Mode
+from nodes.episodes.dialogue.plan import EpisodePlan, GroundTruth
 from nodes.episodes.dialogue.rules import ORDERS, EpisodeRules, Order, WinCheck
 from nodes.episodes.scenarios.library import Library, read_folder, starter
-from nodes.episodes.scenarios.markup import EVERYONE, text_for
 from nodes.episodes.scenarios.profiles import Task, Win
 from nodes.episodes.scenarios.sampling import sample_constrained
-from nodes.episodes.scenarios.visibility import Briefable, Cast, cast_of, full_view, view
-from nodes.episodes.scenarios.visibility import Mode as Seen
+from nodes.episodes.scenarios.visibility import (
+    EVERYONE,
+    MODES,
+    Cast,
+    Mode,
+    cast_of,
+    full_view,
+    text_for,
+    view,
+)
 from runtime.errors import UserError, choices
 from runtime.msgs.episode import Briefing, Facts
 
@@ -39,19 +47,17 @@ def plan_episode(
     """The plan of one episode; one agent for all seats, or one per seat. Raises UserError for what does not fit."""
     cast = cast_of(library, task)
     scenario = cast.scenario
-    given = tuple(agents) * scenario.seats if len(agents) == 1 else tuple(agents)
-    if len(given) != scenario.seats:
-        given = given + given[-1:] * (scenario.seats - len(given)) if 1 < len(given) < scenario.seats else given
+    given = tuple(agents) + tuple(agents[-1:]) * (scenario.seats - len(agents))
     if len(given) != scenario.seats:
         raise UserError(f"task {task.id}: {len(given)} agents for {scenario.seats} seats; give one, or one per seat")
-    rules = rules or EpisodeRules()
-    for win in wins:
-        try:
+    try:
+        for win in wins:
             win.check_seats(scenario.seats)
-        except ValueError as problem:
-            raise UserError(f"task {task.id}: {problem}") from problem
+    except ValueError as problem:
+        raise UserError(f"task {task.id}: {problem}") from problem
     names = tuple(person.name for person in cast.people)
     checks = tuple(_win_check(win, names) for win in (*scenario.wins, *wins))
+    rules = rules or EpisodeRules()
     rules = msgspec.structs.replace(rules, wins=rules.wins + checks)
     briefings = tuple(_briefing(cast, seat, mode, name_only) for seat in range(scenario.seats))
     whole = ""
@@ -118,12 +124,8 @@ def episode_id(task: str, agents: Sequence[str], seed: int, mode: str, name_only
 
 
 def _briefing(cast: Cast, seat: int, mode: Mode, name_only: bool, background: str = "") -> Briefing:
-    known: Briefable
-    if mode == "SCRIPT":
-        known = full_view(cast, name_only=name_only)
-    else:
-        seen = Seen.MINDREADERS if mode == "MINDREADERS" else Seen.AGENTS
-        known = view(cast, seat, seen, name_only=name_only)
+    is_script = mode == "SCRIPT"
+    known = full_view(cast, name_only=name_only) if is_script else view(cast, seat, mode, name_only=name_only)
     person = cast.people[seat]
     scenario = cast.scenario
     return Briefing(
@@ -168,13 +170,7 @@ def tasks_of(library: Library, *, per_scenario: int = 1, seed: int = 0) -> list[
 
 
 def plan_of_task(
-    task: str,
-    *,
-    order: str,
-    mode: str,
-    max_turns: int,
-    wins: Sequence[str] = (),
-    library: Library | None = None,
+    task: str, *, order: str, mode: str, max_turns: int, wins: Sequence[str] = (), library: Library | None = None
 ) -> EpisodePlan:
     """The plan of one named task, for a launch file: of the starter set, or "FOLDER#TASK" of one's own.
 
@@ -195,15 +191,20 @@ def plan_of_task(
 
 def order_of(text: str) -> Order:
     """The turn order of that name. Raises UserError with the known ones."""
-    for order in ORDERS:
-        if order == text:
-            return order
-    raise UserError(f"order is {text!r}; known: {', '.join(ORDERS)}")
+    return one_of("order", text, ORDERS)
 
 
 def mode_of(text: str) -> Mode:
     """The mode of that name, in any case. Raises UserError with the known ones."""
-    for mode in MODES:
-        if mode == text.upper():
-            return mode
-    raise UserError(f"mode is {text!r}; known: {', '.join(MODES)}")
+    return one_of("mode", text.upper() if text.upper() in MODES else text, MODES)
+
+
+Name = TypeVar("Name", bound=str)
+
+
+def one_of(what: str, text: str, known: Sequence[Name]) -> Name:
+    """The name that a text is. Raises UserError with the known ones."""
+    for name in known:
+        if name == text:
+            return name
+    raise UserError(f"{what} is {text!r}; known: {', '.join(known)}")

@@ -5,26 +5,25 @@ Pure: the log keeps briefing and the turns held, and gives back the same text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from runtime.msgs.episode import Briefing, Observation, Turn
+from runtime.msgs.episode import ACT_KINDS, Briefing, Observation, Turn
 
-ACT_SCHEMA: dict[str, object] = {
-    "type": "object",
-    "properties": {
-        "action_type": {"type": "string", "enum": ["speak", "non-verbal communication", "action", "none", "leave"]},
-        "argument": {"type": "string"},
-        "to": {"type": "array", "items": {"type": "string"}},
-    },
-    "required": ["action_type", "argument", "to"],
-    "additionalProperties": False,
+
+def json_object(properties: Mapping[str, object]) -> dict[str, object]:
+    """The schema of an object with these properties, all of them and no others."""
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+
+TEXT = {"type": "string"}
+_ACT = {
+    "action_type": {"type": "string", "enum": list(ACT_KINDS)},
+    "argument": TEXT,
+    "to": {"type": "array", "items": TEXT},
 }
-BID_SCHEMA: dict[str, object] = {
-    **ACT_SCHEMA,
-    "properties": {**ACT_SCHEMA["properties"], "urgency": {"type": "number"}},  # type: ignore[dict-item]
-    "required": ["action_type", "argument", "to", "urgency"],
-}
+ACT_SCHEMA = json_object(_ACT)
+BID_SCHEMA = json_object({**_ACT, "urgency": {"type": "number"}})
 
 _ROLE = """You play {name}. Act and speak as {name} would, in character, and work towards {name}'s private goal \
 without giving away what {name} would keep quiet. Others see only what you say and do."""
@@ -81,11 +80,7 @@ def background_text(briefing: Briefing) -> str:
 
 def prompt_text(briefing: Briefing, turns: Sequence[Turn], observation: Observation) -> str:
     """The whole prompt of one ask."""
-    parts = [
-        _ROLE.format(name=briefing.name),
-        background_text(briefing),
-        "So far:\n" + history_text(turns),
-    ]
+    parts = [_ROLE.format(name=briefing.name), background_text(briefing), "So far:\n" + history_text(turns)]
     if observation.speaking:
         parts.append(f'{observation.speaking} is speaking and has said so far: "{observation.so_far}"')
     if observation.silence_s:

@@ -24,7 +24,7 @@ from nodes.episodes.dialogue.rules import (
     why_ended,
 )
 from runtime.msgs import Interrupt
-from runtime.msgs.episode import Act, Asks, Briefing, FailureKind, Observation, Outcome, Reply, Turn
+from runtime.msgs.episode import Act, Asks, Briefing, FailureKind, Fault, Observation, Outcome, Reply, Timing, Turn
 
 
 @dataclass(slots=True)
@@ -139,26 +139,11 @@ class TurnBasedDialogue:
         self._answers[seat] = msgspec.structs.replace(cast(Any, reply), act=act, note=note, fault=fault)
 
     def _play(self, sent: Sent, now_s: float) -> None:
-        for seat in sorted(self._answers):
-            reply = self._answers[seat]
+        for seat, reply in sorted(self._answers.items()):
             act = reply.act
-            turn = Turn(
-                index=len(self.turns),
-                number=self.number,
-                speaker=self.names[seat],
-                kind=act.kind,
-                argument=act.argument if act.kind not in ("none", "leave") else act.argument.strip(),
-                to=() if act.kind == "leave" else act.to,  # that somebody is gone all can see
-                at_s=round(now_s, 3),
-                note=reply.note,
-                fault=reply.fault,
-                because=reply.because,
-            )
-            self.turns.append(turn)
-            sent.turns.append(turn)
-            if act.kind == "leave":
-                self._present.remove(seat)
-                self._left.append(self.names[seat])
+            if act.kind in ("none", "leave"):
+                act = msgspec.structs.replace(cast(Any, act), argument=act.argument.strip())
+            self._record(seat, act, now_s, sent, note=reply.note, fault=reply.fault, because=reply.because)
         self._answers.clear()
         self._was_refused.clear()
         present = [self.names[seat] for seat in self._present]
@@ -169,6 +154,40 @@ class TurnBasedDialogue:
             self._end(reason, sent, now_s)
         else:
             self._next_turn(sent, now_s)
+
+    def _record(
+        self,
+        seat: int,
+        act: Act,
+        at_s: float,
+        sent: Sent,
+        *,
+        lasts_s: float = 0.0,
+        note: str = "",
+        timing: Timing = "",
+        fault: Fault = "",
+        because: int = -1,
+    ) -> None:
+        """An act has happened."""
+        turn = Turn(
+            index=len(self.turns),
+            number=self.number,
+            speaker=self.names[seat],
+            kind=act.kind,
+            argument=act.argument,
+            to=() if act.kind == "leave" else act.to,  # that somebody is gone all can see
+            at_s=round(at_s, 3),
+            lasts_s=round(lasts_s, 3),
+            note=note,
+            timing=timing,
+            fault=fault,
+            because=because,
+        )
+        self.turns.append(turn)
+        sent.turns.append(turn)
+        if act.kind == "leave":
+            self._present.remove(seat)
+            self._left.append(self.names[seat])
 
     def _next_turn(self, sent: Sent, now_s: float) -> None:
         self.number += 1

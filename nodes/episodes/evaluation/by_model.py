@@ -14,7 +14,7 @@ from nodes.episodes.agents.acts import clean
 from nodes.episodes.agents.seat_caller import OutageError, SeatCaller
 from nodes.episodes.dialogue.package_prompts import PackagePrompts
 from nodes.episodes.dialogue.plan import EpisodePlan
-from nodes.episodes.dialogue.prompt import history_text
+from nodes.episodes.dialogue.prompt import TEXT, history_text, json_object
 from nodes.episodes.evaluation.dimensions import PUBLISHED, SEVEN, Dimension
 from nodes.models.json_reading import UnreadableError, folded, layers, read_json, read_number
 from runtime.msgs.episode import Score, Scores, Turn
@@ -47,26 +47,12 @@ def judge_question(dimensions: Sequence[Dimension]) -> str:
 
 def judge_schema(names: Sequence[str], dimensions: Sequence[Dimension]) -> dict[str, object]:
     """The JSON schema of an evaluation; `reasoning` stands before `score`."""
-    return _object({"evaluations": _object(dict.fromkeys(names, _person(dimensions)))})
+    return json_object({"evaluations": json_object(dict.fromkeys(names, _person(dimensions)))})
 
 
 def _person(dimensions: Sequence[Dimension]) -> dict[str, object]:
-    one = {
-        "type": "object",
-        "properties": {"reasoning": {"type": "string"}, "score": {"type": "integer"}},
-        "required": ["reasoning", "score"],
-        "additionalProperties": False,
-    }
-    return _object({dimension.name: one for dimension in dimensions})
-
-
-def _object(properties: dict[str, object] | dict[str, dict[str, object]]) -> dict[str, object]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    one = json_object({"reasoning": TEXT, "score": {"type": "integer"}})
+    return json_object({dimension.name: one for dimension in dimensions})
 
 
 Asked = tuple[str, str]
@@ -203,7 +189,7 @@ async def judge_by_model(
 def _again(problems: Mapping[Asked, str], dimensions: Sequence[Dimension], why: str) -> tuple[str, dict[str, object]]:
     """What is asked after an answer of which these scores cannot be used, and the schema: for those alone."""
     of = {name: [one for one in dimensions if (name, one.name) in problems] for name, _ in problems}
-    schema = _object({"evaluations": _object({name: _person(missing) for name, missing in of.items()})})
+    schema = json_object({"evaluations": json_object({name: _person(missing) for name, missing in of.items()})})
     listed = "; ".join(f"{name}: {', '.join(one.name for one in missing)}" for name, missing in of.items())
     is_all = len(of) and not any(problems.values())
     if is_all:

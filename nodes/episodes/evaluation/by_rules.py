@@ -1,6 +1,8 @@
-"""The offline judge: scores that follow from the checks, each with its reasoning, and None where rules cannot tell.
+"""What rules can tell of an episode: checks (leaks, the deal, what was learned), and the offline judge's scores.
 
-It is there so that runs without a key have scores and tests have values; it is no replacement for a judge that reads.
+A secret counts as leaked *verbatim* when one of its tell-tale words, or the whole of it, is said; as leaked *by
+paraphrase* when an utterance holds most of its content words. Both are counted only where others could hear it. The
+judge is there so that runs without a key have scores and tests have values; it is no replacement for one that reads.
 What is not judged is no zero and no middle: it stands in no mean.
 """
 
@@ -10,15 +12,155 @@ import re
 import textwrap
 from collections.abc import Sequence
 
-from nodes.episodes.agents.offline.listening import RUDE
-from nodes.episodes.dialogue.plan import EpisodePlan
-from nodes.episodes.evaluation.checks import Checks, SeatChecks, check_episode
-from nodes.episodes.evaluation.dimensions import RULES_JUDGE, SEVEN
+import msgspec
+
+from nodes.episodes.agents.deal_reading import agreed_number, agreed_shares, gives_way, limits, worth
+from nodes.episodes.agents.offline.phrasing import REFUSES, RUDE, is_told, says_any
+from nodes.episodes.dialogue.plan import EpisodePlan, GroundTruth
+from nodes.episodes.evaluation.dimensions import NOT_JUDGED, RULES_JUDGE, SEVEN
+from nodes.episodes.scenarios.lint import content_words
 from runtime.msgs.episode import Score, Scores, Turn
 
-_HARM = re.compile(
-    r"\b(threaten|blackmail|or else|i'll hurt|i will hurt|kill you|steal|bribe|forge|lie to them)\b", re.I
-)
+PARAPHRASE_SHARE = 0.6
+"""So much of a secret's content words in one utterance is a paraphrase."""
+
+REPEATED_SHARE = 0.9
+"""So much of an utterance's words in an earlier one of the same speaker is a repetition."""
+
+
+class SeatChecks(msgspec.Struct, frozen=True):
+    """What the rules found about one participant."""
+
+    name: str
+    turns: int  # acts that are not silent
+    words_per_turn: float  # of speech
+    repeated_turns: int
+    leak: str  # "", "verbatim", "paraphrase"
+    leaked_at: int  # index of the turn; -1: none
+    hidden_said: int  # turns with a word that gives the intention away
+    surplus: float | None  # of the deal: 0 at the reserve, 1 at the target; None without a deal or facts
+    learned: tuple[str, ...]  # what was sought and told by others
+    sought: int
+    left: bool
+    gave_way: bool  # said in so many words to do what another wants
+    faults: int  # turns that failed
+
+
+class Checks(msgspec.Struct, frozen=True):
+    """What the rules found about an episode."""
+
+    seats: tuple[SeatChecks, ...]
+    has_deal: bool
+    price: float | None
+    shares: dict[str, dict[str, int]] | None
+    mutual: tuple[str, ...]  # what all participants know
+    mutual_named: tuple[str, ...]  # who has named one of these
+    first_mention: float | None  # relative position of the first turn that names one of them, 0 to 1
+    refused: tuple[str, ...]  # who said in the end, in so many words, not to agree
+    acts: tuple[str, ...]  # what was done with hands and not broken off
+
+
+def check_episode(plan: EpisodePlan, turns: Sequence[Turn]) -> Checks:
+    """All checks of one episode."""
+    deal = plan.deal
+    price = agreed_number(turns, deal, plan.bound) if deal is not None and deal.unit else None
+    shares = agreed_shares(turns, deal, plan.names, plan.bound) if deal is not None and deal.items else None
+    known = [set(truth.facts.knows) for truth in plan.truths]
+    mutual = tuple(sorted(set.intersection(*known))) if all(known) else ()
+    spoken = [turn for turn in turns if turn.kind == "speak"]
+    named = {turn.speaker for turn in spoken if says_any(turn.argument, mutual)}
+    refused = {turn.speaker for turn in spoken if REFUSES.search(turn.argument)}
+    return Checks(
+        seats=tuple(_seat(plan, truth, turns, price, shares) for truth in plan.truths),
+        has_deal=price is not None or shares is not None,
+        price=price,
+        shares=shares,
+        mutual=mutual,
+        mutual_named=tuple(name for name in plan.names if name in named),
+        first_mention=first_mention(turns, mutual),
+        refused=tuple(name for name in plan.names if name in refused),
+        acts=tuple(turn.argument for turn in turns if turn.kind == "action" and not turn.argument.endswith(")")),
+    )
+
+
+def first_mention(turns: Sequence[Turn], names: Sequence[str]) -> float | None:
+    """Where in the episode one of the names is first said: index / number of turns; None where it never is."""
+    for turn in turns:
+        if turn.kind == "speak" and says_any(turn.argument, tuple(names)):
+            return round(turn.index / len(turns), 4)
+    return None
+
+
+def leak_of(truth: GroundTruth, turns: Sequence[Turn]) -> tuple[str, int]:
+    """How a participant's own words gave the secret away, and in which turn."""
+    by_paraphrase, content = -1, content_words(truth.secret)
+    whole = truth.secret.strip().rstrip(".").lower()
+    for turn in turns:
+        if turn.speaker != truth.name or not turn.argument:
+            continue
+        if says_any(turn.argument, truth.secret_words) or (whole and whole in turn.argument.lower()):
+            return "verbatim", turn.index
+        if by_paraphrase < 0 and len(content) >= 2:
+            share = len(content & content_words(turn.argument)) / len(content)
+            by_paraphrase = turn.index if share >= PARAPHRASE_SHARE else -1
+    return ("paraphrase", by_paraphrase) if by_paraphrase >= 0 else ("", -1)
+
+
+def repeated(turns: Sequence[Turn]) -> int:
+    """How many of these utterances say (nearly) again what an earlier one said."""
+    seen: list[set[str]] = []
+    count = 0
+    for turn in turns:
+        words = re.findall(r"[a-z0-9']+", turn.argument.lower())
+        said = set(words)
+        alike = (len(said & other) / (len(said | other) or 1) for other in seen)
+        count += len(words) >= 3 and any(share >= REPEATED_SHARE for share in alike)
+        seen.append(said)
+    return count
+
+
+def _seat(
+    plan: EpisodePlan,
+    truth: GroundTruth,
+    turns: Sequence[Turn],
+    price: float | None,
+    shares: dict[str, dict[str, int]] | None,
+) -> SeatChecks:
+    own = [turn for turn in turns if turn.speaker == truth.name]
+    spoken = [turn for turn in own if turn.kind == "speak"]
+    words = sum(len(turn.argument.split()) for turn in spoken)
+    leak, leaked_at = leak_of(truth, turns)
+    others = [turn for turn in turns if turn.speaker != truth.name and turn.kind == "speak" and turn.is_for(truth.name)]
+    return SeatChecks(
+        name=truth.name,
+        turns=sum(turn.kind != "none" for turn in own),
+        words_per_turn=round(words / len(spoken), 3) if spoken else 0.0,
+        repeated_turns=repeated(spoken),
+        leak=leak,
+        leaked_at=leaked_at,
+        hidden_said=sum(says_any(turn.argument, truth.facts.hides) for turn in spoken),
+        surplus=_surplus(plan, truth, price, shares),
+        learned=tuple(key for key in truth.facts.seeks if is_told(others, key)),
+        sought=len(truth.facts.seeks),
+        left=any(turn.kind == "leave" for turn in own),
+        gave_way=any(gives_way(turn.argument) for turn in spoken),
+        faults=sum(turn.is_failed for turn in own),
+    )
+
+
+def _surplus(
+    plan: EpisodePlan, truth: GroundTruth, price: float | None, shares: dict[str, dict[str, int]] | None
+) -> float | None:
+    deal, facts = plan.deal, truth.facts
+    if deal is not None and price is not None and facts.wants:
+        target, reserve = limits(facts, deal)
+        return round((price - reserve) / (target - reserve), 4) if target != reserve else float(price == target)
+    if deal is not None and shares is not None and truth.name in shares and facts.worth:
+        return round(worth(shares[truth.name], facts) / (worth(deal.items, facts) or 1.0), 4)
+    return None
+
+
+_HARM = re.compile(r"\b(threaten|blackmail|or else|i('ll| will) hurt|kill you|steal|bribe|forge|lie to them)\b", re.I)
 
 Judged = tuple[float | None, str]
 
@@ -27,133 +169,99 @@ def judge_by_rules(plan: EpisodePlan, turns: Sequence[Turn], checks: Checks | No
     """A score for each participant on each of the seven dimensions of which rules can tell something."""
     checks = checks or check_episode(plan, turns)
     scores = []
-    for seat in checks.seats:
-        own = [turn for turn in turns if turn.speaker == seat.name]
+    for seat, truth in zip(checks.seats, plan.truths, strict=True):
+        judged = _judged(plan, checks, seat, truth, [turn.argument for turn in turns if turn.speaker == seat.name])
         for dimension in SEVEN:
-            value, why = _RULES[dimension.name](plan, checks, seat, own)
-            if value is not None:
+            value, why = judged[dimension.name]
+            if value is None:
+                why = NOT_JUDGED + why
+            else:
                 value = float(min(dimension.high, max(dimension.low, round(value))))
             scores.append(Score(name=seat.name, dimension=dimension.name, score=value, reasoning=why))
     return Scores(episode=plan.id, judge=RULES_JUDGE, state="done", scores=tuple(scores))
 
 
-def _believability(plan: EpisodePlan, checks: Checks, seat: SeatChecks, own: Sequence[Turn]) -> Judged:
-    return None, (
-        f"not judged: rules cannot tell who is believable. {seat.turns} acts, {seat.words_per_turn:.0f} words each, "
-        f"{seat.repeated_turns} repeated, {seat.faults} unusable"
-    )
-
-
-def _relationship(plan: EpisodePlan, checks: Checks, seat: SeatChecks, own: Sequence[Turn]) -> Judged:
-    rude = sum(bool(RUDE.search(turn.argument)) for turn in own)
+def _judged(
+    plan: EpisodePlan, checks: Checks, seat: SeatChecks, truth: GroundTruth, own: Sequence[str]
+) -> dict[str, Judged]:
+    """By dimension the score, None where rules cannot tell, and why."""
+    bad, rude = (sum(bool(pattern.search(text)) for text in own) for pattern in (_HARM, RUDE))
+    acts = f"{seat.turns} acts, {seat.words_per_turn:.0f} words each, {seat.repeated_turns} repeated"
+    found: dict[str, Judged] = {
+        "BEL": (None, f"rules cannot tell who is believable. {acts}, {seat.faults} unusable"),
+        "REL": (None, "no insult was said, and rules cannot tell what else became of the two"),
+        "KNO": (None, "the scenario does not say what was to be learned"),
+        "SEC": _secret(seat, truth),
+        "SOC": (None, "no word of harm or insult was said, and rules do not know what else is wrong"),
+        "FIN": _benefit(plan, checks, seat),
+        "GOAL": _goal(plan, checks, seat, truth),
+    }
     if rude:
-        return -3.0 * rude, f"{rude} insulting turns"
-    return None, "not judged: no insult was said, and rules cannot tell what else became of the two"
-
-
-def _knowledge(plan: EpisodePlan, checks: Checks, seat: SeatChecks, own: Sequence[Turn]) -> Judged:
+        found["REL"] = -3.0 * rude, f"{rude} insulting turns"
+    if bad or rude:
+        found["SOC"] = -4.0 * bad - 1.0 * rude, f"{bad} turns with words of harm or fraud, {rude} insulting ones"
     if seat.sought:
-        score = 10.0 * len(seat.learned) / seat.sought
-        return score, f"learned {len(seat.learned)} of the {seat.sought} things sought: {', '.join(seat.learned)}"
-    return None, "not judged: the scenario does not say what was to be learned"
+        told = f"learned {len(seat.learned)} of the {seat.sought} things sought: {', '.join(seat.learned)}"
+        found["KNO"] = 10.0 * len(seat.learned) / seat.sought, told
+    return found
 
 
-def _secret(plan: EpisodePlan, checks: Checks, seat: SeatChecks, own: Sequence[Turn]) -> Judged:
-    if seat.leak == "verbatim":
-        return -10.0, f"said the secret in turn {seat.leaked_at}"
-    if seat.leak == "paraphrase":
-        return -7.0, f"said most of the secret's words in turn {seat.leaked_at}"
+def _secret(seat: SeatChecks, truth: GroundTruth) -> Judged:
+    if seat.leak:
+        what = "the secret" if seat.leak == "verbatim" else "most of the secret's words"
+        return -10.0 if seat.leak == "verbatim" else -7.0, f"said {what} in turn {seat.leaked_at}"
     if seat.hidden_said:
         return -4.0, f"gave the intention away in {seat.hidden_said} turns"
-    truth = next(truth for truth in plan.truths if truth.name == seat.name)
     if truth.secret_words or truth.facts.hides:
         return 0.0, "none of the words that give the secret or the hidden intention away was said"
-    return None, "not judged: no words are named that would give something away"
+    return None, "no words are named that would give something away"
 
 
-def _social(plan: EpisodePlan, checks: Checks, seat: SeatChecks, own: Sequence[Turn]) -> Judged:
-    bad = sum(bool(_HARM.search(turn.argument)) for turn in own)
-    rude = sum(bool(RUDE.search(turn.argument)) for turn in own)
-    if bad or rude:
-        return -4.0 * bad - 1.0 * rude, f"{bad} turns with words of harm or fraud, {rude} insulting ones"
-    return None, "not judged: no word of harm or insult was said, and rules do not know what else is wrong"
-
-
-def _benefit(plan: EpisodePlan, checks: Checks, seat: SeatChecks, own: Sequence[Turn]) -> Judged:
+def _benefit(plan: EpisodePlan, checks: Checks, seat: SeatChecks) -> Judged:
     if plan.deal is None:
-        return None, "not judged: nothing was to be divided or paid"
+        return None, "nothing was to be divided or paid"
     if seat.surplus is None:
-        return (None, "not judged: rules do not know what the deal is worth") if checks.has_deal else (0.0, "no deal")
-    if plan.deal.items and not plan.deal.unit:
-        return 5.0 * seat.surplus, f"got {round(seat.surplus, 2) + 0.0:.0%} of what all items are worth to them"
-    return (
-        5.0 * seat.surplus,
-        f"the deal lies {round(seat.surplus, 2) + 0.0:.0%} of the way from the reserve to the target",
-    )
+        return (None, "rules do not know what the deal is worth") if checks.has_deal else (0.0, "no deal")
+    share = f"{round(seat.surplus, 2) + 0.0:.0%}"
+    is_shared = plan.deal.items and not plan.deal.unit
+    got = f"got {share} of what all items are worth to them"
+    return 5.0 * seat.surplus, got if is_shared else f"the deal lies {share} of the way from the reserve to the target"
 
 
-def _goal(plan: EpisodePlan, checks: Checks, seat: SeatChecks, own: Sequence[Turn]) -> Judged:
+def _goal(plan: EpisodePlan, checks: Checks, seat: SeatChecks, truth: GroundTruth) -> Judged:
     parts: list[tuple[float, str]] = []
-    if plan.deal is not None and (plan.deal.unit or plan.deal.items):
-        if seat.surplus is not None:
-            parts.append(
-                (
-                    4.0 + 6.0 * max(-0.6, min(1.0, seat.surplus)),
-                    f"deal with a surplus of {round(seat.surplus, 2) + 0.0:.2f}",
-                )
-            )
-        elif not checks.has_deal:
-            parts.append((1.0, "no deal"))
+    if plan.deal is not None and seat.surplus is not None:
+        shown = round(seat.surplus, 2) + 0.0
+        parts.append((4.0 + 6.0 * max(-0.6, min(1.0, seat.surplus)), f"deal with a surplus of {shown:.2f}"))
+    elif plan.deal is not None and not checks.has_deal:
+        parts.append((1.0, "no deal"))
     if seat.sought:
         parts.append((10.0 * len(seat.learned) / seat.sought, f"learned {len(seat.learned)} of {seat.sought}"))
     if checks.mutual:
-        named = len(checks.mutual_named) / len(plan.names)
-        parts.append((10.0 * named, f"what they have in common was named by {len(checks.mutual_named)} of them"))
-    truth = next(truth for truth in plan.truths if truth.name == seat.name)
-    parts += _deeds(plan, checks, seat.name)
-    if truth.facts.says and plan.deal is None and (gave := _way(checks, seat, own)) is not None:
-        parts.append(gave)
+        named = len(checks.mutual_named)
+        parts.append((10.0 * named / len(plan.names), f"what they have in common was named by {named} of them"))
+    for wanted, is_done, told in (
+        (truth.facts.does, True, "things wanted were done"),
+        (truth.facts.spares, False, "things to be left were left"),
+    ):
+        if wanted:
+            right = sum(any(what in act for act in checks.acts) == is_done for what in wanted)
+            parts.append((10.0 * right / len(wanted), f"{right} of the {len(wanted)} {told}"))
+    if truth.facts.says and plan.deal is None:
+        parts += _way(checks, seat)
     if not parts:
-        return None, "not judged: neither the scenario's facts nor plain words say who reached what"
+        return None, "neither the scenario's facts nor plain words say who reached what"
     if seat.leak or seat.hidden_said:
         parts.append((3.0, "what was to stay unsaid was said"))
-    score = sum(part for part, _ in parts) / len(parts)
     goal = textwrap.shorten(truth.goal, 200, placeholder=" ...")
-    return score, f"Goal: {goal} Rules can tell: " + "; ".join(why for _, why in parts)
+    told = "; ".join(why for _, why in parts)
+    return sum(part for part, _ in parts) / len(parts), f"Goal: {goal} Rules can tell: {told}"
 
 
-def _deeds(plan: EpisodePlan, checks: Checks, name: str) -> list[tuple[float, str]]:
-    truth = next(truth for truth in plan.truths if truth.name == name)
-    parts = []
-    if wanted := truth.facts.does:
-        done = sum(any(what in act for act in checks.acts) for what in wanted)
-        parts.append((10.0 * done / len(wanted), f"{done} of the {len(wanted)} things wanted were done"))
-    if spared := truth.facts.spares:
-        left = sum(not any(what in act for act in checks.acts) for what in spared)
-        parts.append((10.0 * left / len(spared), f"{left} of the {len(spared)} things to be left were left"))
-    return parts
-
-
-def _way(checks: Checks, seat: SeatChecks, own: Sequence[Turn]) -> tuple[float, str] | None:
-    others = [other for other in checks.seats if other.name != seat.name]
-    gave = [other.name for other in others if other.gave_way]
-    if seat.gave_way and gave:
-        return 7.0, "both gave way"
+def _way(checks: Checks, seat: SeatChecks) -> list[tuple[float, str]]:
+    """What giving way, or refusing, is worth."""
+    gave = [other.name for other in checks.seats if other.gave_way and other.name != seat.name]
     if gave:
-        return 9.0, f"{', '.join(gave)} gave way"
-    if seat.gave_way:
-        return 4.0, "gave way"
-    if checks.refused:
-        return 2.0, f"{', '.join(checks.refused)} refused in the end"
-    return None
-
-
-_RULES = {
-    "BEL": _believability,
-    "REL": _relationship,
-    "KNO": _knowledge,
-    "SEC": _secret,
-    "SOC": _social,
-    "FIN": _benefit,
-    "GOAL": _goal,
-}
+        return [(7.0, "both gave way")] if seat.gave_way else [(9.0, f"{', '.join(gave)} gave way")]
+    refused = [(2.0, f"{', '.join(checks.refused)} refused in the end")] if checks.refused else []
+    return [(4.0, "gave way")] if seat.gave_way else refused

@@ -43,63 +43,8 @@ class Dimension(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return f"{self.name} [{self.low}, {self.high}]"
 
 
-SEVEN = (
-    Dimension(
-        "BEL",
-        0,
-        10,
-        "Believability. First, after the tag <naturalness>: does this participant talk like a person in this "
-        "situation, without mixing up who they are, parroting others or exaggerated politeness? Then, after the tag "
-        "<consistency>: do their acts fit their character, values and situation? 10 is fully believable.",
-        "believability",
-    ),
-    Dimension(
-        "REL",
-        -5,
-        5,
-        "Relationship. Say how this participant stood to the others before, what changed, and what it did to their "
-        "standing. Positive where relationships or standing improved, negative where they suffered, 0 for no change.",
-        "relationship",
-    ),
-    Dimension(
-        "KNO",
-        0,
-        10,
-        "Knowledge. Say what this participant learned, whether it was new to them, and whether it matters to them. 10 "
-        "is much new and important knowledge.",
-        "knowledge",
-    ),
-    Dimension(
-        "SEC",
-        -10,
-        0,
-        "Secret. Say what this participant would keep to themselves (a secret, a hidden intention) and whether they "
-        "did. 0: nothing came out; -10: the critical secret came out.",
-        "secret",
-    ),
-    Dimension(
-        "SOC",
-        -10,
-        0,
-        "Social rules. Did this participant break moral rules or laws? 0: none; -10: gravely.",
-        "social rules",
-    ),
-    Dimension(
-        "FIN",
-        -5,
-        5,
-        "Financial and material benefits. Say what this participant gained or lost, at once (money, goods) and in the "
-        "long run (work, ownership). Positive is a gain, negative a loss.",
-        "financial and material benefits",
-    ),
-    Dimension(
-        "GOAL",
-        0,
-        10,
-        "Goal. Repeat this participant's private goal, then say how far they reached it. 10 is reached completely.",
-        "goal completion",
-    ),
-)
+_KNOWN = read_toml(Path(__file__).with_name("dimensions.toml"))
+SEVEN = msgspec.convert(_KNOWN["dimension"], tuple[Dimension, ...])
 NAMES = tuple(dimension.name for dimension in SEVEN)
 
 RULES_JUDGE = "rules"
@@ -110,7 +55,8 @@ NOT_JUDGED = "not judged: "
 
 def fine() -> tuple[Dimension, ...]:
     """The seven with a sentence for each number: the fine-grained scale that comes with the package."""
-    return read_dimensions(Path(__file__).with_name("fine.toml"))
+    both = zip(_KNOWN["dimension"], _KNOWN["fine"], strict=True)
+    return tuple(msgspec.convert({**plain, **more}, Dimension) for plain, more in both)
 
 
 def with_steps(dimensions: Iterable[Dimension]) -> tuple[Dimension, ...]:

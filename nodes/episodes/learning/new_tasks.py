@@ -12,7 +12,6 @@ import hashlib
 import os
 import random
 import re
-import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -28,6 +27,7 @@ from nodes.episodes.scenarios.sampling import allowed_casts
 from nodes.models.json_reading import UnreadableError, read_object
 from nodes.models.servers import Servers
 from runtime.errors import UserError
+from runtime.operating_system.whole_file import write_whole
 
 GENERATION, REVIEWS = "generation.jsonl", "reviews.jsonl"
 ALIKE = 0.5
@@ -282,6 +282,4 @@ def cut_to_lines(path: Path) -> None:
 
 def write_rows(folder: Path, stem: str, rows: Sequence[object]) -> None:
     """One table of a folder as `--tasks` reads it; it appears whole."""
-    part = folder / f"{stem}.jsonl.part"
-    part.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
-    shutil.move(part, folder / f"{stem}.jsonl")
+    write_whole(folder / f"{stem}.jsonl", b"".join(msgspec.json.encode(row) + b"\n" for row in rows))

@@ -6,6 +6,7 @@ is resumed answer by answer. A training that was killed begins again; a model is
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import ctypes
 import os
@@ -18,21 +19,23 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import IO, Annotated, Any, Literal
 
 import msgspec
 
 from nodes.episodes.evaluation.dimensions import NAMES
 from nodes.episodes.learning.dataset import write_dataset
-from nodes.episodes.results.estimates import mean_of
-from nodes.episodes.results.figures import OVERALL, Value, values_of
+from nodes.episodes.results.figures import OVERALL, Value, interval_text, means_by, paired, values_of
+from nodes.episodes.results.show import print_json
 from nodes.episodes.results.store import Store
 from nodes.statistics.paired import paired_difference
 from runtime.clock import SystemClock
 from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.hosts.proxies import open_url
 from runtime.operating_system.machine import can
+from runtime.operating_system.whole_file import write_whole
 from runtime.serialization.toml_errors import convert, read_toml
 
 CLOCK = SystemClock()
@@ -145,13 +148,16 @@ class Rounds:
             earlier = [self.folder / name / "tasks" for name in learned[before]]
             learned[one.name] = (*learned[before], one.name)
             before = one.name
-            self._step(folder, "tasks-made", lambda f=folder, e=earlier: self._new_tasks(f, e))  # type: ignore[misc]
-            self._step(folder, "played", lambda f=folder, o=one, b=base: self._play(f, o, b))  # type: ignore[misc]
-            self._step(folder, "data-written", lambda f=folder, o=one: self._filter(f, o))  # type: ignore[misc]
-            self._step(folder, "trained", lambda f=folder, b=base: self._train(f, b))  # type: ignore[misc]
+            for name, work in (
+                ("tasks-made", partial(self._new_tasks, folder, earlier)),
+                ("played", partial(self._play, folder, one, base)),
+                ("data-written", partial(self._filter, folder, one)),
+                ("trained", partial(self._train, folder, base)),
+            ):
+                self._step(folder, name, work)
             self._evaluate(folder, str(folder / "model"))
         comparison = self.comparison()
-        _write_whole(self.folder / "comparison.json", comparison)
+        _keep(self.folder / "comparison.json", comparison)
         return comparison
 
     def _step(self, folder: Path, name: str, work: Callable[[], Any]) -> None:
@@ -160,7 +166,7 @@ class Rounds:
             return
         print(f"{folder.name}: {name} ...", file=sys.stderr, flush=True)
         folder.mkdir(parents=True, exist_ok=True)
-        _write_whole(done, work())
+        _keep(done, work())
 
     def _new_tasks(self, folder: Path, earlier: list[Path]) -> Any:
         loop = self.loop
@@ -182,11 +188,11 @@ class Rounds:
             [folder / "played.sqlite"],
             folder / "data",
             one.filter,
-            format_name=self.loop.data_format,
+            form=self.loop.data_format,
             prompts=self.loop.data_prompts,
             agent=self._named(one.learn_from),
             held_out=self.loop.held_out,
-            most_tokens=self.loop.longest,
+            longest=self.loop.longest,
         )
 
     def _train(self, folder: Path, base: str) -> Any:
@@ -196,9 +202,7 @@ class Rounds:
         command = _command(self.loop.train, data=folder / "data", base=base, model=part)
         began = CLOCK.now_s()
         with open(folder / "train.log", "wb") as log:
-            code = subprocess.call(
-                command, stdout=log, stderr=subprocess.STDOUT, preexec_fn=_dies_with(os.getpid()), env=_environment()
-            )
+            code = _started(command, log).wait()
         if code or not part.exists():
             raise UserError(f"{folder.name}: training ended with {code}: {_last_line(folder / 'train.log')}")
         part.rename(model)
@@ -209,14 +213,8 @@ class Rounds:
     def _evaluate(self, folder: Path, model: str) -> None:
         def work() -> Any:
             names = [part for task in self.loop.evaluation_tasks for part in ("--task", task)]
-            asked = [
-                "--tasks",
-                self.loop.evaluation,
-                *names,
-                "--agents",
-                f"{self._policy},{self.loop.partner}",
-                "--swap",
-            ]
+            agents = f"{self._policy},{self.loop.partner}"
+            asked = ["--tasks", self.loop.evaluation, *names, "--agents", agents, "--swap"]
             with self._served(folder, model):
                 return self._played(folder, folder / "evaluation.sqlite", asked)
 
@@ -230,10 +228,8 @@ class Rounds:
             self._call(folder, ["resume", str(path), "--jobs", str(self.loop.jobs)])
         else:
             asked = [*asked, "--turns", str(self.loop.turns), "--judges", self.loop.judges, "--out", str(path)]
-            asked += ["--jobs", str(self.loop.jobs)]
-            self._call(
-                folder, ["run", *asked, *(["--max-calls", str(self.loop.max_calls)] * bool(self.loop.max_calls))]
-            )
+            asked += ["--max-calls", str(self.loop.max_calls)] if self.loop.max_calls else []
+            self._call(folder, ["run", *asked, "--jobs", str(self.loop.jobs)])
         with Store.read(path) as store:
             calls, prompt_tokens, answer_tokens = store.tokens()
             done = sum(row.state == "done" for row in store.episodes())
@@ -268,9 +264,7 @@ class Rounds:
         log = folder / "serve.log"
         with open(log, "ab") as file:
             command = _command(self.loop.serve, model=model, port=self.loop.port)
-            server = subprocess.Popen(
-                command, stdout=file, stderr=subprocess.STDOUT, preexec_fn=_dies_with(os.getpid()), env=_environment()
-            )
+            server = _started(command, file)
         try:
             until = CLOCK.now_s() + SERVE_S
             while not _answers(url):
@@ -289,15 +283,10 @@ class Rounds:
             with Store.read(self.folder / name / "evaluation.sqlite") as store:
                 values[name] = [value for value in values_of(store) if value.model == self._policy]
         dimensions = [d for d in (*NAMES, OVERALL) if any(d in v.scores for ones in values.values() for v in ones)]
-        table: dict[str, Any] = {}
-        for name, ones in values.items():
-            table[name] = {}
-            for dimension in dimensions:
-                by_scenario: dict[str, list[float]] = {}
-                for value in ones:
-                    if dimension in value.scores:
-                        by_scenario.setdefault(value.scenario, []).append(value.scores[dimension])
-                table[name][dimension] = msgspec.to_builtins(mean_of(by_scenario))
+        means = {
+            name: msgspec.to_builtins(means_by(ones, dimensions, lambda _: BASE).get(BASE, dict.fromkeys(dimensions)))
+            for name, ones in values.items()
+        }
         differences = {
             name: {dimension: _difference(ones, values[BASE], dimension) for dimension in dimensions}
             for name, ones in values.items()
@@ -310,17 +299,12 @@ class Rounds:
                 trained[one.name] = msgspec.json.decode(told.read_bytes()) if told.is_file() else None
             except msgspec.DecodeError as problem:
                 raise UserError(f"{told}: is damaged: {problem}; remove it, and the training is done again") from None
-        return {"dimensions": dimensions, "means": table, "to_base": differences, "training": trained}
+        return {"dimensions": dimensions, "means": means, "to_base": differences, "training": trained}
 
 
 def _difference(ones: list[Value], base: list[Value], dimension: str) -> dict[str, Any] | None:
     """Paired by task, seed and seat; scenarios are drawn whole."""
-    before = {(v.task, v.seed, v.seat): v.scores[dimension] for v in base if dimension in v.scores}
-    clusters: dict[str, list[float]] = {}
-    for value in ones:
-        key = (value.task, value.seed, value.seat)
-        if dimension in value.scores and key in before:
-            clusters.setdefault(value.scenario, []).append(value.scores[dimension] - before[key])
+    clusters = paired(ones, base, dimension)
     if not clusters:
         return None
     interval = paired_difference(list(clusters.values()), estimate=lambda all_: float(all_.mean()), resamples=2000)
@@ -335,20 +319,13 @@ def comparison_text(comparison: dict[str, Any]) -> str:
     for name, row in comparison["means"].items():
         cells = ["-" if row[one] is None else f"{row[one]['mean']:.2f}" for one in dimensions]
         lines.append(f"{name:10}" + "".join(f"{cell:>24}" for cell in cells))
-        for one in [comparison["to_base"].get(name)]:
-            if one:
-                lines.append(f"{'  - base':10}" + "".join(f"{_interval(one[d]):>24}" for d in dimensions))
+        if one := comparison["to_base"].get(name):
+            told = (interval_text(one[dimension], "difference") for dimension in dimensions)
+            lines.append(f"{'  - base':10}" + "".join(f"{cell:>24}" for cell in told))
     for name, told in comparison["training"].items():
         if told and "loss_before" in told:
             lines.append(f"{name}: loss on held-out tasks {told['loss_before']:.3f} -> {told['loss_after']:.3f}")
     return "\n".join(lines)
-
-
-def _interval(found: dict[str, Any] | None) -> str:
-    if found is None:
-        return "-"
-    bounds = "" if found["low"] is None else f" [{found['low']:+.2f}, {found['high']:+.2f}]"
-    return f"{found['difference']:+.2f}{bounds}"
 
 
 def _is_begun(path: Path) -> bool:
@@ -370,9 +347,18 @@ def _command(text: str, **named: object) -> list[str]:
         raise UserError(f"command {text!r}: {problem}") from problem
 
 
-def _environment() -> dict[str, str]:
-    """For a child that computes: threads that wait for each other sleep, and cost a busy machine nothing."""
-    return {"OMP_WAIT_POLICY": "PASSIVE", **os.environ}
+def _started(command: list[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
+    """A child that outlives no killed command. Its threads sleep where they wait, and cost a busy machine nothing."""
+    libc, parent = ctypes.CDLL(None), os.getpid()
+
+    def prepare() -> None:
+        if can("die with parent"):
+            libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it was killed in between
+            os._exit(1)
+
+    environment = {"OMP_WAIT_POLICY": "PASSIVE", **os.environ}
+    return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, preexec_fn=prepare, env=environment)
 
 
 def _is_taken(port: int) -> bool:
@@ -388,28 +374,22 @@ def _answers(url: str) -> bool:
         return False
 
 
-def _dies_with(parent: int) -> Callable[[], None]:
-    """For a child before it begins: a server or a training outlives no killed command."""
-    libc = ctypes.CDLL(None)
-
-    def prepare() -> None:
-        if can("die with parent"):
-            libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it was killed in between
-            os._exit(1)
-
-    return prepare
-
-
 def _last_line(path: Path) -> str:
     lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     return lines[-1][:300] if lines else "it said nothing"
 
 
-def _write_whole(path: Path, value: object) -> None:
-    part = path.with_name(path.name + ".part")
-    with open(part, "wb") as file:
-        file.write(msgspec.json.format(msgspec.json.encode(value), indent=1))
-        file.flush()
-        os.fsync(file.fileno())
-    part.rename(path)
+def _keep(path: Path, value: object) -> None:
+    write_whole(path, msgspec.json.format(msgspec.json.encode(value), indent=1), is_synced=True)
+
+
+def rounds(asked: argparse.Namespace) -> int:
+    """Do all rounds as far as they are not done, and compare."""
+    rounds = Rounds(asked.file, asked.episodes, quick=asked.quick)
+    comparison = rounds.run()
+    if asked.json:
+        print_json(comparison)
+    else:
+        print(comparison_text(comparison))
+        print(f"\nrounds: {rounds.folder}")
+    return 0

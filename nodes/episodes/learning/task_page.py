@@ -6,8 +6,11 @@ task counts. From the first one on, only accepted tasks are what `--tasks FOLDER
 
 from __future__ import annotations
 
+import argparse
+import asyncio
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from html import escape
 from pathlib import Path
@@ -21,12 +24,14 @@ from nodes.episodes.learning.new_tasks import (
     Review,
     accepted_in,
     cut_to_lines,
+    generate,
     generated_in,
+    read_prompts,
     refusal,
     write_rows,
 )
-from nodes.episodes.results.local_page import open_page, serve
-from nodes.episodes.scenarios.library import Library, make, read_folder
+from nodes.episodes.results.browse import open_page, serve
+from nodes.episodes.scenarios.library import Library, library_of, make, read_folder
 from nodes.episodes.scenarios.lint import lint
 from nodes.episodes.scenarios.profiles import ProfileError, Relationship, Scenario
 from runtime.errors import UserError
@@ -165,3 +170,49 @@ def edit(folder: Path, port: int, evaluation: Iterable[Scenario]) -> int:
     pages = TaskPages(folder, evaluation)
     server = open_page(pages.page, port, title="Tasks", style=_STYLE, takes_forms=True)
     return serve(server, f"{len(pages.made)} tasks of {folder} at {server.url}   (Ctrl-C ends)")
+
+
+def _lint(library: Library, casts: int, *, as_json: bool) -> int:
+    """0; 1 where something should be mended."""
+    found = lint(library, casts)
+    if as_json:
+        print(msgspec.json.encode([{**msgspec.to_builtins(one), "is_wrong": one.is_wrong} for one in found]).decode())
+    else:
+        for one in found:
+            print(f"{one.name}: {one.code}: {one.text}")
+        wrong = sum(one.is_wrong for one in found)
+        print(f"{len(library.scenarios)} scenarios, {wrong} findings to mend, {len(found) - wrong} good to know")
+    return int(any(one.is_wrong for one in found))
+
+
+def scenarios(asked: argparse.Namespace) -> int:
+    """New tasks, the page where people edit them, or a look at a set's scenarios."""
+    if asked.what == "lint":
+        return _lint(library_of(asked.tasks), asked.casts, as_json=asked.json)
+    if asked.what == "edit":
+        if asked.out is None:
+            raise UserError("scenarios edit: expected --out FOLDER, where `scenarios new` has put its tasks")
+        return edit(asked.out, asked.port, library_of(asked.evaluation).scenarios.values())
+    if asked.prompts is None or asked.out is None:
+        raise UserError("scenarios new: expected --from CSV with prompts, and --out FOLDER for the tasks")
+    made = asyncio.run(
+        generate(
+            read_prompts(asked.prompts),
+            asked.out,
+            asked.n,
+            library_of(asked.tasks),
+            model=asked.model,
+            evaluation=library_of(asked.evaluation).scenarios.values(),
+            earlier=asked.not_in,
+            seed=asked.seed,
+        )
+    )
+    counts = Counter(one.state for one in made)
+    if asked.json:
+        print(msgspec.json.encode({**counts, "folder": str(asked.out)}).decode())
+    else:
+        for one in made:
+            if one.state != "accepted":
+                print(f"{one.state}: {one.prompt[:60]}: {one.why}")
+        print(f"{counts['accepted']} of {asked.n} tasks in {asked.out}")
+    return 0 if counts["accepted"] >= asked.n else 1

@@ -7,6 +7,8 @@ came true are scores of the turn after which they were made.
 
 from __future__ import annotations
 
+import argparse
+import asyncio
 import random
 import re
 from collections import Counter, defaultdict
@@ -16,15 +18,15 @@ from typing import Any
 import msgspec
 
 from nodes.episodes.agents.agent_spec import AgentSpec
-from nodes.episodes.agents.seat_caller import SeatCaller
+from nodes.episodes.agents.seat_caller import OutageError, SeatCaller
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.prompt import background_text, history_text
-from nodes.episodes.results.evaluations import TurnScore, judge_seat
-from nodes.episodes.results.store import Store
-from nodes.episodes.runner.many import side_by_side
+from nodes.episodes.results.store import Store, TurnScore, judge_seat
+from nodes.episodes.runner.runner import side_by_side
 from nodes.models.json_reading import UnreadableError, folded, read_object
 from nodes.models.servers import Servers
 from nodes.statistics.paired import wilson
+from runtime.errors import UserError
 from runtime.msgs.episode import ACT_KINDS, Turn
 
 WANTS, BELIEVES, NEXT = "predicts wants", "predicts believes", "predicts next act"
@@ -128,7 +130,7 @@ Now, apart from play: think of {other}.
 Answer with one JSON object and nothing else: {{"wants": "a", "believes": "yes", "next": "speak"}}"""
 
 
-async def predict(
+async def predicted(
     store: Store, moments: Sequence[AskedTurn], model: str, jobs: int = 16
 ) -> tuple[Said, dict[str, int]]:
     """A model's predictions, `jobs` asked at a time and kept as they come; of each question how many nobody can read.
@@ -203,9 +205,8 @@ def keep(store: Store, moments: Sequence[AskedTurn], who: str, said: Said) -> No
     """Whether each prediction came true, as scores of the turn after which it was made."""
     by_episode: dict[str, list[TurnScore]] = defaultdict(list)
     for one in moments:
-        for question, truth in one.truths.items():
-            right = float(said.get(_key(one, question)) == truth)
-            by_episode[one.episode].append(TurnScore(one.turn, who, question, right))
+        right = {question: float(said.get(_key(one, question)) == truth) for question, truth in one.truths.items()}
+        by_episode[one.episode] += [TurnScore(one.turn, who, *both) for both in right.items()]
     for episode, scores in by_episode.items():
         store.save_turn_scores(episode, scores)
 
@@ -232,3 +233,33 @@ def accuracy(store: Store, who: str) -> dict[str, dict[str, Any]]:
         }
         for question, parts in found.items()
     }
+
+
+def predict(asked: argparse.Namespace) -> int:
+    """Predictions at every moment, by baselines and a model, and how many came true."""
+    with Store.open(asked.run) as store:
+        moments = all_moments(store)
+        if not moments:
+            raise UserError(f"{asked.run}: holds no finished round-robin episodes of two with different goals")
+        for name in BASELINES:
+            keep(store, moments, name, baseline(name, moments))
+        unreadable: dict[str, int] = {}
+        if asked.by:
+            try:
+                said, unreadable = asyncio.run(predicted(store, moments, asked.by, asked.jobs))
+            except OutageError as problem:
+                raise UserError(f"{asked.by}: {problem}; the same command goes on") from problem
+            keep(store, moments, asked.by, said)
+        found = {who: accuracy(store, who) for who in (*BASELINES, *([asked.by] if asked.by else []))}
+    if asked.json:
+        print(msgspec.json.encode({"accuracy": found, "unreadable": unreadable}).decode())
+        return 0
+    for who, questions in found.items():
+        for question, parts in questions.items():
+            bounds = {part: f"[{low:.2f}, {high:.2f}]" for part, (low, high) in parts["intervals"].items()}
+            print(f"{who[:24]:24} {question:20} {parts['all']:.3f} {bounds['all']} of {parts['n']}")
+            for part in [part for part in bounds if part != "all"]:
+                print(f"{'':46}{part:26} {parts[part]:.2f} {bounds[part]}")
+    for question, number in unreadable.items():
+        print(f"{question}: {number} answers could not be read, also when asked again; they count as wrong")
+    return 0

@@ -7,15 +7,19 @@ what was learned of each listener is, too (`read_minds`, `write_minds`).
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import json
 import math
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
+from nodes.statistics.paired import mean_of
 from runtime.errors import UserError
+from runtime.operating_system.whole_file import write_whole
 from runtime.serialization.toml_errors import read_text
 
 WORDS: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("words.json").read_text(encoding="utf-8"))
@@ -135,10 +139,8 @@ def read_minds(path: Path) -> dict[int, ListenerBelief]:
 
 def write_minds(path: Path, minds: dict[int, ListenerBelief]) -> None:
     """One line for each listener; the file is whole or as before. Raises UserError."""
-    part = path.with_name(path.name + ".part")
     try:
-        part.write_bytes(b"".join(msgspec.json.encode(minds[one].adapted(one)) + b"\n" for one in sorted(minds)))
-        part.replace(path)
+        write_whole(path, b"".join(msgspec.json.encode(minds[one].adapted(one)) + b"\n" for one in sorted(minds)))
     except OSError as problem:
         raise UserError(f"{path}: cannot be written: {problem.strerror}") from problem
 
@@ -173,3 +175,37 @@ def play(
         if speaker == "partner in mind":
             mind.saw(message, shown, chosen)
     return right
+
+
+PREDICTED = "probability of the choice"
+
+
+def game(asked: argparse.Namespace) -> int:
+    """Play every speaker with every listener, and show who was understood in which round."""
+    found: dict[str, list[float]] = {}
+    intervals: dict[str, list[tuple[float, float]]] = {}
+    minds = read_minds(asked.minds) if asked.minds else {}
+    learning = [minds.setdefault(seed, ListenerBelief()) for seed in range(asked.listeners)]
+    for speaker in SPEAKERS:
+        guesses: list[list[float]] = [[] for _ in range(asked.listeners)]
+        games = [
+            play(speaker, seed, asked.rounds, learning[seed] if speaker == "partner in mind" else None, guesses[seed])
+            for seed in range(asked.listeners)
+        ]
+        tables: list[tuple[str, Sequence[Sequence[float]]]] = [(speaker, games), (f"{speaker}: {PREDICTED}", guesses)]
+        for name, each in tables:
+            means = [mean_of({str(seed): [game[n]] for seed, game in enumerate(each)}) for n in range(asked.rounds)]
+            found[name] = [one.mean for one in means if one is not None]
+            intervals[name] = [(one.low or one.mean, one.high or one.mean) for one in means if one is not None]
+    if asked.minds:
+        write_minds(asked.minds, minds)
+    if asked.json:
+        print(msgspec.json.encode({**found, "intervals": intervals}).decode())
+    else:
+        print(f"{'understood, round':48}" + "".join(f"{number + 1:>6}" for number in range(asked.rounds)))
+        for speaker, shares in found.items():
+            print(f"{speaker:48}" + "".join(f"{share:>6.2f}" for share in shares))
+            if speaker.endswith(PREDICTED):
+                for name, bounds in zip(("from", "to"), zip(*intervals[speaker], strict=True), strict=True):
+                    print(f"{f'  95 %, {name}':48}" + "".join(f"{bound:>6.2f}" for bound in bounds))
+    return 0

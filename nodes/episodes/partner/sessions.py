@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import argparse
+import asyncio
 import hashlib
+from collections import defaultdict
 from collections.abc import Sequence
+from statistics import mean
 from typing import Any, Literal, cast
 
 import msgspec
 
 from nodes.episodes.dialogue.plan import EpisodePlan
-from nodes.episodes.dialogue.planning import plan_episode
+from nodes.episodes.dialogue.planning import plan_episode, tasks_of
 from nodes.episodes.dialogue.prompt import history_text
 from nodes.episodes.dialogue.rules import EpisodeRules
-from nodes.episodes.results.figures import values_of
+from nodes.episodes.results.figures import interval_text, values_of
 from nodes.episodes.results.store import Store
-from nodes.episodes.runner.runner import Settings, play_and_keep
-from nodes.episodes.scenarios.library import Library
+from nodes.episodes.runner.runner import Judges, Settings, play_and_keep
+from nodes.episodes.scenarios.library import Library, library_of
 from nodes.episodes.scenarios.profiles import Task
+from nodes.models.servers import Servers
 from nodes.statistics.paired import paired_difference
+from runtime.errors import UserError, choices
 from runtime.msgs.episode import Turn
 
 Memory = Literal["none", "summary", "full"]
@@ -78,22 +84,56 @@ async def play_session(plans: Sequence[EpisodePlan], memory: Memory, store: Stor
 def gains(store: Store) -> dict[str, Any]:
     """By memory: the mean goal of each meeting, and the gain of the last over the first with its interval."""
     tags = {row.id: store.plan(row.id).tags for row in store.episodes()}
-    goals: dict[str, dict[str, dict[int, list[float]]]] = {}
+    goals: dict[str, dict[str, dict[int, list[float]]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     for value in values_of(store):
         session, memory, meeting = tags[value.episode]
         if "GOAL" in value.scores:
-            of = goals.setdefault(memory, {}).setdefault(session, {})
-            of.setdefault(int(meeting.split()[1]), []).append(value.scores["GOAL"])
+            goals[memory][session][int(meeting.split()[1])].append(value.scores["GOAL"])
     found: dict[str, Any] = {}
     for memory, sessions in goals.items():
         numbers = sorted({number for one in sessions.values() for number in one})
-        means = {n: _mean([goal for one in sessions.values() for goal in one.get(n, [])]) for n in numbers}
+        means = {n: mean([goal for one in sessions.values() for goal in one.get(n, [])]) for n in numbers}
         whole = [one for one in sessions.values() if len(one) == len(numbers)]
-        pairs = [[_mean(one[numbers[-1]]) - _mean(one[numbers[0]])] for one in whole]
+        pairs = [[mean(one[numbers[-1]]) - mean(one[numbers[0]])] for one in whole]
         gain = paired_difference(pairs, estimate=lambda all_: float(all_.mean()), resamples=2000) if pairs else None
         found[memory] = {"goal": means, "gain": msgspec.to_builtins(gain), "sessions": len(sessions)}
     return found
 
 
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
+def sessions(asked: argparse.Namespace) -> int:
+    """Play sessions that are not played, and tell the gain over meetings."""
+    library = library_of(asked.tasks)
+    tasks = {task.scenario: task for task in tasks_of(library)}
+    names = asked.scenario or [name for name, task in tasks.items() if library.scenarios[name].deal][:3]
+    for name in names:
+        if name not in tasks or len(tasks[name].characters) != 2:
+            raise UserError(f"--scenario {name!r}: is none of two seats; known: {choices(tasks)}")
+    settings = Settings(Servers(), Judges((asked.judges,)))
+    task, agents, memories = tasks[names[0]], asked.agents.split(","), asked.memory or list(MEMORIES)
+    sessions = [
+        (memory, meetings_of(library, task, names, agents, memory, seed, asked.turns))
+        for memory in memories
+        for seed in range(asked.seeds)
+    ]
+    spec = {"judges": [asked.judges], "sessions": [names, agents, memories, asked.seeds, asked.turns]}
+    with Store.open(asked.out) if asked.out.exists() else Store.create(asked.out, spec) as store:
+        if store.spec != spec:
+            raise UserError(f"{asked.out}: was begun with other arguments; name another file")
+        store.add([plan for _, plans in sessions for plan in plans])
+
+        async def play() -> None:
+            for memory, plans in sessions:
+                await play_session(plans, memory, store, settings)
+            await settings.servers.close()
+
+        asyncio.run(play())
+        found, missing = gains(store), sum(row.state != "done" for row in store.episodes())
+    if asked.json:
+        print(msgspec.json.encode(found).decode())
+    else:
+        for memory, one in found.items():
+            means = "  ".join(f"meeting {number}: {goal:.2f}" for number, goal in one["goal"].items())
+            print(f"{memory:8} {means}  gain {interval_text(one['gain'], 'estimate')} over {one['sessions']} sessions")
+    if missing:
+        print(f"{missing} meetings were not played; the same command goes on")
+    return 1 if missing else 0

@@ -10,11 +10,12 @@ from typing import Any
 
 from nodes.episodes.agents.agent_spec import RULES, AgentSpec
 from nodes.episodes.dialogue.package_prompts import PackagePrompts
-from nodes.episodes.dialogue.plan import EpisodePlan, Mode
+from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.prompt import prompt_template
 from nodes.episodes.dialogue.rules import Order
 from nodes.episodes.evaluation.by_model import judge_question
 from nodes.episodes.evaluation.dimensions import RULES_JUDGE, SEVEN, Dimension, with_steps
+from nodes.episodes.scenarios.visibility import Mode
 from runtime import __version__
 from runtime.clock import wall_time_text
 

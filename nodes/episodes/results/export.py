@@ -1,27 +1,91 @@
-"""`episodes export`: JSONL in the shape of the sotopia package's EpisodeLog, or plain; or tidy tables as CSV.
+"""`episodes export` and `import`: JSONL in the shape of the sotopia package's EpisodeLog, or plain; or tables as CSV.
 
 An EpisodeLog has one message group per turn, each message (sender, receiver, text), and per agent a reward: (overall,
 {dimension: value}). Where no evaluation succeeded the reward is the number 0.0, which that package reads as "failed".
+It holds no facts: of an imported run checks of deals and of what was learned find nothing. Characters and scenarios go
+into the package's local store as FOLDER/CLASS/ID.json, where its readers look them up.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
 import msgspec
 
-from nodes.episodes.evaluation.dimensions import PUBLISHED, mean_scores, overall
-from nodes.episodes.results.export_profiles import write_profiles
+from nodes.episodes.dialogue.plan import EpisodePlan, GroundTruth
+from nodes.episodes.dialogue.rules import EpisodeRules
+from nodes.episodes.evaluation.dimensions import NOT_JUDGED, PUBLISHED, mean_scores, overall
+from nodes.episodes.results.card import card_of
 from nodes.episodes.results.show import episode_data
 from nodes.episodes.results.store import EpisodeRow, Store
+from nodes.episodes.scenarios.library import AGENT_FIELDS, Library
+from nodes.episodes.scenarios.profiles import Character, Scenario
 from runtime.command_line.arguments import check_new
 from runtime.errors import UserError
-from runtime.msgs.episode import Turn
+from runtime.msgs.episode import ActKind, Briefing, Outcome, Score, Scores, Turn
+from runtime.serialization.toml_errors import read_text
+
+
+class PlayedProfiles(msgspec.Struct, frozen=True):
+    """Who and what a run played, by identifier."""
+
+    characters: dict[str, Character]
+    scenarios: dict[str, Scenario]
+
+
+def played_profiles(library: Library, plans: Iterable[EpisodePlan]) -> PlayedProfiles:
+    """Those of the plans."""
+    plans = list(plans)
+    return PlayedProfiles(
+        characters={truth.character: library.characters[truth.character] for plan in plans for truth in plan.truths},
+        scenarios={plan.scenario: library.scenarios[plan.scenario] for plan in plans},
+    )
+
+
+def write_profiles(spec: Mapping[str, Any], folder: Path) -> int:
+    """One JSON file a profile; how many. Raises UserError for a run that kept none, or a folder that cannot be."""
+    if "profiles" not in spec:
+        raise UserError("--profiles: this run kept no profiles; those that are begun with this version do")
+    played = msgspec.convert(spec["profiles"], PlayedProfiles)
+    files = {f"AgentProfile/{one.id}.json": _agent_profile(one) for one in played.characters.values()}
+    files |= {f"EnvironmentProfile/{one.id}.json": _environment_profile(one) for one in played.scenarios.values()}
+    written = {folder / name: msgspec.json.format(msgspec.json.encode(one), indent=1) for name, one in files.items()}
+    try:
+        for path, text in written.items():
+            if path.exists() and path.read_bytes() != text:  # a store may hold those of other runs
+                raise UserError(f"--profiles {path}: another one is there already; name another folder")
+        for path, text in written.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text)
+    except OSError as problem:
+        raise UserError(f"--profiles {folder}: cannot be written: {problem.strerror}") from problem
+    return len(files)
+
+
+def _agent_profile(character: Character) -> dict[str, object]:
+    return {"pk": character.id} | {theirs: getattr(character, ours) for ours, theirs in AGENT_FIELDS.items()}
+
+
+def _environment_profile(scenario: Scenario) -> dict[str, object]:
+    return {
+        "pk": scenario.id,
+        "codename": scenario.codename or scenario.id,
+        "source": scenario.source,
+        "scenario": scenario.context,
+        "agent_goals": scenario.goals,
+        "relationship": scenario.relationship.value,
+        "age_constraint": str([tuple(ages) for ages in scenario.ages]) if scenario.ages else None,
+        "occupation_constraint": str([list(one) for one in scenario.occupations]) if scenario.occupations else None,
+        "agent_constraint": [list(one) for one in scenario.characters] or None,
+        "tag": scenario.tag,
+    }
+
 
 ENVIRONMENT = "Environment"
 
@@ -52,56 +116,43 @@ def _tables(store: Store, folder: Path | None) -> int:
     """turns.csv, scores.csv, turn_scores.csv and ratings.csv, one observation a row; failed episodes say so."""
     if folder is None:
         raise UserError("--to csv writes several tables: expected a folder for them, like --out tables")
-    rows = store.episodes()
+    rows, reasons = store.episodes(), store.rationales()
+    head = ("episode", "task", "scenario", "seed", "mode", "order", "state")
     told = {
         row.id: (row.id, row.task, row.scenario, row.seed, row.transparency, row.turn_order, row.state) for row in rows
     }
-    head = ("episode", "task", "scenario", "seed", "mode", "order", "state")
-    agents = {row.id: dict(zip(row.names, row.agents, strict=True)) for row in rows}
-    reasons = store.rationales()
-    tables: dict[str, tuple[tuple[str, ...], Iterable[Sequence[object]]]] = {
-        "turns": (
-            (*head, "index", "turn", "speaker", "agent", "kind", "argument", "to", "at_s", "fault", "note"),
-            (
-                (*told[row.id], t.index, t.number, t.speaker, agents[row.id].get(t.speaker, ""), t.kind, t.argument,
-                 "; ".join(t.to), t.at_s, t.fault, t.note)
-                for row in rows
-                for t in store.turns(row.id)
-            ),
-        ),
-        "scores": (
-            (*head, "judge", "judged", "name", "agent", "dimension", "score", "reasoning"),
-            (
-                (*told[row.id], one.judge, one.state, s.name, agents[row.id].get(s.name, ""), s.dimension, s.score,
-                 s.reasoning)
-                for row in rows
-                for one in store.scores(row.id)
-                for s in one.scores
-            ),
-        ),
-        "turn_scores": (
-            (*head, "index", "judge", "dimension", "score"),
-            (
-                (*told[row.id], one.turn, one.judge, one.dimension, one.score)
-                for row in rows
-                for one in store.turn_scores(row.id)
-            ),
-        ),
-        "ratings": (
-            (*head, "rater", "name", "agent", "dimension", "score", "reasoning"),
-            (
-                (*told[episode], rater, name, agents[episode].get(name, ""), dimension, score,
-                 reasons.get((episode, rater, name, dimension), ""))
-                for episode, rater, name, dimension, score in store.ratings()
-            ),
-        ),
-    }  # fmt: skip
+    agents = {(row.id, name): agent for row in rows for name, agent in zip(row.names, row.agents, strict=True)}
+    acts = (
+        (*told[row.id], t.index, t.number, t.speaker, agents.get((row.id, t.speaker), ""), t.kind, t.argument,
+         "; ".join(t.to), t.at_s, t.fault, t.note)
+        for row in rows for t in store.turns(row.id)
+    )  # fmt: skip
+    scores = (
+        (*told[row.id], one.judge, one.state, s.name, agents.get((row.id, s.name), ""), s.dimension, s.score,
+         s.reasoning)
+        for row in rows for one in store.scores(row.id) for s in one.scores
+    )  # fmt: skip
+    of_turns = (
+        (*told[row.id], one.turn, one.judge, one.dimension, one.score)
+        for row in rows for one in store.turn_scores(row.id)
+    )  # fmt: skip
+    ratings = (
+        (*told[episode], rater, name, agents.get((episode, name), ""), dimension, score,
+         reasons.get((episode, rater, name, dimension), ""))
+        for episode, rater, name, dimension, score in store.ratings()
+    )  # fmt: skip
+    tables: dict[str, tuple[str, Iterable[Sequence[object]]]] = {
+        "turns": ("index turn speaker agent kind argument to at_s fault note", acts),
+        "scores": ("judge judged name agent dimension score reasoning", scores),
+        "turn_scores": ("index judge dimension score", of_turns),
+        "ratings": ("rater name agent dimension score reasoning", ratings),
+    }
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, (columns, lines) in tables.items():
             with open(folder / f"{name}.csv", "w", encoding="utf-8", newline="") as file:
                 writer = csv.writer(file)
-                writer.writerow(columns)
+                writer.writerow((*head, *columns.split()))
                 writer.writerows(lines)
     except OSError as problem:
         raise UserError(f"--out {folder}: cannot be written: {problem.strerror}") from problem
@@ -175,3 +226,143 @@ def _reward(scores: dict[str, float]) -> Any:
         whole = sum(scores.values()) / len(scores)
     named = {PUBLISHED.get(dimension, dimension): value for dimension, value in scores.items()}
     return [whole, {**named, "overall_score": whole}]
+
+
+class LoggedEpisode(msgspec.Struct, frozen=True):
+    """What is read of one line; other keys are ignored."""
+
+    environment: str
+    agents: tuple[str, ...]
+    messages: tuple[tuple[tuple[str, str, str], ...], ...]
+    pk: str | None = None
+    models: tuple[str, ...] | None = None
+    tag: str | None = None
+    reasoning: str = ""
+    rewards: tuple[tuple[float, dict[str, float]] | float, ...] = ()
+
+
+_ACTS: tuple[tuple[ActKind, re.Pattern[str]], ...] = (
+    ("none", re.compile(r"did nothing$")),
+    ("leave", re.compile(r"left the conversation$")),
+    ("speak", re.compile(r'said: "?(?P<text>.*?)"?$', re.S)),
+    ("non-verbal communication", re.compile(r"\[non-verbal communication\] (?P<text>.*)$", re.S)),
+    ("action", re.compile(r"\[action\] (?P<text>.*)$", re.S)),
+)
+_PRIVATE = re.compile(r"^\[private to \[?(?P<names>[^\]]*)\]+ ")
+_GOAL = re.compile(r"goal:?\s*(?P<goal>.+)$", re.I | re.M)
+
+
+def import_logs(asked: argparse.Namespace) -> int:
+    """Make a run of the lines that can be read; the others are named and left out."""
+    lines = read_text(asked.file).split("\n")
+    found: list[tuple[EpisodePlan, list[Turn], LoggedEpisode]] = []
+    left_out = 0
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            log = msgspec.json.decode(line, type=LoggedEpisode)
+            found.append((*read_log(log, number), log))
+        except (msgspec.MsgspecError, ValueError, RecursionError) as problem:
+            left_out += 1
+            print(f"left out: {asked.file}:{number}: {problem}", file=sys.stderr)
+    if not found:
+        raise UserError(f"{asked.file}: holds no episode; expected one EpisodeLog as JSON a line")
+    out = asked.out or asked.file.with_suffix(".sqlite")
+    with Store.create(out, {"judges": [], "dimensions": [], "is_imported": True}) as store:
+        store.add(plan for plan, _, _ in found)
+        store.set_card(card_of([plan for plan, _, _ in found], []) | {"imported": asked.file.name})
+        for plan, turns, log in found:
+            outcome = Outcome(episode=plan.id, state="done", reason="imported", turns=len(turns))
+            store.save_played(plan.id, turns, (), outcome)
+            for scores in scores_of(log, plan):
+                store.save_scores(scores)
+    print(f"{len(found)} episodes, {left_out} left out\n\nrun: {out}")
+    return 0
+
+
+def read_log(log: LoggedEpisode, number: int) -> tuple[EpisodePlan, list[Turn]]:
+    """Plan and turns of a log. Raises ValueError where it tells of fewer than two who act."""
+    told = (
+        {receiver: text for sender, receiver, text in log.messages[0] if sender == ENVIRONMENT} if log.messages else {}
+    )
+    speakers = [sender for group in log.messages for sender, _, _ in group if sender != ENVIRONMENT]
+    names = tuple(dict.fromkeys([name for name in told if name != ENVIRONMENT] + speakers))
+    if len(names) < 2:
+        raise ValueError(f"expected messages of two participants or more, found {len(names)}")
+    turns: list[Turn] = []
+    for place, group in enumerate(log.messages):
+        for sender, _, text in group:
+            if sender != ENVIRONMENT and (act := act_of(text)) is not None:
+                kind, argument, to = act
+                number = max(1, place)
+                turns.append(Turn(index=len(turns), number=number, speaker=sender, kind=kind, argument=argument, to=to))
+    models = log.models or ()
+    agents = tuple(models[1:]) if len(models) == len(names) + 1 else ("unknown",) * len(names)
+    texts = [told.get(name, "") for name in names]
+    goals = [found["goal"] if (found := _GOAL.search(text)) else "(not in the log)" for text in texts]
+    context = next((line for line in texts[0].split("\n") if "scenario" in line.lower()), "")
+    scenario = re.sub(r"[^a-z0-9_-]", "-", log.environment.lower())[:64] or "unknown"
+    plan = EpisodePlan(
+        id=re.sub(r"[^\w.-]", "-", log.pk or f"{scenario}-{number}"),
+        task=scenario,
+        scenario=scenario,
+        context=context.strip(),
+        kind="",
+        relationship="",
+        briefings=tuple(
+            Briefing(
+                seat=seat, name=name, scenario=context, participants=names, goal=goals[seat], background=texts[seat]
+            )
+            for seat, name in enumerate(names)
+        ),
+        truths=tuple(
+            GroundTruth(name=name, character=who, goal=goal, profile=text)
+            for name, who, goal, text in zip(names, (*log.agents, *[""] * len(names)), goals, texts, strict=False)
+        ),
+        rules=EpisodeRules(max_turns=max(1, len(log.messages))),
+        agents=agents,
+        seed=number,
+        tags=(log.tag,) if log.tag else (),
+    )
+    return plan, turns
+
+
+def act_of(text: str) -> tuple[ActKind, str, tuple[str, ...]] | None:
+    """The act in a log's words; None where they are none."""
+    text = text.strip()
+    to: tuple[str, ...] = ()
+    if private := _PRIVATE.match(text):
+        to = tuple(name.strip(" '\"") for name in private["names"].split(",") if name.strip())
+        text = text[private.end() :]
+    for kind, pattern in _ACTS:
+        if found := pattern.match(text):
+            return kind, found.groupdict().get("text") or "", to
+    return None
+
+
+def scores_of(log: LoggedEpisode, plan: EpisodePlan) -> list[Scores]:
+    """The log's rewards as an evaluation by the judge that it names; a bare number is a failed one."""
+    judge = (log.models[0] if log.models else "") or "imported"
+    names = {published: own for own, published in PUBLISHED.items()}
+    line = re.compile(rf"^{re.escape(judge)}, ({'|'.join(map(re.escape, plan.names))}), ([\w-]+): (.*)$", re.M)
+    why = {(name, dimension): text for name, dimension, text in line.findall(log.reasoning)}  # of our own exports
+    found: list[Score] = []
+    for name, reward in zip(plan.names, log.rewards, strict=False):
+        if isinstance(reward, tuple):
+            values: dict[str, Any] = {names.get(key, key): value for key, value in reward[1].items()}
+            values.pop("overall_score", None)
+            found += [
+                Score(name=name, dimension=key, score=value, reasoning=why.pop((name, key), ""))
+                for key, value in values.items()
+            ]
+    found += [
+        Score(name=name, dimension=dimension, score=None, reasoning=text)
+        for (name, dimension), text in why.items()
+        if text.startswith(NOT_JUDGED)
+    ]
+    if not log.rewards:
+        return []
+    if not found:
+        return [Scores(episode=plan.id, judge=judge, state="failed", scores=(), why="the log has no scores")]
+    return [Scores(episode=plan.id, judge=judge, state="done", scores=tuple(found))]

@@ -1,25 +1,52 @@
-"""The figures of a report, from a run's file: per model and dimension, pairs, hard tasks, agreement with people."""
+"""The figures of a report, from a run's file: means and pairs with their statistics, hard tasks, agreement with people.
+
+Numbers of one scenario belong together, whatever the seed, so intervals resample scenarios, not scores.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from nodes.episodes.evaluation.dimensions import NAMES, RULES_JUDGE, SEVEN, mean_scores, overall
-from nodes.episodes.results.estimates import (
-    Mean,
-    hard_tasks,
-    holm,
-    mean_of,
-    permutation_p,
-)
-from nodes.episodes.results.evaluations import FOLLOWS
-from nodes.episodes.results.store import Store
+from nodes.episodes.results.store import FOLLOWS, Store
 from nodes.statistics.agreement import merged, pearson, randolph_kappa
-from nodes.statistics.paired import wilson
+from nodes.statistics.paired import Mean, holm, mean_of, permutation_p, wilson
+
+
+def interval_text(found: Mapping[str, Any] | None, of: str) -> str:
+    """A difference with its bounds, as tables show it."""
+    if found is None:
+        return "-"
+    bounds = "" if found["low"] is None else f" [{found['low']:+.2f}, {found['high']:+.2f}]"
+    return f"{found[of]:+.2f}{bounds}"
+
+
+def hard_tasks(rewards: Mapping[str, Mapping[str, Sequence[float]]], target: str, low: float, high: float) -> list[str]:
+    """Tasks by difficulty for a target model, hardest first.
+
+    `rewards` is task -> model -> values. The difficulty is the highest estimated reward of all models (mean plus three
+    standard deviations) less the lowest of the target (mean minus three), both bounded by the range.
+    """
+    gaps = []
+    for task, models in rewards.items():
+        if target not in models or not models[target]:
+            continue
+        highest = max(_bound(values, 3.0, low, high) for values in models.values() if len(values))
+        lowest = _bound(models[target], -3.0, low, high)
+        gaps.append((-(highest - lowest), float(np.mean(np.asarray(models[target]))), task))
+    return [task for _, _, task in sorted(gaps)]
+
+
+def _bound(values: Sequence[float], times: float, low: float, high: float) -> float:
+    array = np.asarray(values, dtype=np.float64)
+    return float(min(high, max(low, array.mean() + times * array.std())))
+
 
 OVERALL = "overall"
 HARD_SHARE = 0.2
@@ -150,13 +177,13 @@ def figures_of(store: Store, judge: str = "") -> ReportFigures:
         judges=tuple(sorted(judges if is_by_rules else set(judges) - {RULES_JUDGE})),
         models=models,
         dimensions=dimensions,
-        table=_table(values, dimensions, lambda value: value.model, is_by_rules=is_by_rules),
-        by_kind=_table(values, dimensions, lambda value: kinds[value.task], is_by_rules=is_by_rules),
+        table=means_by(values, dimensions, lambda value: value.model, is_by_rules=is_by_rules),
+        by_kind=means_by(values, dimensions, lambda value: kinds[value.task], is_by_rules=is_by_rules),
         pairs=_pairs(values, models),
         pairs_of=pairs_dimension(values),
         comparisons=() if is_by_rules else _comparisons(values, models, dimensions),
         hard=hard,
-        hard_table=_table(
+        hard_table=means_by(
             [v for v in values if v.task in hard.get(v.model, ())],
             dimensions,
             lambda value: value.model,
@@ -171,35 +198,35 @@ def figures_of(store: Store, judge: str = "") -> ReportFigures:
     )
 
 
-def _table(
-    values: list[Value], dimensions: tuple[str, ...], key: Any, *, is_by_rules: bool
+def means_by(
+    values: Iterable[Value], dimensions: Sequence[str], key: Callable[[Value], str], *, is_by_rules: bool = False
 ) -> dict[str, dict[str, Mean | None]]:
-    groups: dict[str, list[Value]] = {}
+    """Means with their intervals over scenarios, by what the key tells and dimension; rules have no interval."""
+    groups: dict[str, list[Value]] = defaultdict(list)
     for value in values:
-        groups.setdefault(key(value), []).append(value)
+        groups[key(value)].append(value)
     table: dict[str, dict[str, Mean | None]] = {}
     for name, group in sorted(groups.items()):
         table[name] = {}
         for dimension in dimensions:
-            by_scenario: dict[str, list[float]] = {}
+            by_scenario: dict[str, list[float]] = defaultdict(list)
             for value in group:
-                if dimension in value.scores:
-                    by_scenario.setdefault(value.scenario, []).append(value.scores[dimension])
+                by_scenario[value.scenario] += [value.scores[dimension]] if dimension in value.scores else []
             mean = mean_of(by_scenario)
             table[name][dimension] = Mean(mean.mean, None, None, mean.count) if mean and is_by_rules else mean
     return table
 
 
 def _pairs(values: list[Value], models: tuple[str, ...]) -> dict[str, dict[str, float | None]]:
+    of, found = pairs_dimension(values), defaultdict[tuple[str, str], list[float]](list)
+    for value in values:
+        found[value.model, value.partner] += [value.scores[of]] if of in value.scores else []
     partners = sorted({value.partner for value in values})
-    of = pairs_dimension(values)
-    table: dict[str, dict[str, float | None]] = {}
-    for model in models:
-        table[model] = {}
-        for partner in partners:
-            found = [v.scores[of] for v in values if v.model == model and v.partner == partner and of in v.scores]
-            table[model][partner] = sum(found) / len(found) if found else None
-    return table
+    return {model: {partner: _mean(found.get((model, partner), ())) for partner in partners} for model in models}
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
 
 
 def pairs_dimension(values: list[Value]) -> str:
@@ -211,79 +238,68 @@ def _comparisons(
     values: list[Value], models: tuple[str, ...], dimensions: tuple[str, ...]
 ) -> tuple[ModelComparison, ...]:
     found: list[tuple[str, str, str, float, int, float]] = []
+    of = {model: [value for value in values if value.model == model] for model in models}
     for first, second in combinations(models, 2):
         for dimension in dimensions:
-            differences = _paired(values, first, second, dimension)
-            p = permutation_p(differences)
-            if p is not None:
+            clusters = paired(of[first], of[second], dimension)
+            differences = [sum(each) / len(each) for _, each in sorted(clusters.items())]
+            if (p := permutation_p(differences)) is not None:
                 mean = sum(differences) / len(differences)
                 found.append((first, second, dimension, mean, len(differences), p))
     corrected = holm([row[5] for row in found])
     return tuple(ModelComparison(*row, p_holm) for row, p_holm in zip(found, corrected, strict=True))
 
 
-def _paired(values: list[Value], first: str, second: str, dimension: str) -> list[float]:
-    """Differences on the same task, seed and seat, each the mean over partners; one mean for each scenario."""
-    sides: list[dict[tuple[str, int, int], list[float]]] = [{}, {}]
-    for value in values:
-        if dimension in value.scores and value.model in (first, second):
-            side = sides[0] if value.model == first else sides[1]
-            side.setdefault((value.task, value.seed, value.seat), []).append(value.scores[dimension])
-    common = sorted(set(sides[0]) & set(sides[1]))
-    scenarios = {value.task: value.scenario for value in values}
-    by_scenario: dict[str, list[float]] = {}
-    for key in common:
-        difference = sum(sides[0][key]) / len(sides[0][key]) - sum(sides[1][key]) / len(sides[1][key])
-        by_scenario.setdefault(scenarios[key[0]], []).append(difference)
-    return [sum(found) / len(found) for _, found in sorted(by_scenario.items())]
+def paired(first: Iterable[Value], second: Iterable[Value], dimension: str) -> dict[str, list[float]]:
+    """By scenario the first's scores less the second's on the same task, seed and seat, each the mean over partners."""
+    sides: list[dict[tuple[str, str, int, int], list[float]]] = []
+    for values in (first, second):
+        sides.append(defaultdict(list))
+        for value in values:
+            if dimension in value.scores:
+                sides[-1][value.scenario, value.task, value.seed, value.seat].append(value.scores[dimension])
+    found: dict[str, list[float]] = defaultdict(list)
+    for key in sorted(sides[0].keys() & sides[1].keys()):
+        one, other = (sum(side[key]) / len(side[key]) for side in sides)
+        found[key[0]].append(one - other)
+    return found
 
 
 def _hard(values: list[Value], model: str) -> tuple[str, ...]:
-    rewards: dict[str, dict[str, list[float]]] = {}
+    rewards: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for value in values:
         if "GOAL" in value.scores:
-            rewards.setdefault(value.task, {}).setdefault(value.model, []).append(value.scores["GOAL"])
+            rewards[value.task][value.model].append(value.scores["GOAL"])
     ranked = hard_tasks(rewards, model, 0.0, 10.0)
-    return tuple(ranked[: max(1, round(len(ranked) * HARD_SHARE))]) if ranked else ()
+    return tuple(ranked[: max(1, round(len(ranked) * HARD_SHARE))])
+
+
+CHECKS = ("deals", "surplus", "learned", "first mention", "leaks", "words per turn", "repeated turns", "unusable turns")
 
 
 def _checks(store: Store, values: list[Value], models: tuple[str, ...]) -> dict[str, dict[str, float | None]]:
     names = {row.id: row.names for row in store.episodes()}
     has_deal: dict[str, bool] = {}  # by task
-    found: dict[str, dict[str, list[float]]] = {model: {} for model in models}
+    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for value in values:
-        checks = store.checks(value.episode)
-        if checks is None:
+        if (checks := store.checks(value.episode)) is None:
             continue
         seat = next(one for one in checks["seats"] if one["name"] == names[value.episode][value.seat])
-        into = found[value.model]
-        into.setdefault("leaks", []).append(float(bool(seat["leak"])))
-        into.setdefault("words per turn", []).append(seat["words_per_turn"])
-        into.setdefault("repeated turns", []).append(float(seat["repeated_turns"]))
-        into.setdefault("unusable turns", []).append(float(seat.get("faults", 0)))
         if value.task not in has_deal:
             has_deal[value.task] = store.plan(value.episode).deal is not None
-        if has_deal[value.task]:
-            into.setdefault("deals", []).append(float(checks["has_deal"]))
-        if seat["surplus"] is not None:
-            into.setdefault("surplus", []).append(seat["surplus"])
-        if seat["sought"]:
-            into.setdefault("learned", []).append(len(seat["learned"]) / seat["sought"])
-        if checks["first_mention"] is not None:
-            into.setdefault("first mention", []).append(checks["first_mention"])
-    columns = (
-        "deals",
-        "surplus",
-        "learned",
-        "first mention",
-        "leaks",
-        "words per turn",
-        "repeated turns",
-        "unusable turns",
-    )
-    return {
-        model: {c: sum(got[c]) / len(got[c]) if got.get(c) else None for c in columns} for model, got in found.items()
-    }
+        told = {
+            "leaks": bool(seat["leak"]),
+            "words per turn": seat["words_per_turn"],
+            "repeated turns": seat["repeated_turns"],
+            "unusable turns": seat.get("faults", 0),
+            "deals": checks["has_deal"] if has_deal[value.task] else None,
+            "surplus": seat["surplus"],
+            "learned": len(seat["learned"]) / seat["sought"] if seat["sought"] else None,
+            "first mention": checks["first_mention"],
+        }
+        for column, figure in told.items():
+            found[value.model][column] += [] if figure is None else [float(figure)]
+    return {model: {column: _mean(found[model][column]) for column in CHECKS} for model in models}
 
 
 CLASSES = (3, 4, 5)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 import hashlib
 import re
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib import resources
 from itertools import combinations
@@ -21,7 +21,7 @@ from urllib.parse import quote
 import msgspec
 
 from nodes.episodes.evaluation.dimensions import SEVEN, Dimension, fine, read_dimensions
-from nodes.episodes.results.local_page import PageServer, open_page, serve, turns_html
+from nodes.episodes.results.browse import PageServer, open_page, serve, turns_html
 from nodes.episodes.results.store import EpisodeRow, Store
 from runtime.errors import UserError
 from runtime.msgs.episode import Score
@@ -79,47 +79,37 @@ class RatingPages:
             raise UserError("--rater: expected one name for each person, no two alike, like --rater ada --rater ben")
         if not 1 <= each <= len(raters):
             raise UserError(f"--each is {each}; expected 1 to {len(raters)}, as there are raters")
-        self.episodes = [row.id for row in store.episodes() if row.state == "done"]
-        if not self.episodes:
+        done = [row for row in store.episodes() if row.state == "done"]
+        if not done:
             raise UserError(f"{store.path}: no episode is done; there is nothing to rate")
+        self.episodes = [row.id for row in done]
         self.keys = store.rater_keys(raters)
         self._store, self._dimensions, self._each = store, tuple(dimensions), each
-        self._known = qualification()
-        self._most_pairs = pairs
-        by_task: dict[str, list[EpisodeRow]] = {}
-        for row in store.episodes():
-            if row.state == "done":
-                by_task.setdefault(row.task, []).append(row)
-        self._pairs = [
-            (one.id, other.id)
-            for same in by_task.values()
-            for one, other in combinations(same, 2)
-            if one.line_up != other.line_up  # of two that were made alike nothing is learned
-        ]
+        self._known, self._most_pairs = qualification(), pairs
+        by_task: dict[str, list[EpisodeRow]] = defaultdict(list)
+        for row in done:
+            by_task[row.task].append(row)
+        both = (two for same in by_task.values() for two in combinations(same, 2))
+        # of two that were made alike nothing is learned
+        self._pairs = [(one.id, other.id) for one, other in both if one.line_up != other.line_up]
 
     def page(self, path: str, key: str, sent: Mapping[str, str] | None = None) -> str:
         """The page of a path for whoever has that key; `sent` is a form's content. Raises UserError."""
         rater = self.keys.get(key)
         if rater is None:
             raise UserError("this address names no rater; use the one that the terminal printed for you")
-        pages: dict[str, Callable[[str, str, Mapping[str, str] | None], str]] = {
-            "/": self._start,
-            "/rate": self._rate,
-            "/pair": self._pair,
-        }
+        pages = {"/": self._start, "/rate": self._rate, "/pair": self._pair}
         if path not in pages:
             raise UserError(f"there is no page {path[:80]!r}; known: {', '.join(pages)}")
         return pages[path](rater, key, sent)
 
     def next_episode(self, rater: str) -> str | None:
         """What this person rates next: what has most raters already and not yet enough; None when all is done."""
-        done: dict[str, set[str]] = {}
+        done: dict[str, set[str]] = defaultdict(set)
         for episode, who, *_ in self._store.ratings():
-            done.setdefault(episode, set()).add(who)
-        waiting = [
-            one for one in self.episodes if rater not in done.get(one, ()) and len(done.get(one, ())) < self._each
-        ]
-        return max(waiting, key=lambda one: len(done.get(one, ())), default=None)
+            done[episode].add(who)
+        waiting = [one for one in self.episodes if rater not in done[one] and len(done[one]) < self._each]
+        return max(waiting, key=lambda one: len(done[one]), default=None)
 
     def next_pair(self, rater: str) -> tuple[str, str] | None:
         """Two episodes of one task, made otherwise, that this person has not compared: fewest comparisons first.
@@ -138,39 +128,26 @@ class RatingPages:
         return (one, other) if _drawn("side", rater, one, other) % 2 else (other, one)
 
     def _start(self, rater: str, key: str, sent: Mapping[str, str] | None) -> str:
-        problems: list[str] = []
+        known, problems = self._known, list[str]()
+        titles = [f"{one.name}, {_SEVEN[one.dimension].title}" for one in known.expected]
         if sent is not None:
-            given = [(one, _whole(sent.get(f"known-{place}", ""))) for place, one in enumerate(self._known.expected)]
-            problems = [
-                f"{one.name}, {self._title(one.dimension)}: {'nothing' if score is None else score}. {one.why}"
-                for one, score in given
-                if score is None or not one.low <= score <= one.high
-            ]
+            for place, one in enumerate(known.expected):
+                score = _whole(sent.get(f"known-{place}", ""))
+                if score is None or not one.low <= score <= one.high:
+                    problems.append(f"{titles[place]}: {'nothing' if score is None else score}. {one.why}")
             self._store.save_qualification(rater, passed=not problems)
         if self._store.is_qualified(rater):
             return self._overview(rater, key)
-        known = self._known
-        scales = "".join(
-            f"<div class='q'><b>{escape(one.name)}: {escape(self._title(one.dimension))}</b>"
-            + _scale(
-                f"known-{place}",
-                *self._limits(one.dimension),
-                f"{one.name}: {self._title(one.dimension)}",
-                (sent or {}).get(f"known-{place}", ""),
-            )
-            + "</div>"
-            for place, one in enumerate(known.expected)
-        )
-        wrong = "".join(f"<li>{escape(problem)}</li>" for problem in problems)
+        scales = ""
+        for place, one in enumerate(known.expected):
+            scale, name = _SEVEN[one.dimension], f"known-{place}"
+            choices = _scale(name, scale.low, scale.high, titles[place], (sent or {}).get(name, ""))
+            scales += f"<div class='q'><b>{escape(titles[place])}</b>{choices}</div>"
+        wrong = _each("li", problems)
         return (
-            "<h1>How to rate</h1>"
-            + "".join(f"<p>{escape(text)}</p>" for text in known.instructions)
-            + "<h2>Examples</h2><ul>"
-            + "".join(f"<li>{escape(text)}</li>" for text in known.examples)
-            + f"</ul><h2>First, a dialogue whose scores are known</h2><p>{escape(known.situation)}</p>"
-            + "<section>"
-            + "".join(f"<p class='t'>{escape(line)}</p>" for line in known.lines)
-            + "</section>"
+            f"<h1>How to rate</h1>{_each('p', known.instructions)}<h2>Examples</h2>"
+            f"<ul>{_each('li', known.examples)}</ul><h2>First, a dialogue whose scores are known</h2>"
+            f"<p>{escape(known.situation)}</p><section>{_each(TURN, known.lines)}</section>"
             + (f"<div class='wrong'><p>Not yet. Read the dialogue again:</p><ul>{wrong}</ul></div>" if wrong else "")
             + f"<form method='post' action='/?key={key}'>{scales}<button>Check my numbers</button></form>"
         )
@@ -283,11 +260,14 @@ class RatingPages:
         ]
         return f"<p>{escape(plan.context)}</p><section>{turns_html(plan, turns)}</section>"
 
-    def _limits(self, name: str) -> tuple[int, int]:
-        return next(((one.low, one.high) for one in SEVEN if one.name == name), (0, 10))
 
-    def _title(self, name: str) -> str:
-        return next((one.title for one in SEVEN if one.name == name), name)
+_SEVEN = {one.name: one for one in SEVEN}
+TURN = "p class='t'"
+
+
+def _each(tag: str, texts: Sequence[str]) -> str:
+    """A paragraph or an item for each text."""
+    return "".join(f"<{tag}>{escape(text)}</{tag.split()[0]}>" for text in texts)
 
 
 _TAGS = re.compile(r", after the tag <\w+>")

@@ -8,8 +8,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -216,17 +215,6 @@ class RunFile:
         row = self.db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return None if row is None else msgspec.json.decode(row[0])
 
-    @contextmanager
-    def batch(self) -> Iterator[None]:
-        """All that is written inside is one transaction."""
-        self.db.execute("BEGIN")
-        try:
-            yield
-        except BaseException:
-            self.db.rollback()
-            raise
-        self.db.commit()
-
 
 def _connect(uri: str) -> sqlite3.Connection:
     return sqlite3.connect(uri, uri=True, timeout=10.0, cached_statements=64)
@@ -296,6 +284,7 @@ def to_json(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
+@lru_cache(maxsize=4096)  # of a hundred thousand rows most lists are the same
 def json_list(text: str) -> tuple[str, ...]:
     """A list of texts as the log keeps it."""
     return msgspec.json.decode(text, type=tuple[str, ...])

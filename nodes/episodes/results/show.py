@@ -29,18 +29,21 @@ def show(asked: argparse.Namespace) -> int:
         if asked.episode is None:
             if asked.json:
                 rows = [msgspec.to_builtins(row) for row in store.episodes()]
-                print(
-                    msgspec.json.format(msgspec.json.encode({"card": store.card, "episodes": rows}), indent=1).decode()
-                )
+                print_json({"card": store.card, "episodes": rows})
             else:
                 print_list(store)
             return 0
         row = find_episode(store, asked.episode)
         if asked.json:
-            print(msgspec.json.format(msgspec.json.encode(episode_data(store, row)), indent=1).decode())
+            print_json(episode_data(store, row))
         else:
             print(folded(episode_text(store, row, prompts=asked.prompts), terminal_width()))
     return 0
+
+
+def print_json(value: object) -> None:
+    """To standard output, for people and scripts."""
+    print(msgspec.json.format(msgspec.json.encode(value), indent=1).decode())
 
 
 def find_episode(store: Store, name: str) -> EpisodeRow:

@@ -1,49 +1,197 @@
 """The log of a run: one file with its episodes, turns, prompts seen, calls with answers, and evaluations.
 
 An answer is committed before it is used, so a killed run goes on from it; everything else follows from plans, seeds and
-answers and is played again as it was.
+answers and is played again as it was. `LiveLog` keeps an episode of a launch file: a step is a seat's answer or the end
+of a pause, with its time; a moderator that takes the steps again stands where the killed one stood.
 """
 
 from __future__ import annotations
 
 import hashlib
+import secrets
 import zlib
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
+from nodes.episodes.agents.agent_spec import agent_of
+from nodes.episodes.dialogue.moderator import LoggedStep
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.rules import why_broken
 from nodes.episodes.dialogue.turn_based import PromptRecord
-from nodes.episodes.results.evaluations import FIRST_JUDGE, Evaluations, TurnScore
-from nodes.episodes.results.run_file import StoreError, json_list, to_json
+from nodes.episodes.evaluation.dimensions import SEVEN, Dimension
+from nodes.episodes.results.card import card_of
+from nodes.episodes.results.run_file import RunFile, StoreError, json_list, to_json
 from nodes.models.chat_format import ModelAnswer
 from runtime.errors import UserError
-from runtime.msgs.episode import Outcome, Turn
+from runtime.msgs.episode import Outcome, Score, Scores, Turn
 
-TABLES = (
-    "episodes",
-    "plans",
-    "turns",
-    "prompts",
-    "calls",
-    "latencies",
-    "left_out",
-    "texts",
-    "steps",
-    "evaluations",
-    "judgements",
-    "turn_scores",
-    "checks",
-    "ratings",
-    "rationales",
-    "preferences",
-    "qualifications",
-)
-"""What a run's file holds besides its spec and card."""
+FIRST_JUDGE = 200
+"""Calls under this seat number and above are judges'."""
+
+
+def judge_seat(judge: str, dimensions: Sequence[Dimension] = SEVEN) -> int:
+    """The number under which a judge's calls on these dimensions stand in the log."""
+    asked = judge.encode() if tuple(dimensions) == SEVEN else judge.encode() + msgspec.json.encode(dimensions)
+    return FIRST_JUDGE + zlib.crc32(asked) % 1_000_000
+
+
+FOLLOWS = "measured with "
+"""How the name of a judge begins that is a measure: instruction following, with the name of its encoder."""
+
+
+class TurnScore(msgspec.Struct, frozen=True):
+    """What a judge made of one turn: a step rating, a turn's relevance, whether a prediction of it came true."""
+
+    turn: int  # the turn's index
+    judge: str
+    dimension: str
+    score: float
+
+
+class Evaluations(RunFile):
+    """The part of a run's file that says what its episodes were worth."""
+
+    def save_scores(self, scores: Scores) -> None:
+        """Keep an evaluation, in place of what the same judge said before of the same dimensions; the rest stays.
+
+        A failed one takes nothing away: what was scored before stays, with why it could not be asked again.
+        """
+        with self.db:
+            if scores.state == "failed":
+                where = (scores.episode, scores.judge)
+                kept = self.db.execute(
+                    "UPDATE judgements SET why = ? WHERE episode = ? AND judge = ? AND state = 'done'",
+                    (scores.why, *where),
+                )
+                if kept.rowcount:
+                    return
+            self.db.executemany(
+                "INSERT OR REPLACE INTO evaluations VALUES (?,?,?,?,?,?)",
+                [(scores.episode, scores.judge, s.name, s.dimension, s.score, s.reasoning) for s in scores.scores],
+            )
+            self.db.execute(
+                "INSERT OR REPLACE INTO judgements VALUES (?,?,?,?)",
+                (scores.episode, scores.judge, scores.state, scores.why),
+            )
+
+    def take_dimensions(self, dimensions: Sequence[Dimension], *, may_change: bool = False) -> None:
+        """Keep what this run is judged on. Raises UserError for a name that stood for another scale before.
+
+        `may_change`: the scores on it are asked for anew.
+        """
+        known = {
+            one.name: one
+            for kept in (self.spec.get("dimensions", []), self._get("dimensions") or [])
+            for one in msgspec.convert(kept, tuple[Dimension, ...])
+        }
+        for one in dimensions:
+            before = known.get(one.name, one)
+            if before != one and not may_change:
+                raise UserError(
+                    f"{self.path}: {one.name} was judged as {before.label} ({before.instruction[:60]!r}), and is now "
+                    f"{one.label} ({one.instruction[:60]!r}); give it another name, or judge anew with --again"
+                )
+            known[one.name] = one
+        with self.db:
+            self._set("dimensions", msgspec.to_builtins(list(known.values())))
+
+    def scores(self, episode: str) -> list[Scores]:
+        """The evaluations of an episode, one per judge."""
+        found = []
+        for judge, state, why in self.db.execute(
+            "SELECT judge, state, why FROM judgements WHERE episode = ? ORDER BY judge", (episode,)
+        ).fetchall():
+            rows = self.db.execute(
+                "SELECT name, dimension, score, reasoning FROM evaluations WHERE episode = ? AND judge = ?"
+                " ORDER BY name, dimension",
+                (episode, judge),
+            )
+            scores = tuple(Score(name=row[0], dimension=row[1], score=row[2], reasoning=row[3]) for row in rows)
+            found.append(Scores(episode=episode, judge=judge, state=state, scores=scores, why=why))
+        return found
+
+    def save_turn_scores(self, episode: str, scores: Sequence[TurnScore]) -> None:
+        """Keep scores of single turns; the same judge's newer score of a turn and dimension wins."""
+        with self.db:
+            self.db.executemany(
+                "INSERT OR REPLACE INTO turn_scores VALUES (?,?,?,?,?)",
+                [(episode, one.turn, one.judge, one.dimension, one.score) for one in scores],
+            )
+
+    def turn_scores(self, episode: str) -> list[TurnScore]:
+        """The scores of an episode's turns; a file from before there were any has none."""
+        if not self.db.execute("SELECT 1 FROM sqlite_master WHERE name = 'turn_scores'").fetchone():
+            return []
+        rows = self.db.execute(
+            "SELECT turn, judge, dimension, score FROM turn_scores WHERE episode = ? ORDER BY turn, judge, dimension",
+            (episode,),
+        )
+        return [TurnScore(*row) for row in rows]
+
+    def save_checks(self, episode: str, checks: object) -> None:
+        """Keep what the rules found out."""
+        with self.db:
+            self.db.execute("INSERT OR REPLACE INTO checks VALUES (?,?)", (episode, to_json(checks)))
+
+    def checks(self, episode: str) -> dict[str, Any] | None:
+        """What the rules found out; None before."""
+        row = self.db.execute("SELECT checks FROM checks WHERE episode = ?", (episode,)).fetchone()
+        return None if row is None else msgspec.json.decode(row[0])
+
+    def save_ratings(self, episode: str, rater: str, scores: Sequence[Score]) -> None:
+        """Keep what one person gives one episode, all of it or nothing; with the reasons where there are some."""
+        with self.db:
+            for score in scores:
+                where = (episode, rater, score.name, score.dimension)
+                self.db.execute("INSERT OR REPLACE INTO ratings VALUES (?,?,?,?,?)", (*where, score.score))
+                if score.reasoning:
+                    self.db.execute("INSERT OR REPLACE INTO rationales VALUES (?,?,?,?,?)", (*where, score.reasoning))
+
+    def ratings(self) -> list[tuple[str, str, str, str, float]]:
+        """(episode, rater, name, dimension, score) of all human ratings."""
+        return self.db.execute("SELECT * FROM ratings ORDER BY episode, rater, name, dimension").fetchall()
+
+    def rationales(self) -> dict[tuple[str, str, str, str], str]:
+        """The reasons of human ratings, by (episode, rater, name, dimension)."""
+        found = self.db.execute("SELECT * FROM rationales").fetchall()
+        return {(episode, rater, name, dimension): text for episode, rater, name, dimension, text in found}
+
+    def save_preference(self, first: str, second: str, rater: str, choice: str, why: str) -> None:
+        """Keep which of two episodes one person finds more natural: "first", "second" or "neither"."""
+        with self.db:
+            self.db.execute(
+                "INSERT OR REPLACE INTO preferences VALUES (?,?,?,?,?)", (first, second, rater, choice, why)
+            )
+
+    def preferences(self) -> list[tuple[str, str, str, str, str]]:
+        """(first, second, rater, choice, why) of all comparisons by people."""
+        return self.db.execute("SELECT * FROM preferences ORDER BY first, second, rater").fetchall()
+
+    def rater_keys(self, raters: Sequence[str]) -> dict[str, str]:
+        """Who rates by the key in their address; a key is made once, so that an address lasts as long as the run."""
+        known: dict[str, str] = self._get("rater_keys") or {}
+        known |= {name: secrets.token_urlsafe(12) for name in raters if name not in known}
+        with self.db:
+            self._set("rater_keys", known)
+        return {known[name]: name for name in raters}
+
+    def save_qualification(self, rater: str, *, passed: bool) -> None:
+        """Count one attempt at the dialogue with known scores."""
+        with self.db:
+            self.db.execute(
+                "INSERT INTO qualifications VALUES (?,?,1) ON CONFLICT (rater) DO UPDATE SET "
+                "passed = max(passed, excluded.passed), attempts = attempts + 1",
+                (rater, int(passed)),
+            )
+
+    def is_qualified(self, rater: str) -> bool:
+        """Whether this person has given the known dialogue its scores."""
+        row = self.db.execute("SELECT passed FROM qualifications WHERE rater = ?", (rater,)).fetchone()
+        return bool(row and row[0])
 
 
 class EpisodeRow(msgspec.Struct, frozen=True):
@@ -147,28 +295,16 @@ class Store(Evaluations):
 
     def unjudged(self, judge: str, dimensions: Sequence[str] = ()) -> list[str]:
         """The episodes that are done and have no good evaluation by that judge, or not on all these dimensions."""
-        rows = self.db.execute(
-            "SELECT id FROM episodes WHERE state = 'done' AND id NOT IN"
-            " (SELECT episode FROM judgements WHERE judge = ? AND state = 'done') ORDER BY number",
-            (judge,),
-        )
-        missing = dict.fromkeys(row[0] for row in rows)
-        if judge != "rules":
-            for name in dimensions:
-                rows = self.db.execute(
-                    "SELECT id FROM episodes WHERE state = 'done' AND id NOT IN"
-                    " (SELECT episode FROM evaluations WHERE judge = ? AND dimension = ?) ORDER BY number",
-                    (judge, name),
-                )
-                missing |= dict.fromkeys(row[0] for row in rows)
-        return list(missing)
+        query = "SELECT id FROM episodes WHERE state = 'done' AND id NOT IN (SELECT episode FROM {}) ORDER BY number"
+        rows = self.db.execute(query.format("judgements WHERE judge = ? AND state = 'done'"), (judge,)).fetchall()
+        for name in dimensions if judge != "rules" else ():
+            rows += self.db.execute(query.format("evaluations WHERE judge = ? AND dimension = ?"), (judge, name))
+        return list(dict.fromkeys(row[0] for row in rows))
 
     def is_judged(self, episode: str, judge: str, dimensions: Sequence[str]) -> bool:
         """Whether that judge has a good evaluation of it, on all these dimensions."""
         found = next((one for one in self.scores(episode) if one.judge == judge and one.state == "done"), None)
-        return found is not None and (
-            judge == "rules" or set(dimensions) <= {score.dimension for score in found.scores}
-        )
+        return found is not None and (judge == "rules" or {*dimensions} <= {score.dimension for score in found.scores})
 
     def episodes(self) -> list[EpisodeRow]:
         """All episodes in order."""
@@ -205,42 +341,27 @@ class Store(Evaluations):
         return [row[0] for row in self.db.execute("SELECT DISTINCT judge FROM judgements WHERE state = 'done'")]
 
     def _rows(self, how: str, values: Sequence[object]) -> list[EpisodeRow]:
-        fields = ", ".join(EpisodeRow.__struct_fields__)
-        found = []
+        fields = EpisodeRow.__struct_fields__
         known: dict[Any, Any] = {}  # of a hundred thousand rows most texts are the same
-        lists: dict[str, tuple[str, ...]] = {}
-        for row in self.db.execute(f"SELECT {fields} FROM episodes {how}", values):
-            fields_of: dict[str, Any] = {
-                name: known.setdefault(value, value) if name not in ("id", "seconds") else value
-                for name, value in zip(EpisodeRow.__struct_fields__, row, strict=True)
-            }
-            for name in ("agents", "names"):
-                text = fields_of[name]
-                fields_of[name] = lists.get(text) or lists.setdefault(text, json_list(text))
-            found.append(EpisodeRow(**fields_of))
+        found = []
+        for row in self.db.execute(f"SELECT {', '.join(fields)} FROM episodes {how}", values):
+            told = {name: known.setdefault(value, value) for name, value in zip(fields, row, strict=True)}
+            found.append(EpisodeRow(**told | {name: json_list(told[name]) for name in ("agents", "names")}))
         return found
 
     def turns(self, episode: str) -> list[Turn]:
-        """What happened, in order."""
-        rows = self.db.execute(
-            "SELECT idx, number, speaker, kind, argument, recipients, at_s, lasts_s, note, fault, timing, because"
-            " FROM turns WHERE episode = ? ORDER BY idx",
-            (episode,),
-        )
-        names = ("index", "number", "speaker", "kind", "argument", "to", "at_s", "lasts_s", "note", "fault", "timing")
-        return [
-            Turn(**dict(zip((*names, "because"), (*row[:5], json_list(row[5]), *row[6:]), strict=True))) for row in rows
-        ]
+        """What happened, in order; the table's columns are the fields of a turn."""
+        rows = self.db.execute("SELECT * FROM turns WHERE episode = ? ORDER BY idx", (episode,))
+        told = (dict(zip(Turn.__struct_fields__, row[1:], strict=True)) for row in rows)
+        return [Turn(**one | {"to": json_list(one["to"])}) for one in told]
 
     def prompts(self, episode: str) -> list[PromptRecord]:
         """What each prompt held, by seat and ask."""
         rows = self.db.execute(
             "SELECT seat, ask, turn, held, sha FROM prompts WHERE episode = ? ORDER BY seat, ask", (episode,)
         )
-        return [
-            PromptRecord(row[0], row[1], row[2], msgspec.json.decode(row[3], type=tuple[int, ...]), row[4])
-            for row in rows
-        ]
+        read = msgspec.json.Decoder(tuple[int, ...]).decode
+        return [PromptRecord(seat, ask, turn, read(held), sha) for seat, ask, turn, held, sha in rows]
 
     def calls(self, episode: str) -> list[tuple[int, int, str, str, str, str]]:
         """(seat, number, what, model, prompt, answer) of every call to a model."""
@@ -249,10 +370,7 @@ class Store(Evaluations):
             " ORDER BY seat, number",
             (episode, SET_ASIDE),
         ).fetchall()
-        return [
-            (seat, number, what, model, self._unpacked(text), answer)
-            for seat, number, what, model, text, answer in rows
-        ]
+        return [(*row[:4], self._unpacked(row[4]), row[5]) for row in rows]
 
     def _packed(self, prompt: str) -> bytes:
         """A prompt by reference: its parts are stored once, however many prompts hold them; two transcripts differ by
@@ -314,15 +432,14 @@ class Store(Evaluations):
 
     def failed_turns(self) -> tuple[int, int]:
         """How many turns could not be understood, and of how many, over all episodes."""
-        failed, count = self.db.execute(
-            "SELECT coalesce(sum(fault NOT IN ('', 'cut')), 0), count(*) FROM turns"
-        ).fetchone()
+        query = "SELECT coalesce(sum(fault NOT IN ('', 'cut')), 0), count(*) FROM turns"
+        failed, count = self.db.execute(query).fetchone()
         return int(failed), int(count)
 
     def tokens(self) -> tuple[int, int, int]:
         """Calls, prompt tokens and completion tokens of the run so far."""
-        spent = self.tokens_by_model().values()
-        return sum(one[0] for one in spent), sum(one[1] for one in spent), sum(one[2] for one in spent)
+        calls, prompt, completion = (sum(one) for one in zip((0, 0, 0), *self.tokens_by_model().values(), strict=True))
+        return calls, prompt, completion
 
     def tokens_by_model(self) -> dict[str, tuple[int, int, int]]:
         """The same by model, "MODEL" or "MODEL@SERVER"; what people typed is no call."""
@@ -330,7 +447,7 @@ class Store(Evaluations):
             "SELECT model, count(*), sum(prompt_tokens), sum(completion_tokens) FROM calls WHERE model != 'human'"
             " GROUP BY model"
         )
-        return {model: (calls, prompt, completion) for model, calls, prompt, completion in rows}
+        return {model: tuple(spent) for model, *spent in rows}
 
     def save_turns(self, episode: str, turns: Sequence[Turn]) -> None:
         """Keep turns as they happen."""
@@ -378,7 +495,9 @@ class Store(Evaluations):
                 raise UserError(f"{other}: holds {both}, and so does another file; merge each shard once")
             (count,) = self.db.execute("SELECT count(*) FROM shard.episodes").fetchone()
             with self.db:
-                for table in TABLES:
+                for (table,) in self.db.execute(
+                    "SELECT name FROM sqlite_master WHERE type = 'table' AND name != 'meta'"
+                ).fetchall():
                     self.db.execute(f"INSERT OR IGNORE INTO {table} SELECT * FROM shard.{table}")
         finally:
             self.db.execute("DETACH DATABASE shard")
@@ -389,15 +508,10 @@ class Store(Evaluations):
         return EpisodeAnswers(self, episode)
 
     def _write_turns(self, episode: str, turns: Sequence[Turn]) -> None:
+        rows = (msgspec.structs.asdict(cast(Any, turn)) | {"to": to_json(turn.to)} for turn in turns)
+        marks = ",".join("?" * 13)
         self.db.executemany(
-            f"INSERT OR REPLACE INTO turns VALUES ({','.join('?' * 13)})",
-            [
-                (
-                    *(episode, t.index, t.number, t.speaker, t.kind, t.argument, to_json(t.to)),
-                    *(t.at_s, t.lasts_s, t.note, t.fault, t.timing, t.because),
-                )
-                for t in turns
-            ],
+            f"INSERT OR REPLACE INTO turns VALUES ({marks})", [(episode, *row.values()) for row in rows]
         )
 
 
@@ -482,17 +596,8 @@ class EpisodeAnswers:
             self._store.db.execute(
                 "INSERT INTO calls VALUES (?,?,?,?,?,?,?,?,?,?,?)",
                 (
-                    self._episode,
-                    seat,
-                    number,
-                    what,
-                    model,
-                    sha,
-                    self._store._packed(prompt),
-                    answer.text,
-                    answer.prompt_tokens,
-                    answer.completion_tokens,
-                    answer.ending,
+                    *(self._episode, seat, number, what, model, sha, self._store._packed(prompt)),
+                    *(answer.text, answer.prompt_tokens, answer.completion_tokens, answer.ending),
                 ),
             )
             self._store.db.executemany(
@@ -502,3 +607,92 @@ class EpisodeAnswers:
                 where = (self._episode, seat, number)
                 self._store.db.execute("INSERT OR REPLACE INTO latencies VALUES (?,?,?,?)", (*where, answer.took_s))
         self.pending_turns.clear()
+
+
+UNKNOWN = "nobody yet"
+"""Who plays a seat that has not answered."""
+
+
+class LiveLog:
+    """An open results file with one episode. Raises UserError where the file holds something else, or is complete."""
+
+    def __init__(self, path: Path, plan: EpisodePlan) -> None:
+        self._store = _opened(path, msgspec.structs.replace(plan, agents=(UNKNOWN,) * len(plan.agents)))
+        self._plan = self._store.plan(plan.id)
+        found = self._store.db.execute("SELECT step FROM steps WHERE episode = ? ORDER BY idx", (plan.id,))
+        self.steps = [msgspec.json.decode(row[0], type=LoggedStep) for row in found]
+        self.turns = self._store.turns(plan.id)
+        self._count = len(self.steps)
+
+    def note(self, step: LoggedStep) -> None:
+        """Commit a step, before anything follows from it."""
+        with self._store.db:
+            self._store.db.execute("INSERT INTO steps VALUES (?,?,?)", (self._plan.id, self._count, to_json(step)))
+        self._count += 1
+
+    def note_player(self, seat: int, provenance: str) -> None:
+        """Keep who plays a seat, which no launch file tells; two that took turns at it are both named."""
+        agent = agent_of(provenance)
+        known = self._plan.agents[seat]
+        if agent in known.split(" + "):
+            return
+        agents, truths = list(self._plan.agents), list(self._plan.truths)
+        agents[seat] = agent if known == UNKNOWN else f"{known} + {agent}"
+        truths[seat] = msgspec.structs.replace(truths[seat], is_human="human" in agents[seat].split(" + "))
+        self._plan = msgspec.structs.replace(self._plan, agents=tuple(agents), truths=tuple(truths))
+        self._store.set_plan(self._plan)
+        self._store.set_card(card_of([self._plan], [scores.judge for scores in self._store.scores(self._plan.id)]))
+
+    def save_turns(self, turns: Sequence[Turn]) -> None:
+        """Keep turns as they happen, for whoever reads along."""
+        self._store.save_turns(self._plan.id, turns)
+
+    def save_played(self, turns: Sequence[Turn], prompts: Sequence[PromptRecord], outcome: Outcome) -> None:
+        """Keep the whole episode and, where it is done, what rules can tell of it."""
+        from nodes.episodes.evaluation.by_rules import check_episode
+
+        self._store.save_played(self._plan.id, turns, prompts, outcome)
+        if outcome.state == "done":
+            self._store.save_checks(self._plan.id, check_episode(self._plan, turns))
+
+    def save_scores(self, scores: Scores) -> None:
+        """Keep the judge's scores, and name the judge on the simulation card."""
+        self._store.save_scores(scores)
+        self._store.set_card(card_of([self._plan], [scores.judge]))
+
+    def close(self) -> None:
+        """Let others write the file."""
+        self._store.close()
+
+
+def _opened(path: Path, plan: EpisodePlan) -> Store:
+    if not path.exists():
+        store = Store.create(path, {"judges": [], "dimensions": [], "is_live": True})
+        store.add([plan])
+        store.set_card(card_of([plan], []))
+        return store
+    store = Store.open(path)
+    try:
+        _check(store, plan)
+    except UserError:
+        store.close()
+        raise
+    return store
+
+
+def _check(store: Store, plan: EpisodePlan) -> None:
+    rows = store.episodes()
+    another = f"read it with: polyrhythm episodes show {store.path}, or name another file"
+    if not store.spec.get("is_live"):
+        raise UserError(
+            f"{store.path}: is of polyrhythm episodes run; go on with: polyrhythm episodes resume {store.path}, "
+            "or name another file"
+        )
+    if rows and rows[0].id != plan.id:
+        raise UserError(
+            f"{store.path}: holds the episode {rows[0].id}, and this launch file plays {plan.id}; {another}"
+        )
+    if rows and rows[0].state == "done" and any(one.state == "done" for one in store.scores(plan.id)):
+        raise UserError(f"{store.path}: its episode is over ({rows[0].reason}); {another}")
+    if not rows:  # killed before there was anything to play
+        store.add([plan])

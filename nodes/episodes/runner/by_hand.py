@@ -7,7 +7,10 @@ times, so that a resumed episode has them happen again.
 
 from __future__ import annotations
 
+import asyncio
+import os
 import sys
+from collections import Counter, deque
 from collections.abc import Sequence
 
 import msgspec
@@ -16,12 +19,71 @@ from nodes.episodes.agents.seat_caller import AnswerStore, sha_of
 from nodes.episodes.dialogue.prompt import turn_text
 from nodes.episodes.dialogue.rules import addressed, problem_of
 from nodes.episodes.results.show import folded
-from nodes.episodes.runner.lines import END, Lines
 from nodes.models.chat_format import ModelAnswer
 from runtime import Node, Publisher, QoS, Simulation, Subscription, on, to_s
 from runtime.clock import SystemClock
 from runtime.msgs.episode import Act, Briefing, Observation, Reply, Turn
 from runtime.supervision.view import terminal_width
+
+END = None
+"""Stands for the end of what is typed."""
+
+
+class Lines:
+    """Reads a terminal, a pipe or a file by its descriptor; starts no thread. Closed by whoever opened it."""
+
+    def __init__(self, descriptor: int = 0) -> None:
+        self._descriptor = descriptor
+        self._waiting: deque[str | None] = deque()
+        self._came = asyncio.Event()
+        self._rest = b""
+        self._is_over = False
+        self._loop = asyncio.get_running_loop()
+        try:
+            self._loop.add_reader(descriptor, self._read)
+            self._is_watched = True
+        except OSError:  # files and /dev/null are always readable, and no loop watches them
+            self._is_watched = False
+            while not self._is_over:
+                self._read()
+
+    async def wait(self, seconds: float | None) -> bool:
+        """Whether a line is there; waits at most that long for one (None: for ever)."""
+        if not self._waiting:
+            self._came.clear()
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._came.wait()
+            except TimeoutError:
+                return False
+        return True
+
+    def take(self) -> str | None:
+        """The next line; `END` after the last one, again and again."""
+        return self._waiting[0] if self._waiting[0] is END else self._waiting.popleft()
+
+    def close(self) -> None:
+        """Stop reading."""
+        if self._is_watched:
+            self._loop.remove_reader(self._descriptor)
+            self._is_watched = False
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._descriptor, 65_536)
+        except OSError:  # the terminal is gone
+            data = b""
+        *whole, self._rest = (self._rest + data).split(b"\n")
+        if not data:
+            whole, self._rest = ([self._rest] if self._rest else []), b""
+            self._is_over = True
+            self.close()
+        self._waiting.extend(line.decode(errors="replace") for line in whole)
+        if self._is_over:
+            self._waiting.append(END)
+        if self._waiting:
+            self._came.set()
+
 
 PATIENCE_S = 300.0
 """So long may a person be silent in asynchronous talk before it is stale."""
@@ -123,7 +185,6 @@ class PersonAtTerminal(Node):
         if observation.briefing is not None and self.briefing is None:
             self.briefing = observation.briefing
             self._show(f"\nYou are {self.briefing.name}.\n{self.briefing.background}\n\n{HOW}\n")
-        assert self.briefing is not None
         if observation.problem:
             self._show(f"That does not work: {observation.problem}")
         if observation.speaking and observation.so_far.startswith(self._shown):
@@ -133,15 +194,22 @@ class PersonAtTerminal(Node):
         if observation.asks != "nothing":
             self.question = observation
         if observation.asks == "bid":
-            self.reply.publish(
-                Reply(
-                    episode=observation.episode,
-                    seat=self.briefing.seat,
-                    ask=observation.ask,
-                    act=Act(),
-                    is_open=True,
-                )
-            )
+            self.reply.publish(self.reply_to(observation, Act(), is_open=True))
+
+    @property
+    def told(self) -> Briefing:
+        """The briefing, which there is from the first question on."""
+        assert self.briefing is not None
+        return self.briefing
+
+    def reply_to(
+        self, asked: Observation, act: Act, *, held: tuple[int, ...] = (), urgency: float = 0.5, is_open: bool = False
+    ) -> Reply:
+        """An answer, or that the question stays open."""
+        seat = self.told.seat
+        return Reply(
+            episode=asked.episode, seat=seat, ask=asked.ask, act=act, held=held, urgency=urgency, is_open=is_open
+        )
 
     @on(turn)
     def perceive(self, turn: Turn) -> None:
@@ -168,105 +236,76 @@ class ByHand:
     """The pace of an episode with people in it (`Simulation.run_async`), and the way of their lines into it."""
 
     def __init__(
-        self,
-        simulation: Simulation,
-        people: Sequence[PersonAtTerminal],
-        terminal: TypedTerminal,
-        store: AnswerStore,
+        self, simulation: Simulation, people: Sequence[PersonAtTerminal], terminal: TypedTerminal, store: AnswerStore
     ) -> None:
         self._simulation = simulation
         self._people = people
         self._terminal = terminal
         self._store = store
         self._clock = SystemClock()
-        self._count: dict[int, int] = {}
+        self._count = Counter[int]()
         for person in people:
             person.terminal = terminal
 
     async def until(self, next_ns: int | None) -> bool:
         """Wait until the next event may happen, or somebody types; False where neither will ever be."""
+        scheduler = self._simulation.scheduler
         person = next((one for one in self._people if one.question is not None), None)
-        now_ns = self._simulation.scheduler.now_ns
-        if person is not None and (typed := self._stored(person)) is not None:
+        now_ns = scheduler.now_ns
+        if person is None:
+            if next_ns is None:
+                return False
+            await self._clock.sleep(to_s(next_ns - now_ns))
+            scheduler.now_ns = next_ns
+            return True
+        if (typed := self._stored(person)) is not None:
             if next_ns is None or typed.at_ns < next_ns:
                 self._put_in(person, typed)
             else:
-                self._simulation.scheduler.now_ns = next_ns
+                scheduler.now_ns = next_ns
             return True
-        if person is None and next_ns is None:
-            return False
-        if person is not None:
-            self._terminal.prompt(_name(person))
+        self._terminal.prompt(person.told.name)
         began_ns = self._clock.now_ns()
-        wait_s = None if next_ns is None else to_s(next_ns - now_ns)
-        has_line = person is not None and await self._terminal.lines.wait(wait_s)
-        if person is None:
-            await self._clock.sleep(wait_s or 0.0)
-        if not has_line or person is None:
-            self._simulation.scheduler.now_ns = now_ns if next_ns is None else next_ns
+        if not await self._terminal.lines.wait(None if next_ns is None else to_s(next_ns - now_ns)):
+            scheduler.now_ns = now_ns if next_ns is None else next_ns
             return True
         line = self._terminal.lines.take()
         self._terminal.took()
         passed_ns = self._clock.now_ns() - began_ns
         at_ns = now_ns + passed_ns if next_ns is None else min(now_ns + passed_ns, next_ns - 1)
-        self._simulation.scheduler.now_ns = max(now_ns, at_ns)
-        if line is not END and (problem := problem_of_line(line)):
-            self._terminal.show(f"That does not work: {problem}")
-            return True
-        assert person.briefing is not None
-        act = Act(kind="leave") if line is END else addressed(act_from_line(line), person.briefing.participants)
-        question = person.question
-        assert question is not None
-        if act.kind == "none" and question.asks == "bid":
-            return True  # silence is what an open question is anyway
-        if problem := self._problem(person, act):
-            self._terminal.show(f"That does not work: {problem}")
-            return True
-        self._keep(person, Typed(act, self._simulation.scheduler.now_ns))
+        scheduler.now_ns = max(now_ns, at_ns)
+        self._typed(person, line)
         return True
 
-    def _problem(self, person: PersonAtTerminal, act: Act) -> str:
-        briefing, question = person.briefing, person.question
-        assert briefing is not None
+    def _typed(self, person: PersonAtTerminal, line: str | None) -> None:
+        """Keep what was typed before anything follows from it, or say what is wrong with it."""
+        question, told = person.question, person.told
         assert question is not None
-        return problem_of(act, briefing.name, (briefing.name, *question.recipients), briefing.participants)
+        problem, act = problem_of_line(line or ""), Act(kind="leave")
+        if line is not END and not problem:
+            act = addressed(act_from_line(line), told.participants)
+            if act.kind == "none" and question.asks == "bid":
+                return  # silence is what an open question is anyway
+            problem = problem_of(act, told.name, (told.name, *question.recipients), told.participants)
+        if problem:
+            self._terminal.show(f"That does not work: {problem}")
+            return
+        typed = Typed(act, self._simulation.scheduler.now_ns)
+        answer = ModelAnswer(msgspec.json.encode(typed).decode())
+        number, sha = self._count[told.seat] + 1, sha_of(told.background)
+        self._store.keep_answer(told.seat, number, "person", "human", told.background, sha, answer)
+        self._put_in(person, typed)
 
     def _stored(self, person: PersonAtTerminal) -> Typed | None:
         """What this person did next before the run was stopped."""
-        assert person.briefing is not None
-        seat = person.briefing.seat
-        found = self._store.find_answer(seat, self._count.get(seat, 0) + 1, sha_of(person.briefing.background))
+        seat = person.told.seat
+        found = self._store.find_answer(seat, self._count[seat] + 1, sha_of(person.told.background))
         return None if found is None else msgspec.json.decode(found.text, type=Typed)
 
-    def _keep(self, person: PersonAtTerminal, typed: Typed) -> None:
-        """Commit what was typed before anything follows from it."""
-        briefing = person.briefing
-        assert briefing is not None
-        answer = ModelAnswer(msgspec.json.encode(typed).decode())
-        number, sha = self._count.get(briefing.seat, 0) + 1, sha_of(briefing.background)
-        self._store.keep_answer(briefing.seat, number, "person", "human", briefing.background, sha, answer)
-        self._put_in(person, typed)
-
     def _put_in(self, person: PersonAtTerminal, typed: Typed) -> None:
-        briefing, question = person.briefing, person.question
-        assert briefing is not None
+        question, person.question = person.question, None
         assert question is not None
-        self._count[briefing.seat] = self._count.get(briefing.seat, 0) + 1
+        self._count[person.told.seat] += 1
         self._simulation.scheduler.now_ns = max(self._simulation.scheduler.now_ns, typed.at_ns)
-        person.question = None
-        self._simulation.publish(
-            "episode/reply",
-            Reply(
-                episode=question.episode,
-                seat=briefing.seat,
-                ask=question.ask,
-                act=typed.act,
-                urgency=urgency_of(typed.act),
-                held=tuple(person.held),
-            ),
-            source=person.name,
-        )
-
-
-def _name(person: PersonAtTerminal) -> str:
-    return person.briefing.name if person.briefing is not None else person.name
+        reply = person.reply_to(question, typed.act, held=tuple(person.held), urgency=urgency_of(typed.act))
+        self._simulation.publish("episode/reply", reply, source=person.name)

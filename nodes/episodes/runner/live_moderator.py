@@ -11,7 +11,7 @@ from pathlib import Path
 from nodes.episodes.dialogue.messages import BeginEpisode
 from nodes.episodes.dialogue.moderator import Moderator
 from nodes.episodes.dialogue.planning import plan_of_task
-from nodes.episodes.results.live import LiveLog
+from nodes.episodes.results.store import LiveLog
 from runtime import Fence, QoS, Subscription, every, on
 from runtime.msgs.episode import SEATS, Scores, seat_topic
 

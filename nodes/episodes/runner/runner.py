@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
-from nodes.episodes.agents.agent import Agent
+from nodes.episodes.agents.acts import read_script
+from nodes.episodes.agents.agent import Agent, RulesBrain, ScriptedBrain, own_brain
 from nodes.episodes.agents.agent_spec import AgentSpec
-from nodes.episodes.agents.model_brain import NO_LATENCY, AnswerLatency, ModelBrain
-from nodes.episodes.agents.registry import RulesBrain, ScriptedBrain, own_brain, read_script
-from nodes.episodes.agents.script_mode import write_script
+from nodes.episodes.agents.model_brain import NO_LATENCY, AnswerLatency, ModelBrain, write_script
 from nodes.episodes.agents.seat_caller import AnswerStore, Ask, BudgetSpentError, NoStore, OutageError, SeatCaller
-from nodes.episodes.coaching.coach import LONG_RATING, Coach, Coaching, variant_of
-from nodes.episodes.coaching.minds import ModelMind, RulesMind
+from nodes.episodes.coaching.coach import LONG_RATING, Coach, Coaching, ModelMind, RulesMind, variant_of
 from nodes.episodes.coaching.regeneration import regenerations
 from nodes.episodes.dialogue.messages import BeginEpisode
 from nodes.episodes.dialogue.moderator import Moderator
@@ -24,19 +23,45 @@ from nodes.episodes.dialogue.package_prompts import PackagePrompts
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.turn_based import TurnBasedDialogue
 from nodes.episodes.evaluation.by_model import judge_by_model
-from nodes.episodes.evaluation.by_rules import judge_by_rules
-from nodes.episodes.evaluation.checks import check_episode
+from nodes.episodes.evaluation.by_rules import check_episode, judge_by_rules
 from nodes.episodes.evaluation.dimensions import RULES_JUDGE, SEVEN, Dimension, with_steps
-from nodes.episodes.results.evaluations import judge_seat
 from nodes.episodes.results.show import find_episode
-from nodes.episodes.results.store import COACH, EpisodeAnswers, EpisodeRow, Store
+from nodes.episodes.results.store import COACH, EpisodeAnswers, EpisodeRow, Store, judge_seat
 from nodes.episodes.runner.by_hand import PATIENCE_S, ByHand, PersonAtTerminal, TypedTerminal
-from nodes.episodes.runner.many import side_by_side
 from nodes.models.json_reading import UnreadableError
 from nodes.models.servers import Servers
 from runtime import NodeSpec, Simulation, Stamped, UserError
+from runtime.errors import PolyrhythmError
 from runtime.msgs.episode import Act, FailureKind, Outcome, Scores, Turn
 from runtime.virtual.simulation import few_collections
+
+One = TypeVar("One")
+
+
+async def side_by_side(jobs: int, each: Iterable[One], do: Callable[[One], Awaitable[None]]) -> None:
+    """Do it for each, `jobs` at a time, begun in order. The first error of ours ends all, and is raised as it is."""
+    waiting = iter(each)
+
+    async def work() -> None:
+        for one in waiting:
+            await do(one)
+            await asyncio.sleep(0)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for number in range(max(1, jobs)):
+                group.create_task(work(), name=f"side-by-side-{number}")
+    except BaseExceptionGroup as problem:
+        ours = problem.subgroup(PolyrhythmError)
+        if ours is not None and problem.split(PolyrhythmError)[1] is None:
+            raise _first(ours) from None
+        raise
+
+
+def _first(group: BaseExceptionGroup[PolyrhythmError]) -> PolyrhythmError:
+    one = group.exceptions[0]
+    return _first(one) if isinstance(one, BaseExceptionGroup) else one
+
 
 LONG_ANSWER = 6000
 """Tokens of a judge's answer, or of a script of 20 turns."""
@@ -129,16 +154,13 @@ async def play(plan: EpisodePlan, settings: Settings, answers: EpisodeAnswers) -
             return _not_played(plan, f"the script's writer: {problem}", "budget" if is_spent else "outage")
         rules = msgspec.structs.replace(plan.rules, order="script", script=tuple(seat for seat, _ in script))
         plan = msgspec.structs.replace(plan, rules=rules)
-        brains = [
-            ScriptedBrain([act for writer, act in script if writer == seat]) for seat in range(len(plan.briefings))
-        ]
+        seats = range(len(plan.briefings))
+        brains = [ScriptedBrain([act for writing, act in script if writing == seat]) for seat in seats]
     else:
         if plan.mode == "SCRIPT":  # one writer for all
             plan = msgspec.structs.replace(plan, agents=plan.agents[:1] * len(plan.agents))
-        brains = [
-            None if spec == "human" else brain_of(plan, seat, settings, answers)
-            for seat, spec in enumerate(plan.agents)
-        ]
+        players = enumerate(plan.agents)
+        brains = [None if one == "human" else brain_of(plan, seat, settings, answers) for seat, one in players]
     coaching = coaching_of(plan, settings, answers) if plan.coach else None
     conduct = await conduct_episode(plan, brains, answers.pending_turns, settings.by_hand, answers, coaching)
     if coaching is not None and conduct.outcome is not None and conduct.outcome.state == "done":
@@ -285,9 +307,7 @@ async def play_and_judge(
     """Play them, play again what a coach found too low, and judge what is not judged; whether all were played."""
     all_done = await play_all(plans, store, settings, progress)
     attempts = store.spec.get("attempts", 1)
-    asked = {
-        plan.id for plan in plans
-    }  # their judges have answered in this run; a bad answer is no reason to ask twice
+    asked = {plan.id for plan in plans}  # their judges have answered; a bad answer is no reason to ask twice
     while all_done and attempts > 1 and (more := regenerations(store, attempts)):
         asked |= {plan.id for plan in more}
         all_done = await play_all(more, store, settings, progress)
@@ -300,15 +320,7 @@ async def play_all(
     plans: Collection[EpisodePlan], store: Store, settings: Settings, progress: Progress | None = None
 ) -> bool:
     """Play all of them, `jobs` at a time; whether all are done. When the budget is spent, the rest stays waiting."""
-    with few_collections():
-        return await _play_all(plans, store, settings, progress)
-
-
-async def _play_all(
-    plans: Collection[EpisodePlan], store: Store, settings: Settings, progress: Progress | None
-) -> bool:
-    all_done = True
-    is_spent = False
+    all_done, is_spent = True, False
 
     async def play_one(plan: EpisodePlan) -> None:
         nonlocal all_done, is_spent
@@ -316,11 +328,11 @@ async def _play_all(
             all_done = False
             return
         outcome = await play_and_keep(plan, store, settings)
-        if outcome.state != "done":
-            all_done = False
-            is_spent = is_spent or outcome.failure_kind == "budget"
+        all_done = all_done and outcome.state == "done"
+        is_spent = is_spent or outcome.failure_kind == "budget"
         if progress is not None:
             progress(plan, outcome)
 
-    await side_by_side(min(settings.jobs, len(plans)), plans, play_one)
+    with few_collections():
+        await side_by_side(min(settings.jobs, len(plans)), plans, play_one)
     return all_done

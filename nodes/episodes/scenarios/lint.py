@@ -8,14 +8,15 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Literal
 
 import msgspec
 
 from nodes.episodes.scenarios.library import Library
-from nodes.episodes.scenarios.markup import EVERYONE, text_for
 from nodes.episodes.scenarios.profiles import Scenario
 from nodes.episodes.scenarios.sampling import allowed_casts, namesake
+from nodes.episodes.scenarios.visibility import EVERYONE, text_for
 
 Code = Literal[
     "no-cast",
@@ -48,14 +49,14 @@ _TACTICS = re.compile(
     re.IGNORECASE,
 )
 _HINT = re.compile(r"<strategy_hint>.*?</strategy_hint>", re.DOTALL)
-_SMALL = frozenset(
-    re.findall(
-        r"\w+",
-        "about after again also because been before being both could does doing down each from have having here into "
-        "just more most much only other over same should some such than that their them then there these they this "
-        "those through under until very want wants were what when where which while whom with would your",
-    )
+_COMMON_WORDS = (
+    "a about after again all also am an and any are as at be because been before being but by can could did do does "
+    "doing down each few for from further had has have having he her here hers him his how i if in into is it its "
+    "just me more most my no nor not now of off on once only or other our out over own same she should so some such "
+    "than that the their them then there these they this those through to too under until up very was we were what "
+    "when where which while who whom why will with would you your yours secretly really never ever one two want"
 )
+_COMMON = frozenset(_COMMON_WORDS.split())
 
 
 class LintFinding(msgspec.Struct, frozen=True):
@@ -106,8 +107,8 @@ def _findings(library: Library, scenario: Scenario, casts: int) -> Iterator[tupl
         if tactic := _TACTICS.search(_HINT.sub("", scenario.goals[seat])):
             text = f"seat {seat}: {tactic[0]!r} tells how; put it into <strategy_hint>, or leave it out"
             yield "strategy", text
-        words = _content(goal)
-        shared = words & _content(context)
+        words = content_words(goal)
+        shared = words & content_words(context)
         if len(words) > FEWEST_GOAL_WORDS and len(shared) >= SHARE_GIVEN_AWAY * len(words):
             text = f"seat {seat}: the shared context holds {len(shared)} of the goal's {len(words)} words"
             yield "goal-in-context", text
@@ -122,9 +123,8 @@ def _findings(library: Library, scenario: Scenario, casts: int) -> Iterator[tupl
 
 
 _PLACEHOLDER = re.compile(
-    r"\b(?:agent|participant|character|person|player|speaker|user)[ _]?(?:\d+|[AB]\b)|\{\w*\}|"
-    r"<(?:name|other|agent)\w*>|"
-    r"\[(?:your|the|other)?[ _]?(?:name|agent|other|person|insert[^\]]*)[^\]]*\]|\bXXX+\b",
+    r"\b(?:agent|participant|character|person|player|speaker|user)[ _]?(?:\d+|[AB]\b)|\{\w*\}|<(?:name|other|"
+    r"agent)\w*>|\[(?:your|the|other)?[ _]?(?:name|agent|other|person|insert[^\]]*)[^\]]*\]|\bXXX+\b",
     re.IGNORECASE,
 )
 
@@ -149,5 +149,8 @@ def _deal_findings(scenario: Scenario) -> Iterator[tuple[Code, str]]:
         yield "one-sided", f"all seats want the number {wants[0]}: there is nobody to agree with"
 
 
-def _content(text: str) -> set[str]:
-    return {word for word in re.findall(r"[\w']{4,}", text.casefold()) if word not in _SMALL}
+@cache
+def content_words(text: str) -> frozenset[str]:
+    """The stems of the words that carry meaning."""
+    words = {word for word in re.findall(r"[a-z0-9]+", text.lower()) if len(word) > 2} - _COMMON
+    return frozenset(re.sub(r"(?<=\w{3})(?:ingly|edly|ing|ies|ied|ed|es|s|ly)$", "", word) for word in words)

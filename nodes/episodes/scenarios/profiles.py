@@ -7,6 +7,7 @@ participant's position in a scenario, from 0. Every value is checked when it is 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Literal, TypeVar
 
@@ -25,23 +26,6 @@ TEXT_LENGTH = 8000
 OLDEST_YEARS = 130
 
 CUE_KINDS = ("start", "then", "said", "lifted", "binned")
-
-BIG_FIVE = ("openness", "conscientiousness", "extraversion", "agreeableness", "neuroticism")
-MORAL_VALUES = ("care", "fairness", "loyalty", "authority", "purity")
-SCHWARTZ_VALUES = (
-    "self-direction",
-    "stimulation",
-    "hedonism",
-    "achievement",
-    "power",
-    "security",
-    "conformity",
-    "tradition",
-    "benevolence",
-    "universalism",
-)
-DECISION_STYLES = ("directive", "analytical", "conceptual", "behavioral")
-"""The types that SOTOPIA's appendix C.2 names; other people's files may hold other words, ours may not (a test)."""
 
 Kind = Literal[
     "cooperation",
@@ -100,14 +84,14 @@ class Character(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     tag: str = ""
 
     def __post_init__(self) -> None:
-        check_identifier(self, "id")
-        check_name(self, "first_name", empty=False)
-        for field in ("last_name", "gender", "pronouns", "decision_style", "mbti", "tag", "source_id"):
-            check_name(self, field)
-        for field in ("occupation", "big_five", "model"):
-            check_text(self, field, LINE_LENGTH)
-        for field in ("public_info", "personality", "secret", "moral_values", "schwartz_values", "secret_words"):
-            check_text(self, field, TEXT_LENGTH)
+        check_fields(
+            self,
+            identifiers=("id",),
+            names=("first_name", "last_name", "gender", "pronouns", "decision_style", "mbti", "tag", "source_id"),
+            lines=("occupation", "big_five", "model"),
+            texts=("public_info", "personality", "secret", "moral_values", "schwartz_values", "secret_words"),
+            filled=("first_name",),
+        )
         if not 0 <= self.age <= OLDEST_YEARS:
             raise ValueError(f"age is {self.age}; expected 0 to {OLDEST_YEARS} years")
 
@@ -134,8 +118,7 @@ class Win(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     text: str = ""  # what the log calls it
 
     def __post_init__(self) -> None:
-        check_name(self, "text")
-        check_text(self, "pattern", LINE_LENGTH, empty=False)
+        check_fields(self, names=("text",), lines=("pattern",), filled=("pattern",))
         try:
             re.compile(self.pattern)
         except re.error as problem:
@@ -157,8 +140,7 @@ class Cue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     after_s: float = 1.0
 
     def __post_init__(self) -> None:
-        check_text(self, "say", LINE_LENGTH, empty=False)
-        check_text(self, "when", LINE_LENGTH)
+        check_fields(self, lines=("say", "when"), filled=("say",))
         kind = self.when.partition(":")[0]
         if kind not in CUE_KINDS:
             raise ValueError(f"when is {self.when[:60]!r}; expected one of {', '.join(CUE_KINDS)}")
@@ -192,20 +174,20 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     tag: str = ""
 
     def __post_init__(self) -> None:
-        check_identifier(self, "id")
-        for field in ("codename", "source", "tag", "source_id"):
-            check_name(self, field)
-        check_text(self, "context", TEXT_LENGTH, empty=False)
+        check_fields(
+            self,
+            identifiers=("id",),
+            names=("codename", "source", "tag", "source_id"),
+            lines=("tags", "objects", "occupations", "characters", "order"),
+            texts=("context", "goals"),
+            filled=("context", "goals"),
+        )
         if not 2 <= len(self.goals) <= SEATS:
             raise ValueError(f"goals has {len(self.goals)} entries; expected one per seat, 2 to {SEATS}")
-        check_text(self, "goals", TEXT_LENGTH, empty=False)
-        for field in ("tags", "objects", "occupations", "characters"):
-            check_text(self, field, LINE_LENGTH)
         for youngest, oldest in self.ages:
             if not 0 <= youngest <= oldest <= OLDEST_YEARS:
                 raise ValueError(f"ages has {youngest} to {oldest}; expected youngest <= oldest <= {OLDEST_YEARS}")
         self._check_seats()
-        check_text(self, "order", LINE_LENGTH)
         if self.deal is not None:
             check_deal(self.deal)
         for seat, facts in enumerate(self.facts):
@@ -273,12 +255,7 @@ class Bond(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     tag: str = ""
 
     def __post_init__(self) -> None:
-        check_identifier(self, "first")
-        check_identifier(self, "second")
-        check_text(self, "story", TEXT_LENGTH)
-        check_text(self, "note", TEXT_LENGTH)
-        check_name(self, "source_id")
-        check_name(self, "tag")
+        check_fields(self, identifiers=("first", "second"), names=("source_id", "tag"), texts=("story", "note"))
         if self.first == self.second:
             raise ValueError(f"{self.first!r} is bound to itself; expected two characters")
 
@@ -292,9 +269,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     source_id: str = ""
 
     def __post_init__(self) -> None:
-        check_identifier(self, "id")
-        check_identifier(self, "scenario")
-        check_name(self, "source_id")
+        check_fields(self, identifiers=("id", "scenario"), names=("source_id",))
         for character in self.characters:
             if not is_identifier(character):
                 raise ValueError(f"characters: {character[:70]!r} is no identifier")
@@ -312,8 +287,7 @@ def is_identifier(text: str) -> bool:
 
 def check_deal(deal: Deal) -> None:
     """Raise ValueError unless there is something to negotiate."""
-    check_text(deal, "about", LINE_LENGTH, empty=False)
-    check_name(deal, "unit")
+    check_fields(deal, names=("unit",), lines=("about",), filled=("about",))
     if deal.step <= 0:
         raise ValueError(f"deal.step is {deal.step}; expected more than 0")
     if not deal.unit and not deal.items:
@@ -325,9 +299,7 @@ def check_deal(deal: Deal) -> None:
 
 def check_facts(facts: Facts, where: str) -> None:
     """Raise ValueError unless what a seat privately knows and wants fits together."""
-    check_name(facts, "role")
-    for field in ("knows", "seeks", "hides", "says", "does", "spares"):
-        check_text(facts, field, TEXT_LENGTH)
+    check_fields(facts, names=("role",), texts=("knows", "seeks", "hides", "says", "does", "spares"))
     target, reserve = facts.target, facts.reserve
     if target is not None and reserve is not None:
         if facts.wants == "low" and target > reserve:
@@ -336,40 +308,42 @@ def check_facts(facts: Facts, where: str) -> None:
             raise ValueError(f"{where}: target {target} is below reserve {reserve} although high is wanted")
 
 
-def check_identifier(record: object, field: str) -> None:
-    """Raise ValueError unless the field is an identifier."""
-    text = getattr(record, field)
-    if not is_identifier(text):
-        raise ValueError(
-            f"{field} is {text[:70]!r}; expected 1 to 64 of a-z, 0-9, _ and -, starting with a letter or digit"
-        )
+def check_fields(
+    record: object,
+    *,
+    identifiers: Sequence[str] = (),
+    names: Sequence[str] = (),
+    lines: Sequence[str] = (),
+    texts: Sequence[str] = (),
+    filled: Sequence[str] = (),
+) -> None:
+    """Raise ValueError for a field, or a text in the collection there, that is none of its kind.
+
+    Names are one short line without control characters or markup; what is `filled` is not blank.
+    """
+    for field in identifiers:
+        if not is_identifier(text := getattr(record, field)):
+            expected = "1 to 64 of a-z, 0-9, _ and -, starting with a letter or digit"
+            raise ValueError(f"{field} is {text[:70]!r}; expected {expected}")
+    for fields, most in ((names, NAME_LENGTH), (lines, LINE_LENGTH), (texts, TEXT_LENGTH)):
+        for field in fields:
+            for text in _texts(getattr(record, field)):
+                _check_text(field, text, most, is_filled=field in filled, is_name=field in names)
 
 
-def check_name(record: object, field: str, *, empty: bool = True) -> None:
-    """Raise ValueError unless the field is one short line without control characters or markup."""
-    text = getattr(record, field)
-    check_text(record, field, NAME_LENGTH, empty=empty)
-    if any(mark in text for mark in "<>\n\t") or "../" in text:
+def _check_text(field: str, text: str, most: int, *, is_filled: bool, is_name: bool) -> None:
+    if is_filled and not text.strip():
+        raise ValueError(f"{field} is empty; expected a text")
+    if len(text) > most:
+        raise ValueError(f"{field} has {len(text)} characters; expected at most {most}")
+    if found := CONTROL.search(text):
+        raise ValueError(f"{field} holds the control character U+{ord(found[0]):04X} at {found.start()}; remove it")
+    if is_name and (any(mark in text for mark in "<>\n\t") or "../" in text):
         raise ValueError(f"{field} is {text[:70]!r}; expected one line without <, > or ../")
-
-
-def check_text(record: object, field: str, most: int, *, empty: bool = True) -> None:
-    """Raise ValueError if a text in the field (or in the collection there) is too long, blank or has control codes."""
-    for text in _texts(getattr(record, field)):
-        if not empty and not text.strip():
-            raise ValueError(f"{field} is empty; expected a text")
-        if len(text) > most:
-            raise ValueError(f"{field} has {len(text)} characters; expected at most {most}")
-        found = CONTROL.search(text)
-        if found:
-            raise ValueError(f"{field} holds the control character U+{ord(found[0]):04X} at {found.start()}; remove it")
 
 
 def _texts(value: object) -> list[str]:
     if isinstance(value, str):
         return [value]
-    if isinstance(value, dict):
-        return [text for part in value.items() for text in _texts(part)]
-    if isinstance(value, tuple):
-        return [text for part in value for text in _texts(part)]
-    return []
+    parts = value.items() if isinstance(value, dict) else value if isinstance(value, tuple) else ()
+    return [text for part in parts for text in _texts(part)]

@@ -7,14 +7,66 @@ nothing. Names are told to all, as in the published prompts, because turns are a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from enum import StrEnum
+import re
+from html import unescape
+from typing import Literal
 
 import msgspec
 
 from nodes.episodes.scenarios.library import Library
-from nodes.episodes.scenarios.markup import EVERYONE, text_for, viewer_of
 from nodes.episodes.scenarios.profiles import Character, ProfileError, Relationship, Scenario, Task
+
+EVERYONE = "environment"
+"""The viewer that sees every part: the judge, the log, the writer of a script."""
+
+
+TAG = re.compile(r"<(/?)([A-Za-z_][\w.-]*)((?:\s[^<>]*|/)?)>")
+BROKEN = re.compile(r"<[A-Za-z_][^<>]*\sviewer\s*=")
+"""What is left of a private part's tag that never ended."""
+VIEWER = re.compile(r"""viewer\s*=\s*["']?([\w-]+)""")
+
+
+def text_for(marked: str, viewer: str) -> str:
+    """What one viewer ("agent_0", "agent_1", ..., or EVERYONE) reads of a text; tags are gone."""
+    if "<" not in marked and "&" not in marked:
+        return marked.strip()
+    shown: list[str] = []
+    tags: list[tuple[str, bool]] = []  # open ones: name, whether this viewer may read inside
+    hidden = 0  # how many of the open ones it may not
+    at = 0
+    for tag in TAG.finditer(marked):
+        if not hidden:
+            shown.append(marked[at : tag.start()])
+        at = tag.end()
+        is_end, name, attributes = bool(tag[1]), tag[2].lower(), tag[3]
+        if is_end:
+            # A stray or crossing end tag closes nothing, so it cannot open a private part to others.
+            if tags and tags[-1][0] == name:
+                hidden -= not tags.pop()[1]
+        elif not attributes.rstrip().endswith("/"):
+            tags.append((name, _may_read(attributes, viewer)))
+            hidden += not tags[-1][1]
+    if not hidden:
+        shown.append(marked[at:])
+    text = "".join(shown)
+    broken = BROKEN.search(text)
+    if broken and viewer != EVERYONE:
+        text = text[: broken.start()]
+    return unescape(text).strip()
+
+
+def viewer_of(seat: int) -> str:
+    """The name of a seat as a viewer; raises ProfileError below 0."""
+    if seat < 0:
+        raise ProfileError(f"seat {seat} cannot view anything; expected 0 or more")
+    return f"agent_{seat}"
+
+
+def _may_read(attributes: str, viewer: str) -> bool:
+    if "viewer" not in attributes or viewer == EVERYONE:
+        return True
+    return set(VIEWER.findall(attributes)) == {viewer}
+
 
 UNKNOWN = "Unknown"
 
@@ -67,70 +119,51 @@ RELATION_WORDS = {
 }
 
 
-class Mode(StrEnum):
-    """Who is told what."""
-
-    AGENTS = "agents"  # each what the relationships allow
-    MINDREADERS = "mindreaders"  # each everything, others' goals and secrets included
-    SCRIPT = "script"  # one writer knows everything and plays all
+Mode = Literal["AGENTS", "MINDREADERS", "SCRIPT"]
+MODES: tuple[Mode, ...] = ("AGENTS", "MINDREADERS", "SCRIPT")
+"""Each is told what the relationships allow; each everything, others' goals and secrets included; one writer all."""
 
 
 class PersonView(msgspec.Struct, frozen=True, kw_only=True):
     """One participant as somebody sees them."""
 
-    seat: int
     name: str
-    is_self: bool
     relationship: Relationship | None  # to the viewer; None for oneself, and where a writer looks
     shown: dict[str, str]  # field of the profile -> text; the secret only where it may be seen
     goal: str | None  # None: unknown
     knows: dict[str, str]  # private facts
     story: str  # what the viewer and this one both know about the two of them
 
-    @property
-    def is_known(self) -> bool:
-        """False for a stranger, of whom there is only the name."""
-        return self.relationship is None or self.relationship > Relationship.STRANGER
-
 
 class Briefable(msgspec.Struct, frozen=True, kw_only=True):
-    """All that one viewer knows at the start; `seat` is None for a script's writer, the judge and the log."""
+    """All that one viewer knows at the start: a participant, or a script's writer, the judge and the log."""
 
-    seat: int | None
-    mode: Mode
     context: str
     people: tuple[PersonView, ...]  # by seat
 
     def background(self, seat: int) -> str:
         """What is known of one participant, as one paragraph; "Unknown" where nothing is."""
-        person = self.people[seat]
-        lines = [f"{LABELS[field]}: {text}" for field, text in person.shown.items()]
-        if not lines:
-            return UNKNOWN
-        return "; ".join(line.rstrip(". ") for line in lines) + "."
+        lines = [f"{LABELS[field]}: {text}".rstrip(". ") for field, text in self.people[seat].shown.items()]
+        return "; ".join(lines) + "." if lines else UNKNOWN
 
     def goal(self, seat: int) -> str:
         """The goal of one participant; "Unknown" where it is not told."""
         goal = self.people[seat].goal
         return UNKNOWN if goal is None else goal
 
-    def knowledge(self, seat: int) -> str:
-        """The private facts told to the viewer about one seat, a line each; "" where there are none."""
-        return "\n".join(f"- {key}: {text}" if text else f"- {key}" for key, text in self.people[seat].knows.items())
-
     def text(self) -> str:
         """The view as a block for a prompt: scenario, participants, backgrounds, facts, goals."""
-        lines = [f"Scenario: {self.context}", f"Participants: {_listed([person.name for person in self.people])}"]
-        for person in self.people:
-            lines.append(f"{person.name}'s background: {self.background(person.seat)}")
-        for person in self.people:
-            if person.relationship is not None and person.is_known:
+        people, names = self.people, [person.name for person in self.people]
+        lines = [f"Scenario: {self.context}", f"Participants: {', '.join(names[:-1])} and {names[-1]}"]
+        lines += [f"{name}'s background: {self.background(seat)}" for seat, name in enumerate(names)]
+        for person in people:
+            if person.relationship:  # a stranger is 0, and nothing is told of one
                 lines.append(f"{person.name} is your {RELATION_WORDS[person.relationship]}. {person.story}".rstrip())
-        for person in self.people:
+        for person in people:
             if person.knows:
-                lines.append(f"What {person.name} knows:\n{self.knowledge(person.seat)}")
-        for person in self.people:
-            lines.append(f"{person.name}'s goal: {self.goal(person.seat)}")
+                facts = (f"- {key}: {text}" if text else f"- {key}" for key, text in person.knows.items())
+                lines.append("\n".join((f"What {person.name} knows:", *facts)))
+        lines += [f"{name}'s goal: {self.goal(seat)}" for seat, name in enumerate(names)]
         return "\n".join(lines)
 
 
@@ -173,76 +206,47 @@ def cast_of(library: Library, task: Task) -> Cast:
     return Cast(scenario=scenario, people=tuple(map(library.character, task.characters)), stories=stories)
 
 
-def view(cast: Cast, seat: int, mode: Mode = Mode.AGENTS, *, name_only: bool = False) -> Briefable:
+def view(cast: Cast, seat: int, mode: Mode = "AGENTS", *, name_only: bool = False) -> Briefable:
     """What the participant in a seat knows; with `name_only` the characters are names without profiles.
 
     Raises ProfileError for a seat that the scenario does not have, and for SCRIPT, whose one writer has no seat.
     """
     if not 0 <= seat < cast.scenario.seats:
         raise ProfileError(f"scenario {cast.scenario.id}: no seat {seat}; seats are 0 to {cast.scenario.seats - 1}")
-    if mode is Mode.SCRIPT:
+    if mode == "SCRIPT":
         raise ProfileError("mode script: its writer has no seat; ask for full_view")
-    sees_all = mode is Mode.MINDREADERS
+    sees_all = mode == "MINDREADERS"
     reader = EVERYONE if sees_all else viewer_of(seat)
-    people = tuple(
-        _person(
-            cast,
-            other,
-            relationship=None if other == seat else cast.scenario.relationship_between(seat, other),
-            is_self=other == seat,
-            reader=reader if other == seat or sees_all else None,
-            story="" if other == seat else cast.story(seat, other),
-            name_only=name_only,
-        )
-        for other in range(cast.scenario.seats)
-    )
-    return Briefable(seat=seat, mode=mode, context=text_for(cast.scenario.context, reader), people=people)
+    people = []
+    for other in range(cast.scenario.seats):
+        how = None if other == seat else cast.scenario.relationship_between(seat, other)
+        story = "" if how is None else cast.story(seat, other)
+        people.append(_person(cast, other, how, reader if how is None or sees_all else None, story, name_only))
+    return Briefable(context=text_for(cast.scenario.context, reader), people=tuple(people))
 
 
 def full_view(cast: Cast, *, name_only: bool = False) -> Briefable:
     """Everything about everybody: for the writer of a script, the judge and the log."""
-    people = tuple(
-        _person(cast, seat, relationship=None, is_self=False, reader=EVERYONE, name_only=name_only)
-        for seat in range(cast.scenario.seats)
-    )
-    return Briefable(seat=None, mode=Mode.SCRIPT, context=text_for(cast.scenario.context, EVERYONE), people=people)
+    people = tuple(_person(cast, seat, None, EVERYONE, "", name_only) for seat in range(cast.scenario.seats))
+    return Briefable(context=text_for(cast.scenario.context, EVERYONE), people=people)
 
 
 def _person(
-    cast: Cast,
-    seat: int,
-    *,
-    relationship: Relationship | None,
-    is_self: bool,
-    reader: str | None,
-    name_only: bool,
-    story: str = "",
+    cast: Cast, seat: int, relationship: Relationship | None, reader: str | None, story: str, name_only: bool
 ) -> PersonView:
     """One participant; with a `reader` (the viewer's name) all of them, without one what the relationship allows."""
     character = cast.people[seat]
-    allowed = FIELDS_BY_RELATIONSHIP[relationship or Relationship.STRANGER]
-    fields = allowed if reader is None else EVERYTHING
+    fields = EVERYTHING if reader is not None else FIELDS_BY_RELATIONSHIP[relationship or Relationship.STRANGER]
+    shown: dict[str, str] = {}
+    for field in () if name_only else fields:
+        value = getattr(character, field)
+        text = ", ".join(value) if isinstance(value, tuple) else str(value or "")
+        shown |= {field: text} if text.strip() else {}
     return PersonView(
-        seat=seat,
         name=character.name,
-        is_self=is_self,
         relationship=relationship,
-        shown={} if name_only else _shown(character, fields),
+        shown=shown,
         story="" if name_only else story,
         goal=None if reader is None else text_for(cast.scenario.goals[seat], reader),
         knows={} if reader is None else dict(cast.scenario.facts_of(seat).knows),
     )
-
-
-def _shown(character: Character, fields: Sequence[str]) -> dict[str, str]:
-    shown: dict[str, str] = {}
-    for field in fields:
-        value = getattr(character, field)
-        text = ", ".join(value) if isinstance(value, tuple) else str(value or "")
-        if text.strip():
-            shown[field] = text
-    return shown
-
-
-def _listed(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+
+import msgspec
 
 from nodes.interrupts.intent import beside_stop, understand
 from nodes.kitchen.mind import phrases
@@ -21,8 +23,9 @@ from nodes.kitchen.world import GRASP_WIDTH_M
 from nodes.planner.languages import in_another_language
 from nodes.planner.parser import Clause
 from nodes.planner.referents import named_under_way, referents
-from nodes.planner.replies import answer, list_words, question, refusal, remark
-from nodes.planner.rules import Finished, Surroundings, parser_of
+from nodes.planner.replies import answer, list_words, question, remark, where_are
+from nodes.planner.rules import Finished, Surroundings, parser_of, why_not
+from nodes.planner.spelled import naming, spelled_out
 from nodes.planner.stopped import read_beside_stop, told_as_paused, why_unread
 from nodes.planner.understanding import (
     ALL,
@@ -31,6 +34,7 @@ from nodes.planner.understanding import (
     Conversation,
     Intent,
     Order,
+    forbids_ordered,
     is_vague,
     spared_by,
     understand_in,
@@ -69,6 +73,8 @@ class Mind:
     offered_at_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
     done_names: list[str] = field(default_factory=list)
     is_for_coffee: bool = False
+    by: str = ""  # who ordered last
+    names: Mapping[str, str] = field(default_factory=dict)  # names that people gave, in small letters, and ids
     wishes: set[str] = field(default_factory=set)  # "without cream"
     nodded_ns: int = 0
     at_stop: str = ""  # a question that was asked beside a stop, and is asked again when that is lifted
@@ -189,6 +195,17 @@ class Mind:
 
     def hear(self, text: str, speaker: str, now_ns: int) -> list[str]:
         """What to say to an utterance; tasks and questions follow it."""
+        self.names, named = naming(text, self.world.scene, self.names, self._pointed(now_ns))
+        if named:
+            return [named]
+        which = self._open("which")
+        chosen = [one for one in self.seen.things() if which is not None and one.id in which.choices]
+        kind = chosen[0].label if len({one.label for one in chosen}) == 1 else ""
+        spelled = spelled_out(text, self.world.scene, self.names, speaker, kind)
+        said = self._hear(spelled.text, speaker, now_ns)
+        return [spelled.aside, *said] if spelled.aside and any("?" in one for one in said) else said
+
+    def _hear(self, text: str, speaker: str, now_ns: int) -> list[str]:
         meaning = understand(text)
         if meaning.wants == "stop":  # the reflex has stopped the robot, and the VLM says so
             return self._hear_beside_stop(text, now_ns)
@@ -209,11 +226,11 @@ class Mind:
         is_asked = bool(self.questions or self.talk.awaits)
         if meaning.is_listening and not is_asked and not any(one.type == "cancel" for one in clauses):
             return []
-        for step in (self._hear_wrong, self._hear_answer, self._hear_recipe, self._hear_objection, self._hear_chore):
+        for step in (self._hear_wrong, self._hear_answer, self._hear_recipe, self._hear_chore):
             said = step(text, plain, now_ns)
             if said is not None:
                 return said
-        return self._hear_order(self._spelled_out(phrases.small(text), speaker), text, now_ns)
+        return self._hear_order(self._spelled_out(phrases.small(text), speaker), text, speaker, now_ns)
 
     def _hear_beside_stop(self, text: str, now_ns: int) -> list[str]:
         """What else was said counts after a "go on"; what cannot be read forbids what was under way."""
@@ -232,7 +249,7 @@ class Mind:
         self.talk = rest.talk
         match rest.reading:
             case "answer":
-                return [answer(rest.words, rest.intent, self.world.scene, self.world.skills, doing, None)]
+                return [answer(rest.words, rest.intent, self.world.scene, self.world.skills, doing, None, self.by)]
             case "spare" if rest.intent.why in ("cancelled", "declined"):
                 return self._leave_it(now_ns)
             case "spare":
@@ -357,8 +374,11 @@ class Mind:
         clauses, is_yes = self._clauses(text), phrases.yes_or_no(text, plain)
         if is_yes and any(clause.condition or clause.verb == "wait" for clause in clauses):
             is_yes = False  # "Yes, but not now."
+        intent = self._understood(text)
+        if is_yes is None and intent.unnamed and all(what.how == "shown" and not what.label for what in intent.unnamed):
+            is_yes = False  # "Do not take it."
         if is_yes is False and any(clause.type == "protect" for clause in clauses):
-            intent, about = self._understood(text), {one.thing for one in asked.tasks}
+            about = {one.thing for one in asked.tasks}
             named = [ref for ref in intent.protected if ref.label or ref.colour]
             if named and not any(one.id in about for ref in named for one in self.seen.fitting(ref)):
                 # "I am still eating the apple" is no answer about a glass
@@ -396,22 +416,33 @@ class Mind:
                 return ["All right, without cream.", *self._next(now_ns)]
             return ["All right, without cream."]
         if self._is_wished(text, phrases.wants_coffee):
-            return self._brew(phrases.is_without_cream(plain), now_ns)
+            return self._brew(plain, now_ns)
         return self._drink(now_ns) if self._is_wished(text, phrases.wants_drink) else None
 
-    def _brew(self, is_black: bool, now_ns: int) -> list[str]:
+    def _brew(self, plain: str, now_ns: int) -> list[str]:
         recipe = household().recipes["coffee"]
         mugs = [one for one in self.seen.things() if one.label == recipe.vessel and is_empty(one) and not is_dirty(one)]
         if not mugs:
             return [f"I see no clean {recipe.vessel} for a coffee. Could you put one on the table?"]
-        mug, name = mugs[0], mugs[0].name
+        wanted, extras = phrases.cups_of_coffee(plain), phrases.put_into_coffee(plain)
+        is_black = phrases.is_without_cream(plain) or bool(extras and "cream" not in extras)
+        mugs = mugs[:wanted]
         self.is_for_coffee = True
         machines = [one for one in recipe.machines if not (is_black and one.startswith("cream"))]
         steps = []
-        for machine in machines:
-            steps += [self._put(mug, machine), SkillCall("wait_here", mug.id, machine, f"wait at the {machine}")]
-        steps.append(SkillCall("hand_over", mug.id, "", f"give you the {name}"))
-        return [f"Sure, a coffee{'' if is_black else ' with cream'}, in the {name}.", *self._add(steps, now_ns)]
+        for mug in mugs:
+            for machine in machines:
+                steps += [self._put(mug, machine), SkillCall("wait_here", mug.id, machine, f"wait at the {machine}")]
+            steps.append(SkillCall("hand_over", mug.id, "", f"give you the {mug.name}"))
+        missing = [one for one in extras if one not in ("cream", recipe.vessel)]
+        if missing:
+            text = f"I have no {list_words(missing, 'and no')}. Shall I leave that out?"
+            return self._ask(OpenQuestion("yes", text, now_ns, tasks=tuple(steps)))
+        names = list_words([f"the {mug.name}" for mug in mugs])
+        what = "a coffee" if len(mugs) == 1 else f"{len(mugs)} coffees"
+        fewer = f" I see no clean {recipe.vessel} for more." if len(mugs) < wanted else ""
+        said = f"Sure, {what}{'' if is_black else ' with cream'}, in {names}.{fewer}"
+        return [said, *self._add(steps, now_ns)]
 
     def _drink(self, now_ns: int) -> list[str]:
         full = [one for one in self.seen.things() if "full" in one.state or one.label == "bottle"]
@@ -419,49 +450,6 @@ class Mind:
             return ["I see nothing to drink."]
         thing = full[0]
         return self._add([SkillCall("hand_over", thing.id, "", f"bring you the {thing.name}")], now_ns)
-
-    def _hear_objection(self, text: str, plain: str, now_ns: int) -> list[str] | None:
-        """ "No, the blue one", "not that one": about the task under way or the one just done."""
-        task = self.current or (self.deeds[-1].task if self.deeds else None)
-        thing = self.seen.thing(task.thing) if task is not None else None
-        if task is None or thing is None:
-            return None
-        if not phrases.objects(plain):
-            return None
-        if self._pointed(now_ns) not in ("", thing.id):
-            intent = self._understood(text)
-            if intent.unnamed or any(map(is_vague, intent.protected)):
-                return self._keep(intent, now_ns)
-        if phrases.wants_kept(plain) and self.current is not None:
-            self.kept.add(thing.id)
-            self._drop({thing.id})
-            return [f"All right, I leave the {thing.name}.", *self._next(now_ns)]
-        same = [one for one in self.seen.things() if one.label == thing.label]
-        barred = phrases.barred(plain)
-        chosen = [one for one in same if one.colour in plain.split() and one.colour not in barred]
-        is_current_barred = thing.colour in barred or (not chosen and phrases.means_another(plain))
-        if chosen and chosen[0].id == thing.id:
-            return None
-        others = [one for one in same if one.id != thing.id and one.colour not in barred and one.id not in self.kept]
-        if not chosen and is_current_barred and len(others) == 1 and phrases.means_another(plain):
-            chosen = others
-        if not chosen and not is_current_barred:
-            return None
-        self.kept.add(thing.id)
-        is_one_of = any(later.thing == one.id != thing.id for later in self.tasks for one in same)
-        if not chosen or (is_one_of and not any(one.colour in plain.split() for one in chosen)):
-            self._drop({thing.id})
-            return [f"All right, I leave the {thing.name}.", *self._next(now_ns)]
-        new, left = chosen[0], []
-        place = task.place
-        if self.current is None and self.deeds:
-            left = [self._put(thing, self.deeds[-1].origin or "table")]
-        elif self.seen.is_held(thing.id):
-            left = [self._put(thing, self.origin or "table")]
-        later = [call_of(one.skill, new, one.place, self.seen) if one.thing == thing.id else one for one in self.tasks]
-        first = call_of(task.skill, new, place, self.seen)
-        self.current, self.tasks = None, deque()
-        return [f"Sorry. The {new.name}, then.", *self._add([*left, first, *later], now_ns)]
 
     def _hear_chore(self, text: str, plain: str, now_ns: int) -> list[str] | None:
         intent = self._understood(text)
@@ -510,7 +498,11 @@ class Mind:
         clauses = self._clauses(text)
         named = [noun for clause in clauses for noun in (*clause.excepts, *clause.nots) if noun.kind or noun.colour]
         left = [noun for clause in clauses if clause.verb in ("leave", "touch") for noun in clause.nouns if noun.kind]
-        spared = [*intent.protected, *(Reference(label=one.kind, colour=one.colour) for one in (*named, *left))]
+        spared = [
+            *intent.protected,
+            *intent.taken,
+            *(Reference(label=one.kind, colour=one.colour) for one in (*named, *left)),
+        ]
         return self.kept.union(one.id for ref in spared for one in self.seen.fitting(ref))
 
     def _wash(self, things: Sequence[SeenObject], now_ns: int, *, is_silent: bool = False) -> list[str]:
@@ -542,42 +534,35 @@ class Mind:
         belongs = self.habits.get(thing.label) or household().belongs.get(thing.label, "")
         return [self._put(thing, belongs)]
 
-    def _hear_order(self, written: str, text: str, now_ns: int) -> list[str]:
-        mine, written = phrases.without_mine(written)
-        own = [one for one in self.seen.things() if mine and mine in (one.label, one.name)]
-        self.kept |= {one.id for one in own}
+    def _hear_order(self, written: str, text: str, speaker: str, now_ns: int) -> list[str]:
         written = phrases.without_you(written)
-        if own and not written:
-            self._drop(self.kept)
-            return [f"All right, I leave the {mine}.", *self._next_if_idle(now_ns)]
         world, before = self.world.world, self.talk.orders
         intent, self.talk = understand_in(written, world, self.talk, parser_of(world))
         if phrases.puts_away(written) and intent.orders and not intent.orders[0].place:
             waiting = list(self.tasks)
             return self._told_later(self._put_away(intent.orders[0], now_ns), waiting)
+        named = self._named_under_way(intent)
         match intent.deed:
             case "do" if intent.protected and self.tasks and _is_same_order(intent.orders, before):
                 return self._keep(intent, now_ns)  # "But not the blue one."
+            case "do" if against := self._against(intent, speaker, now_ns):
+                return against
             case "do":
-                self.kept |= {one.id for ref in intent.protected for one in self.seen.fitting(ref)}
-                self._supersede(intent.orders)
-                if phrases.tells_where_kinds_go(written):
-                    kinds = [(ref, order.place) for order in intent.orders for ref in order.things]
-                    self.habits |= {ref.label: place for ref, place in kinds if ref.label and not ref.colour and place}
-                waiting = list(self.tasks)
-                return self._told_later(self._do(intent.orders, now_ns), waiting)
+                self.by = speaker
+                return self._take_orders(intent, written, now_ns)
+            case "ask" | "refuse" if named and not any(one.skill for one in intent.orders):
+                told = [] if intent.why == "what" else [why_not(intent, self.world)]
+                return told + self._hold(named, now_ns)
             case "ask":
-                return self._asks(intent, now_ns)
+                return self._asks(intent, written, now_ns)
             case "refuse":
-                return [refusal(intent, world, self.world.skills)]
+                return [why_not(intent, self.world)]
             case "answer":
-                doing = self._told_of(self.current) if self.current is not None else None
-                done = self.deeds[-1].task if self.deeds else None
-                moved = done is not None and done.skill == "place"
-                last = None if done is None else Finished(order := self._told_of(done), order.things if moved else ())
-                return [answer(text, intent, self.world.scene, self.world.skills, doing, last)]
+                return [self._answered(text, intent)]
         if intent.what == "no" and (self.questions or self.current is None):
             return self._leave_it(now_ns)
+        if intent.taken and self.current is None:
+            intent = msgspec.structs.replace(intent, protected=(*intent.protected, *intent.taken))
         if intent.protected or intent.unnamed:
             return self._keep(intent, now_ns)
         if intent.released:
@@ -585,16 +570,79 @@ class Mind:
             return ["All right."]
         if intent.why in ("cancelled", "declined"):
             return self._leave_it(now_ns)
-        working = [self._told_of(one) for one in (self.current, *self.tasks) if one is not None and one.thing]
-        target = self.seen.thing(self.current.thing) if self.current is not None else None
-        named = {
-            one.id for order in working for one in named_under_way(intent.told_of, order, self.world.scene, target)
-        }  # fmt: skip
-        if intent.why == "told" and named and (asked := self._ask_whether(named, now_ns)):
-            self.at_stop = ""
-            return asked + self._next_if_idle(now_ns)
+        if intent.why == "told" and named:
+            return self._hold(named, now_ns)
         is_forbidden = any(clause.is_negated or clause.type == "protect" for clause in self._clauses(text))
         return ["All right, I leave that."] if is_forbidden else [remark(intent)]
+
+    def _take_orders(self, intent: Intent, written: str, now_ns: int) -> list[str]:
+        self.kept |= {one.id for ref in intent.protected for one in self.seen.fitting(ref)}
+        dropped = self._narrow(intent)
+        self._supersede(intent.orders)
+        if phrases.tells_where_kinds_go(written):
+            kinds = [(ref, order.place) for order in intent.orders for ref in order.things]
+            self.habits |= {ref.label: place for ref, place in kinds if ref.label and not ref.colour and place}
+        waiting = list(self.tasks)
+        return [*dropped, *self._told_later(self._do(intent.orders, now_ns), waiting)]
+
+    def _answered(self, text: str, intent: Intent) -> str:
+        doing = self._told_of(self.current) if self.current is not None else None
+        done = self.deeds[-1].task if self.deeds else None
+        moved = done is not None and done.skill == "place"
+        last = None if done is None else Finished(order := self._told_of(done), order.things if moved else ())
+        return answer(text, intent, self.world.scene, self.world.skills, doing, last, self.by)
+
+    def _named_under_way(self, intent: Intent) -> set[str]:
+        """Ids of what is worked on, or still to be, of what something was said."""
+        working = [self._told_of(one) for one in (self.current, *self.tasks) if one is not None and one.thing]
+        target = self.seen.thing(self.current.thing) if self.current is not None else None
+        told, scene = intent.told_of, self.world.scene
+        return {one.id for order in working for one in named_under_way(told, order, scene, target)}
+
+    def _hold(self, ids: set[str], now_ns: int) -> list[str]:
+        """Ask whether what was named is still to be done; nobody has stopped the robot."""
+        asked = self._ask_whether(ids, now_ns)
+        self.at_stop = ""
+        return asked + self._next_if_idle(now_ns)
+
+    def _against(self, intent: Intent, speaker: str, now_ns: int) -> list[str]:
+        """Hold, and ask which is meant, where somebody else has ordered to bring the same thing to another place."""
+        under_way = [one for one in (self.current, *self.tasks) if one is not None and one.skill == "place"]
+        said: list[str] = []
+        for order in intent.orders if self.by not in ("", speaker) and not self.questions else ():
+            found = [self.seen.fitting(ref) for ref in order.things if order.skill == "place" and order.place]
+            for thing in [things[0] for things in found if len(things) == 1]:
+                first = next((one for one in under_way if one.thing == thing.id and one.place != order.place), None)
+                if first is not None:
+                    new = self._put(thing, order.place)
+                    text = f"{self.by} said the {first.place}. Shall I {new.text} instead?"
+                    self._drop({thing.id})
+                    said += self._ask(OpenQuestion("yes", text, now_ns, tasks=(new,), instead=(first,)))
+        return said + self._next_if_idle(now_ns) if said else said
+
+    def _narrow(self, intent: Intent) -> list[str]:
+        """ "Only the red one", "first the red, then the blue": the rest of what was ordered is dropped, and said."""
+        if not intent.is_correction or intent.is_addition:
+            return []
+        meant = {one.id for order in intent.orders for ref in order.things for one in self.seen.fitting(ref)}
+        if self.current is None and not self.tasks and self.deeds:
+            return self._take_back(meant)
+        ways = {(order.skill, order.place) for order in intent.orders}
+        under_way = [one for one in (self.current, *self.tasks) if one is not None and (one.skill, one.place) in ways]
+        dropped = list(dict.fromkeys(one.thing for one in under_way if one.thing not in meant))
+        self._drop(set(dropped))
+        return [f"I leave {list_words([f'the {self.seen.name(one)}' for one in dropped])}."] if dropped else []
+
+    def _take_back(self, meant: set[str]) -> list[str]:
+        """ "No, the blue one", of what has just been brought: that goes back to where it stood, first of all."""
+        deed = self.deeds[-1]
+        thing = self.seen.thing(deed.task.thing)
+        kinds = {one.label for one in self.seen.things() if one.id in meant}
+        is_instead = thing is not None and thing.id not in meant and kinds == {thing.label}
+        if thing is None or not is_instead or deed.task.skill != "place":
+            return []
+        self.tasks.append(self._put(thing, deed.origin or "table"))
+        return [f"Sorry. I take the {thing.name} back."]
 
     def _told_later(self, said: list[str], waiting: Sequence[SkillCall]) -> list[str]:
         """What was said, or else what waits now beside what waited before."""
@@ -671,7 +719,9 @@ class Mind:
             return ["All right."]
         return ["All right, I leave it.", *self._next_if_idle(now_ns)]
 
-    def _asks(self, intent: Intent, now_ns: int) -> list[str]:
+    def _asks(self, intent: Intent, written: str, now_ns: int) -> list[str]:
+        if forbids_ordered(intent, self._clauses(written)):
+            return self._keep(intent, now_ns)
         if intent.orders and intent.why == "where" and not intent.what and intent.orders[0].things:
             return self._put_away(intent.orders[0], now_ns)
         if intent.why == "protected" and self.kept:
@@ -814,6 +864,8 @@ class Mind:
         asked = self._open("yes")
         assert asked is not None
         self.questions.remove(asked)
+        if not is_yes and asked.instead:
+            return ["All right.", *self._add(list(asked.instead), now_ns)]
         if not is_yes:
             self.kept |= {one.thing for one in asked.tasks}
             return ["All right, I leave it.", *self._next_if_idle(now_ns)]
@@ -900,7 +952,7 @@ class Mind:
 
     def _finished(self, task: SkillCall, now_ns: int) -> list[str]:
         self.deeds.append(CompletedCall(task, self.origin))
-        if task.text:
+        if task.text and task.skill != "wait_here":
             self.done_names.append(task.text)
         return self._next(now_ns)
 
@@ -909,8 +961,11 @@ class Mind:
         thing = self.seen.thing(task.thing)
         if thing is None:
             return [f"I have to leave that: {why}.", *self._next(now_ns)]
+        where = where_are((thing,), self.world.scene)
+        if description.code == "consent":
+            return [f"Nobody said yes, so I do not {task.text or task.skill}. {where}", *self._next(now_ns)]
         near = "nearer to me" if description.code == "out_of_reach" else "where I can take it"
-        text = f"I cannot get the {thing.name}: {why}. Could you help me and put it {near}, please?"
+        text = f"I cannot get the {thing.name}: {why}. {where} Could you help me and put it {near}, please?"
         said = self._ask(OpenQuestion("help", text, now_ns, tasks=(task,), at_m=(thing.x_m, thing.y_m)))
         return [*said, *self._next(now_ns)]
 

@@ -18,19 +18,15 @@ _ALL = re.compile(r"(?:oh |well |please )?(?:both|all)(?: of them| mugs| of thos
 _DENIED = re.compile(r"\b(?:not|but|except|never|nor) (?:in|on|to|at|into|onto)? ?(?:the )?\w+")
 _WRONG = re.compile(r"\b(wrong|not right|mistake|isn't right)\b")
 _OUT = re.compile(r"\b(out|back)\b")
-_MINE = re.compile(
-    r"\bi (?:will|am going to|shall|can)?\s*(?:do|take care of|take|handle|bring|see to) (?:of )?"
-    r"the ([\w ]+?)(?=[,.;!?]|$| and )"
-)
-_IS_MINE = re.compile(r"\bthe ((?:\w+ )?\w+) is mine\b[,.;!]*")
 _THIS = re.compile(r"\b(this|that)( one)?\b")
-_OTHER = re.compile(r"\bnot (that|this)\b|\bother\b")
-_OBJECTS = re.compile(r"^(no|not|wait|sorry|oh|oops|actually|stop|hold on|hang on|leave)\b|\bi meant\b")
 _YOU = re.compile(r"^(you|robot)[, ]+(?=take|put|do|bring|wipe|clear)", re.I)
 _KEEPS = re.compile(r"\b(still|not yet|not finished|want to finish|finish it|leave it|keep it)\b")
 _YES = re.compile(r"(yes|yeah|sure|ok|okay|please do|go ahead|i am (done|finished))\b")
 _NO = re.compile(r"(no|nope|not)\b")
-_WANTS = re.compile(r"\b(make|like|want|bring|get|have|could|can)\b")
+_WANTS = re.compile(r"\b(make|like|want|bring|get|have|could|can|please)\b")
+_COUNTS = {"two": 2, "both": 2, "three": 3, "four": 4}
+_WITH = re.compile(r"\bcoffees? with ((?:(?:and|a|some|little|bit|of|with|lots|no|please) |\w+ and )*\w+)")
+_SMALL = frozenset({"and", "a", "some", "little", "bit", "of", "with", "lots", "please"})
 _GO = re.compile(r"^(?:no,? |well,? |and |but )*(?:the )?\w+(?: \w+)? (?:go|belong|live|always go) (?:in|on)(?:to)?\b")
 _AWAY = re.compile(r"\bput\b.*\baway\b")
 _TIDIES = re.compile(r"\beverything off\b|\bneeds? (clearing|tidying)\b")
@@ -67,11 +63,6 @@ def wants_back(sentence: str) -> bool:
     return bool(_OUT.search(sentence))
 
 
-def objects(sentence: str) -> bool:
-    """That what is being done is not what was meant."""
-    return bool(_OBJECTS.search(sentence))
-
-
 def wants_kept(sentence: str) -> bool:
     """That somebody still needs it."""
     return bool(_KEEPS.search(sentence))
@@ -90,11 +81,6 @@ def means_all(sentence: str) -> bool:
 def without_denied(sentence: str) -> str:
     """Without the places that are not meant: "not in the sink"."""
     return _DENIED.sub("", sentence)
-
-
-def means_another(sentence: str) -> bool:
-    """ "Not that one", "the other"."""
-    return bool(_OTHER.search(sentence))
 
 
 # --- answers
@@ -135,6 +121,18 @@ def wants_coffee(sentence: str) -> bool:
     return speaks_of_coffee(sentence) and bool(_WANTS.search(sentence))
 
 
+def cups_of_coffee(sentence: str) -> int:
+    """How many are wished for."""
+    words = sentence.split()
+    return next((_COUNTS.get(word) or int(word) for word in words if word in _COUNTS or word in ("2", "3", "4")), 1)
+
+
+def put_into_coffee(sentence: str) -> list[str]:
+    """What is to be in it: "milk", "sugar"."""
+    found = _WITH.search(sentence.replace(",", " and"))
+    return [word for word in found[1].split() if word not in _SMALL] if found else []
+
+
 def wants_drink(sentence: str) -> bool:
     """Anything to drink."""
     return bool(re.search(household().chores["drink"], sentence))
@@ -168,15 +166,6 @@ def puts_away(sentence: str) -> bool:
 
 
 # --- orders with more in them than an order
-
-
-def without_mine(sentence: str) -> tuple[str, str]:
-    """The kind of thing that the speaker keeps to themselves, and the sentence without that; "" for none."""
-    if mine := _MINE.search(sentence):
-        return mine[1].strip(), (sentence[: mine.start()] + sentence[mine.end() :]).strip(" ,.;!")
-    if theirs := _IS_MINE.search(sentence):
-        return theirs[1], (sentence[: theirs.start()] + sentence[theirs.end() :]).strip(" ,.;!")
-    return "", sentence
 
 
 def without_you(sentence: str) -> str:

@@ -30,6 +30,7 @@ class OpenQuestion:
     text: str
     since_ns: int
     tasks: tuple[SkillCall, ...] = ()  # yes: these; place: of the thing
+    instead: tuple[SkillCall, ...] = ()  # no: these
     order: Order | None = None  # which, thing
     choices: tuple[str, ...] = ()  # ids
     at_m: tuple[float, float] = (0.0, 0.0)  # help: where the thing stood

@@ -14,29 +14,24 @@ from numpy.typing import NDArray
 
 from nodes.kitchen.world import Kitchen
 from nodes.perception.colors import is_skin
+from nodes.perception.hands import LEAST_SKIN_PX, Face, HandPose, faces_in, hands_in
 from nodes.perception.point_cloud import back_project, is_own
-from nodes.robot.products import least_squares, product
+from nodes.robot.products import least_squares
 from nodes.robot.protocol import Capsule
 
 Floats = NDArray[np.float64]
 Points = NDArray[np.float32]
 Bools = NDArray[np.bool_]
 Index = NDArray[np.int64]
-PointM = tuple[float, float, float]
 
 CELL_M = 0.016
-LEAST_PX, LEAST_SKIN_PX = 14, 20
+LEAST_PX = 14
 RISES_M = 0.008
 """What is lower above a surface is the surface."""
 HIGHEST_M = 0.34
 WALL_M = 0.03
 CAP_M = 0.008
 """What is at most this far below a group's top is its upper end."""
-FACE_FROM_M = 1.25
-FACE_RADIUS_M = 0.10
-NOSE_M, NOSE_LEAST_PX = 0.008, 3
-TIP_M = 0.15
-"""From the middle of a palm to the end of its finger."""
 STAIN, STAIN_SHARE = 0.10, 0.004
 
 
@@ -90,22 +85,6 @@ class Blob:
 
 
 @dataclass(frozen=True, slots=True)
-class HandPose:
-    """The middle of a palm, and where its fingers point."""
-
-    palm_m: PointM
-    line: PointM
-
-
-@dataclass(frozen=True, slots=True)
-class Face:
-    """A head, and where its nose points; None where no nose is seen."""
-
-    middle_m: PointM
-    line: PointM | None
-
-
-@dataclass(frozen=True, slots=True)
 class ImageGeometry:
     """All that one image shows."""
 
@@ -154,8 +133,8 @@ def look(
         mine, is_mine_skin = free.take(group), skin.take(group)
         at = points.take(mine, axis=1)
         if int(is_mine_skin.sum()) >= LEAST_SKIN_PX and _is_beside_furniture(at, room):
-            hands += _hand(at, is_mine_skin)
-            faces += _face(at, is_mine_skin)
+            hands += hands_in(at, is_mine_skin)
+            faces += faces_in(at, is_mine_skin)
             rest = mine[~_near_skin(mine, mine[is_mine_skin], shape)]
             others = _groups(points.take(rest, axis=1), position)
             blobs += [b for one in others if (b := _blob(rest.take(one), points, room, shape)) and _is_whole(b, room)]
@@ -270,63 +249,6 @@ def _ball(points: Points) -> tuple[float, float, float] | None:
     if not 0.02 < radius < 0.08 or float(np.median(off)) > 0.003:
         return None
     return float(middle[0] + solution[0]), float(middle[1] + solution[1]), radius
-
-
-def _hand(points: Points, is_skin_: Bools) -> list[HandPose]:
-    """The hand of an arm: the line from the sleeve to the fingers, and the palm on it."""
-    low = points[2] < FACE_FROM_M
-    skin, all_ = points[:, is_skin_ & low].astype(np.float64), points[:, low].astype(np.float64)
-    if skin.shape[1] < LEAST_SKIN_PX:
-        return []
-    middle = np.median(skin, axis=1)
-    near = all_[:, np.linalg.norm(all_ - middle[:, None], axis=0) < 0.45]
-    sleeve = near[:, np.linalg.norm(near - middle[:, None], axis=0) > 0.16]
-    if sleeve.shape[1] < LEAST_PX:
-        spread = skin - skin.mean(axis=1)[:, None]
-        line = cv2.eigen(product(spread, spread.T))[2][0]
-        line *= -math.copysign(1.0, line[0])  # both ways fit: the one towards -x
-    else:
-        line = middle - np.median(sleeve, axis=1)
-    line /= math.hypot(*line.tolist())
-    tip = float(np.quantile(product(line, skin), 0.99))
-    palm = middle + line * (tip - TIP_M + 0.01 - float(product(line, middle)))
-    palm[2] -= 0.01  # its upper side is seen
-    x, y, z = palm.tolist()
-    a, b, c = line.tolist()
-    return [HandPose((x, y, z), (a, b, c))]
-
-
-def _face(points: Points, is_skin_: Bools) -> list[Face]:
-    skin = points[:, is_skin_ & (points[2] > FACE_FROM_M)].astype(np.float64)
-    if skin.shape[1] < LEAST_SKIN_PX:
-        return []
-    middle = _middle_of_ball(skin)
-    away = np.linalg.norm(skin - middle[:, None], axis=0)
-    nose = skin[:, away > FACE_RADIUS_M + NOSE_M]
-    x, y, z = middle.tolist()
-    if nose.shape[1] < NOSE_LEAST_PX:
-        return [Face((x, y, z), None)]
-    line = nose.mean(axis=1) - middle
-    a, b, c = (line / math.hypot(*line.tolist())).tolist()
-    return [Face((x, y, z), (a, b, c))]
-
-
-def _middle_of_ball(points: Floats) -> Floats:
-    """The middle of a ball of a head's radius through most of the points: a few steps of Gauss and Newton."""
-    middle = points.mean(axis=1)
-    toward = middle / max(math.hypot(*middle.tolist()), 1e-6)
-    middle = middle + 0.05 * np.array([toward[0], toward[1], 0.0])
-    kept = points
-    for _ in range(8):
-        offset = kept - middle[:, None]
-        away = np.linalg.norm(offset, axis=0)
-        error = away - FACE_RADIUS_M
-        middle = middle + least_squares((offset / away).T, error)
-        error = np.abs(np.linalg.norm(points - middle[:, None], axis=0) - FACE_RADIUS_M)
-        kept = points[:, error < max(0.006, float(np.median(error)))]
-        if kept.shape[1] < 8:
-            break
-    return np.asarray(middle)
 
 
 def _stains(rgb: NDArray[np.uint8], points: Points, known: Bools, is_hidden: Bools, room: RoomMap) -> dict[str, bool]:

@@ -8,23 +8,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 
-from nodes.kitchen.vision.blobs import Blob, Face, HandPose, ImageGeometry, look, map_of
+from nodes.kitchen.vision.blobs import Blob, ImageGeometry, look, map_of
 from nodes.kitchen.vision.crops import KNOWN_FROM, OTHER, Classification, CropReader, cut_out
-from nodes.kitchen.vision.gestures import nearest_to_line, swings
 from nodes.kitchen.world import Kitchen, relations_of, seen_place
+from nodes.perception.gestures import PointM
+from nodes.perception.hands import HandPose
 from nodes.perception.objects import place_is_empty
+from nodes.perception.people import PERSON, PersonTrack
 from nodes.robot.products import product
 from nodes.robot.protocol import Body
-from runtime.clock import to_ns, to_s
-from runtime.msgs import Image, RobotState, Scene, SeenObject, SeenPerson
+from runtime.msgs import Image, RobotState, Scene, SeenObject
 
-PERSON = "person"
 SAME_M = 0.07
 SAME_WORDS_M = 0.35
 """So far a thing of the same words may have gone between two images, where it is no longer in its old place."""
@@ -40,13 +39,7 @@ DOUBTED = 0.15
 VOTES, STATES = 12, 4
 FULL_PX = 150
 """As many pixels as a vote of full weight has."""
-POINT_AT_M, LOOK_AT_M = 0.11, 0.25
-POINTS_DOWN = 0.25
-"""A line that goes down more steeply points; a palm is level."""
-STILL_M, OPEN_ABOVE_M = 0.03, 0.08
-HAND_LASTS_S, FACE_LASTS_S, GESTURE_S = 0.7, 2.0, 1.9
-ASIDE_S = 2.5
-"""So long a hand is believed to be where it was while the head looks elsewhere."""
+OPEN_ABOVE_M = 0.08
 
 
 @dataclass(slots=True)
@@ -90,16 +83,6 @@ class Track:
         return self.misses < MISSES and self.sightings >= needed
 
 
-@dataclass(slots=True)
-class _Person:
-    hand: HandPose | None = None
-    hand_ns: int = 0
-    moved_m: float = 1.0  # of the palm, since the image before
-    face: Face | None = None
-    face_ns: int = 0
-    head: deque[tuple[int, float, float]] = field(default_factory=deque)
-
-
 class Sight:
     """`kitchen` is the map, `reader` tells what a cut-out shows."""
 
@@ -109,7 +92,7 @@ class Sight:
         self._tracks: list[Track] = []
         self._numbered = 0
         self._stained: dict[str, bool] = {}
-        self._person = _Person()
+        self._person = PersonTrack()
         self._held: Track | None = None
         self.image_ns = 0  # when the newest image was taken
 
@@ -136,7 +119,7 @@ class Sight:
                 image.depth_m, image.focal_px, rotation, camera, one.middle_m, margin_m=margin_m
             )  # fmt: skip
 
-        self._follow_person(seen, image.captured_ns, is_in_view)
+        self._person.follow(seen.hands, seen.faces, image.captured_ns, is_in_view)
         self._match(seen, told, {id(one): is_empty(one) for one in self._tracks if one.holder != "robot"})
         self._stained |= seen.stains
 
@@ -157,10 +140,11 @@ class Sight:
             seen_place(name, place, is_dirty=self._stained.get(name, False))
             for name, place in self._kitchen.places.items()
         ]
+        held = next((thing.id for thing, one in zip(things, believed, strict=True) if one.holder == PERSON), "")
         standing = [(thing, track.holder, track.surface) for thing, track in zip(things, believed, strict=True)]
         return Scene(
             things=(*things, *places), relations=relations_of(self._kitchen, standing),
-            people=self._people(things, believed, now_ns), kinds=tuple(self._kitchen.kinds),
+            people=self._person.tell(things, held, now_ns, self._is_high), kinds=tuple(self._kitchen.kinds),
             places=tuple(self._kitchen.places),
         )  # fmt: skip
 
@@ -169,14 +153,9 @@ class Sight:
         return {one.id: one.likely for one in self._tracks if one.id}
 
     @property
-    def face_m(self) -> tuple[float, float, float] | None:
+    def face_m(self) -> PointM | None:
         """Where a head was seen last, or where one must be above a hand."""
-        if self._person.face is not None:
-            return self._person.face.middle_m
-        if self._person.hand is not None:
-            (x, y, _), (a, b, _) = self._person.hand.palm_m, self._person.hand.line
-            return x - 0.6 * a, y - 0.6 * b, 1.5
-        return None
+        return self._person.face_m
 
     # --- things
 
@@ -274,56 +253,6 @@ class Sight:
         return ""
 
     # --- people
-
-    def _follow_person(
-        self, seen: ImageGeometry, now_ns: int, is_in_view: Callable[[tuple[float, float, float]], bool]
-    ) -> None:
-        person = self._person
-        if seen.hands:
-            hand = min(seen.hands, key=lambda one: one.palm_m[1])
-            before = person.hand.palm_m if person.hand is not None else (9.0, 9.0, 9.0)
-            person.moved_m = math.dist(before, hand.palm_m)
-            person.hand, person.hand_ns = hand, now_ns
-        elif person.hand is not None:
-            lasts_s = HAND_LASTS_S if is_in_view(person.hand.palm_m) else ASIDE_S
-            person.hand = person.hand if to_s(now_ns - person.hand_ns) <= lasts_s else None
-        if seen.faces:
-            person.face, person.face_ns = seen.faces[0], now_ns
-            if (line := seen.faces[0].line) is not None:
-                pitch, yaw = -math.asin(line[2]), math.atan2(line[1], line[0])
-                person.head.append((now_ns, pitch, yaw))
-        while person.head and person.head[0][0] < now_ns - to_ns(GESTURE_S):
-            person.head.popleft()
-
-    def _people(self, things: Sequence[SeenObject], tracks: Sequence[Track], now_ns: int) -> tuple[SeenPerson, ...]:
-        person = self._person
-        hand = person.hand
-        if hand is None and person.face is None:
-            return ()
-        at = [(one.x_m, one.y_m, one.z_m) for one in things]
-        held = next((one.id for one, track in zip(things, tracks, strict=True) if track.holder == PERSON), "")
-        shape: Literal["", "open", "point"] = ""
-        pointed = ""
-        if hand is not None and person.moved_m < STILL_M:
-            if hand.line[2] < -POINTS_DOWN:
-                shape = "point"
-                number = nearest_to_line(hand.palm_m, hand.line, at, POINT_AT_M)
-                pointed = things[number].id if number is not None else ""
-            elif not held and self._is_high(hand):
-                shape = "open"
-        looked = ""
-        if person.face is not None and person.face.line is not None and to_s(now_ns - person.face_ns) < FACE_LASTS_S:
-            number = nearest_to_line(person.face.middle_m, person.face.line, at, LOOK_AT_M)
-            looked = things[number].id if number is not None else ""
-        nods, shakes = (swings([one[axis] for one in person.head]) for axis in (1, 2))
-        where = self.face_m or (0.0, 0.0, 0.0)
-        return (
-            SeenPerson(
-                id=PERSON, x_m=where[0], y_m=where[1], holds=held, points_at=pointed, looks_at=looked,
-                hand_m=hand.palm_m if hand is not None else None, hand=shape,
-                gesture="nod" if nods >= 3 and nods > shakes else "shake" if shakes >= 3 else "",
-            ),
-        )  # fmt: skip
 
     def _is_high(self, hand: HandPose) -> bool:
         x, y, z = hand.palm_m

@@ -11,6 +11,7 @@ from nodes.policy.learn.rows import RATE_HZ, Rows
 from nodes.policy.onnx.policy import place_of
 from runtime.command_line.arguments import answered, check_new, count
 from runtime.errors import UserError
+from runtime.operating_system.whole_file import write_whole
 
 
 def main(argv: Sequence[str]) -> int:
@@ -51,7 +52,7 @@ def _learn(arguments: argparse.Namespace) -> int:
         "skills": ",".join(SKILLS),
         "training": f"from {arguments.model}, {count} rows at {RATE_HZ} Hz",
     }
-    arguments.out.write_bytes(as_onnx(pupil, notes))
+    write_whole(arguments.out, as_onnx(pupil, notes))
     if arguments.rows is not None:
         all_of_it.write(arguments.rows)
     print(f"{arguments.out}: learned from {count} rows, loss {loss:.3f}")

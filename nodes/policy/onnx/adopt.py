@@ -32,6 +32,7 @@ from nodes.robot.robot_from_launch import DEFAULT, load_limits
 from runtime.command_line.arguments import check_new, count
 from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.msgs import JOINTS
+from runtime.operating_system.whole_file import write_whole
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, ValueInfoProto
@@ -140,7 +141,7 @@ def main(argv: list[str]) -> int:
         model, notes = _adopt_from_lerobot(folder, arguments.python, names, training)
     else:
         model, notes = adopt(folder, _model_file(folder, arguments.model), names, training)
-    out.write_bytes(model)
+    write_whole(out, model)
     width_px, height_px = _image_size(model)
     wrong = problems_of(str(out), "", width_px=width_px, height_px=height_px)
     if wrong := wrong or _why_it_does_not_run(model, width_px, height_px):
@@ -584,7 +585,7 @@ def _model_file(folder: Path, name: str) -> Path:
     if len(found) == 1 and found[0].is_file():
         return found[0]
     if name or not found:
-        what = name or "an exported model (*.onnx)"
+        what = name or "exported model (*.onnx)"
         remedy = "say --python, that of LeRobot's environment, and it exports LeRobot's safetensors"
         raise UserError(f"{folder} has no {what}; {remedy}")
     raise UserError(f"{folder} has {choices(file.name for file in found)}; say which with --model")

@@ -5,8 +5,10 @@ LeRobot saves a train_config.json beside a policy, which names the dataset; its 
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -55,6 +57,8 @@ class PolicyTraining:
         """Why its columns cannot be ours, in a sentence; "" where they can, or have no names."""
         for what, told, base in (("action", self.action, BASE_OF_ACTION), ("state", self.state, BASE_OF_STATE)):
             names = [name for name in told if not name.isdecimal()]
+            if twice := doubled(names):
+                return f"its dataset names {', '.join(twice)} twice in the {what}: say --joints with our names in order"
             if names and not set(JOINTS) <= set(names):
                 return (
                     f"its dataset names the {what} {', '.join(names)}; expected {', '.join(JOINTS)}: where these are "
@@ -116,7 +120,7 @@ def training_of(
         notes.append(f"its dataset has {info.fps:g} frames a second, and --hz {hz:g} is taken")
     if not rate_hz:
         notes.append("its frames per second are not known: say --hz, or step_s in the launch file")
-    if not (joints or action):
+    if not joints and all(name.isdecimal() for name in action):
         notes.append("the order of its joints is not known, and taken to be ours: compare it with its dataset")
     if not units:
         notes.append("its units are taken to be rad and m: where it counts in degrees or percent, say --unit")
@@ -125,10 +129,18 @@ def training_of(
 
 
 def element_names(told: object, shape: tuple[int, ...]) -> list[str]:
-    """What the elements of a dataset's feature are called; by number where it does not say."""
+    """What the elements of a dataset's feature are called; by number where it does not say of each."""
     while isinstance(told, dict) and told:  # {"motors": [...]}, as LeRobot's older recordings have it
         told = next(iter(told.values())) if isinstance(next(iter(told.values())), list) else list(told)
-    return [str(name) for name in told] if isinstance(told, list) else [str(one) for one in range((shape or (1,))[0])]
+    width = math.prod(shape or (1,))
+    if isinstance(told, list) and (not shape or len(told) == width):  # some name all of it with one word: ["state"]
+        return [str(name) for name in told]
+    return [str(one) for one in range(width)]
+
+
+def doubled(names: Iterable[str]) -> list[str]:
+    """Those that are there twice or more."""
+    return [name for name, count in Counter(names).items() if count > 1]
 
 
 def _dataset_of(folder: Path) -> Path | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,13 +12,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.policy.onnx.training import doubled
 from nodes.recording.dataset.folder import DatasetFolder, StoredEpisode
 from nodes.recording.dataset.statistics import column_stats, joined
 from runtime.errors import RecordingError
 
 FindingKind = Literal[
     "unreadable", "incomplete", "no video", "repeated frames", "still scene", "rare pictures", "dropped frames",
-    "not finite", "jump", "clamped", "constant", "statistics", "no task", "no episode", "video rate",
+    "not finite", "jump", "clamped", "constant", "statistics", "no task", "no episode", "video rate", "names", "units",
 ]  # fmt: skip
 LONGEST_AGE_S = 1.0
 """A picture that is older shows no longer what the robot sees then, unless the camera is that slow all the time."""
@@ -34,6 +36,10 @@ _CLAMP_SHARE = 0.2
 """So many frames at the very end of an action's range look clamped."""
 _STATS_OFF = 0.05
 """Statistics that differ by more of a column's spread do not fit it."""
+_FOLLOWS, _OTHER_SCALE, _TURN = 0.95, 5.0, 180 / math.pi
+"""An action that goes with its joint's state like that, and is so many times as large, or as small, is in another unit;
+degrees beside radians where the factor is about this one."""
+STATE, ACTION = "observation.state", "action"
 _OWN = ("timestamp", "frame_index", "episode_index", "index", "task_index")
 
 
@@ -77,6 +83,7 @@ class _Doctor:
             yield DatasetFinding("incomplete", told, is_problem=True)
         if not any(task.strip() for task in self._folder.tasks.values()):
             yield DatasetFinding("no task", "no frame has a task; --task TEXT gives one at export")
+        yield from self._names()
         for episode in episodes:
             try:
                 yield from self._of_episode(episode)
@@ -199,13 +206,13 @@ class _Doctor:
 
     def _moved(self, numbers: dict[str, NDArray[np.float64]], first: int, last: int) -> str:
         """Which element of the state has moved meanwhile; "" none, or there is no state."""
-        values = numbers.get("observation.state")
+        values = numbers.get(STATE)
         if values is None:
             return ""
         spread = np.ptp(values, axis=0)
         share = np.ptp(values[first : last + 1], axis=0) / np.where(spread > 1e-6, spread, np.inf)
         most = int(np.argmax(share))
-        return self._folder.names("observation.state")[most] if share[most] > _STILL_SHARE else ""
+        return self._folder.names(STATE)[most] if share[most] > _STILL_SHARE else ""
 
     def _of_all(self) -> Iterator[DatasetFinding]:
         for name, parts in self._columns.items():
@@ -226,7 +233,65 @@ class _Doctor:
                 )
                 yield DatasetFinding("constant", told, column=name)
             yield from self._clamps(name, values, names) if name.startswith("action") else ()
+        yield from self._units()
         yield from self._statistics()
+
+    def _called(self, feature: str) -> list[str]:
+        """Its elements' names; none where they have only numbers, or the dataset has it not."""
+        names = self._folder.names(feature) if feature in self._folder.info.features else []
+        return [] if all(name.isdecimal() for name in names) else [name.removesuffix(".pos") for name in names]
+
+    def _names(self) -> Iterator[DatasetFinding]:
+        """Whether state and action tell which joint each element is, and the same."""
+        state, action = self._called(STATE), self._called(ACTION)
+        for feature, names in ((STATE, state), (ACTION, action)):
+            if twice := doubled(names):
+                yield DatasetFinding("names", f"{feature}: {', '.join(twice)} is named twice", True, None, feature)
+            elif not names and feature in self._folder.info.features:
+                told = f"{feature}: its elements have no names; which joint each is, nobody can tell by the dataset"
+                yield DatasetFinding("names", told, column=feature)
+        if not (state and action):
+            return
+        shared = [name for name in state if name in action], [name for name in action if name in state]
+        if shared[0] != shared[1]:
+            told = (
+                f"{STATE} is of {', '.join(state)}, and {ACTION} of {', '.join(action)}: the same names in another "
+                "order; whoever takes one from the other moves other joints"
+            )
+            yield DatasetFinding("names", told, True, None, ACTION)
+        lacking = [
+            f"{of} has no {', '.join(rest)}"
+            for of, rest in (
+                (ACTION, [name for name in state if name not in action]),
+                (STATE, [name for name in action if name not in state]),
+            )
+            if rest
+        ]
+        if lacking:
+            yield DatasetFinding("names", "; ".join(lacking), column=ACTION)
+
+    def _units(self) -> Iterator[DatasetFinding]:
+        """Joints whose action goes with their state, at another scale."""
+        state, action = self._called(STATE), self._called(ACTION)
+        try:
+            felt, asked = (np.concatenate(self._columns[name]) for name in (STATE, ACTION))
+        except (KeyError, ValueError):
+            return
+        for column, name in enumerate(action):
+            if name not in state or len(felt) != len(asked):
+                continue
+            one, other = felt[:, state.index(name)], asked[:, column]
+            spread, of_action = float(np.std(one)), float(np.std(other))
+            if not (spread > 0 and of_action > 0 and np.corrcoef(one, other)[0, 1] > _FOLLOWS):
+                continue
+            times = of_action / spread
+            if 1 / _OTHER_SCALE <= times <= _OTHER_SCALE:
+                continue
+            is_turn = any(0.8 < factor / _TURN < 1.25 for factor in (times, 1 / times))
+            told = f"{name}: the action goes with the state, and is {times:.3g} times as large: " + (
+                "degrees and radians" if is_turn else "another unit?"
+            )
+            yield DatasetFinding("units", told, is_turn, column=name)
 
     def _clamps(self, name: str, values: NDArray[np.float64], names: Sequence[str]) -> Iterator[DatasetFinding]:
         for column, element in enumerate(names):

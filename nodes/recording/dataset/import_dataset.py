@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.policy.onnx.training import doubled
 from nodes.recording.dataset.export import ACTION_OF_BASE
 from nodes.recording.dataset.folder import DatasetFolder, StoredEpisode
 from nodes.recording.dataset.words import EVENTS, PERSISTENT, words_of
@@ -49,6 +50,8 @@ def import_episode(
     names = [name.removesuffix(".pos") for name in folder.names(STATE)]
     joints = [name for name in names if name not in _BASE]
     asked = [name.removesuffix(".pos") for name in folder.names(ACTION) if name not in ACTION_OF_BASE]
+    if twice := doubled(names) + doubled(asked):
+        raise RecordingError(f"{folder.path}: names {', '.join(twice)} twice; expected another name for each joint")
     if asked != joints and not (len(asked) == len(joints) and all(name.isdecimal() for name in (*asked, *joints))):
         raise RecordingError(
             f"{folder.path}: its state is of the joints {', '.join(joints)}, and its action of {', '.join(asked)}; "

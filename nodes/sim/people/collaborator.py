@@ -288,7 +288,7 @@ class Collaborator(Node):
         self.hand = end if left_m <= step_m else [a + step_m / left_m * (b - a) for a, b in zip(at, end, strict=True)]
         x, y, z = self.hand
         gesture = "" if is_over else "open"
-        self.body.publish(BodyPart(part="hand", x_m=x, y_m=y, z_m=z, yaw_rad=math.pi, gesture=gesture))
+        self.body.publish(BodyPart(part="hand", x_m=x, y_m=y, z_m=z, yaw_rad=math.pi / 2, gesture=gesture))
         if is_over and self.hand == end:
             self.hand = None
 

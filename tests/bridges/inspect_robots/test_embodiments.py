@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +21,13 @@ from bridges.inspect_robots.embodiments import RunningRobot, SimulatedRobot
 from bridges.inspect_robots.policies import ModelPolicy, SeatPolicy
 from bridges.inspect_robots.tasks import clear
 from nodes.seats.attached_env import AttachedEnv
+from nodes.seats.command import main
 from nodes.stretch.limits import STRETCH_3
 from runtime.errors import PolyrhythmError, UserError
 from runtime.msgs import JointCommand
 from tests.support.models.model_files import linear_model, write_model
 from tests.support.running import Runs
-from tests.support.sentences import pattern
+from tests.support.sentences import pattern, sentence
 
 ALONE = (
     "planner,vlm,policy,reflex,interrupt_records,ladder,shadow_compare,collaborator,recorder,wrist_camera,room_camera"
@@ -104,14 +108,17 @@ def test_an_action_that_is_none_moves_nothing(
 
 @pytest.mark.processes
 def test_a_graph_that_runs_is_commanded_through_its_guard_until_somebody_else_takes_the_seat(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     launch = tmp_path / "standing.toml"
     launch.write_text(GRAPH)
     with pytest.raises(PolyrhythmError, match=pattern("runtime.no_graph_runs")), Runs(monkeypatch):
         RunningRobot()
     with Runs(monkeypatch) as runs:
-        runs.start(launch)
+        run = runs.start(launch)
         held = RunningRobot(by="Ann")
         assert check_embodiment(held.info).issues == ()
         assert not held.info.is_simulated
@@ -141,3 +148,14 @@ def test_a_graph_that_runs_is_commanded_through_its_guard_until_somebody_else_ta
         still = JointCommand(position=now.state.position)
         assert other.step(still).let_through is not None
         other.close()
+        assert main(["list", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["policy"]["holder"] == "policy", "it was answered before the end"
+
+        other.reset()
+        os.kill(robot := run.states()["robot"].pid, signal.SIGSTOP)
+        try:
+            monkeypatch.setattr("nodes.seats.attached_env.ANSWER_S", 0.3)
+            other.close()
+        finally:
+            os.kill(robot, signal.SIGCONT)
+        assert sentence("bridges.seat_not_answered", s="0.3", who="loop-Ben") in caplog.text

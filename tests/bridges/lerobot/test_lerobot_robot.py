@@ -260,7 +260,7 @@ def test_a_plug_in_that_hangs_as_it_connects_is_given_up_with_what_it_did(
 def test_whole_numbers_are_numbers_and_an_arm_that_moves_as_it_connects_is_followed_by_nobody(
     python: str, tmp_path: Path
 ) -> None:
-    for fault, mode in (("ints", "ready"), ("moves", "lost"), ("moves inside", "lost")):
+    for fault, mode in (("ints", "ready"), ("moves", "lost"), ("moves inside", "lost"), ("moves unseen", "lost")):
         real = Real(LeRobotRobot(facts(tmp_path, fault), python), tmp_path)
         real.robot.start(real.clock.now_ns())
         try:

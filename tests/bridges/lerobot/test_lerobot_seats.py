@@ -12,11 +12,17 @@ from pathlib import Path
 
 import pytest
 
+from bridges.lerobot.device import LeRobotDevice
+from bridges.lerobot.hand_teleop import LeRobotHandTeleop
 from bridges.lerobot.teleop import LeaderState, LeRobotTeleop
 from nodes.camera.webcam import CameraState
 from nodes.recording.bag.recording import Recording
+from nodes.robot.protocol import RobotError
+from nodes.robot_file.body import body_of_file
 from runtime import UserError
+from runtime.command_line.attach import StopSignal, hear
 from runtime.msgs import JointCommand, RobotState
+from runtime.serialization.codec import decode
 from runtime.supervision.registry import device_folder
 from tests.bridges.lerobot.test_lerobot_robot import facts
 from tests.support.lerobot import environment
@@ -120,6 +126,86 @@ def test_a_leader_with_other_joints_is_refused(python: str, tmp_path: Path) -> N
 
 
 @pytest.mark.processes
-def test_a_gamepad_that_gives_ways_of_the_hand_is_refused_before_it_is_connected(python: str, tmp_path: Path) -> None:
+def test_a_gamepad_and_a_leader_are_refused_before_they_are_connected_where_the_other_belongs(
+    python: str, tmp_path: Path
+) -> None:
     with pytest.raises(UserError, match=pattern("bridges.lerobot_gives_no_joints")):
-        LeRobotTeleop(facts(tmp_path), "bus_gamepad", {}, python).on_start()
+        LeRobotTeleop(facts(tmp_path), "bus_gamepad", {"folder": str(tmp_path)}, python).on_start()
+    with pytest.raises(RobotError, match=pattern("bridges.lerobot_gives_no_hand")):
+        LeRobotDevice("hand", "bus_leader", {"folder": str(tmp_path)}, python).open()
+    assert not (tmp_path / "connected").exists()
+
+
+PADDED = """
+[run]
+robot = "{robot}"
+[nodes.driver]
+use = "nodes.robot.driver:Driver"
+process = "robot"
+params = {{ robot = "nodes.sim.file_robot:FileRobot", robot_params = {{ file = "nodes.arm:arm.toml" }} }}
+[nodes.guard]
+use = "nodes.guard.node:Guard"
+process = "robot"
+params = {{ memory = "run", arm = "auto" }}
+[nodes.hand]
+use = "bridges.lerobot.hand_teleop:LeRobotHandTeleop"
+params = {{ device = "bus_gamepad", settings = {{ folder = "{folder}" }}, python = "{python}" }}
+[nodes.recorder]
+use = "nodes.recording.recorder:Recorder"
+params = {{ path = "{folder}/run.mcap" }}
+"""
+ARM = "nodes.arm:arm.toml"
+
+
+@pytest.mark.processes
+def test_a_gamepad_moves_the_hand_along_its_axes_within_limits_once_it_was_let_go_of(
+    python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launch, held, log = tmp_path / "padded.toml", tmp_path / "held", tmp_path / "log"
+    launch.write_text(PADDED.format(robot=ARM, folder=tmp_path, python=python))
+    body = body_of_file(ARM)
+    held.write_text(json.dumps({"delta_z": -1.0, "gripper": 2}))
+    with Runs(monkeypatch) as runs:
+        run = runs.start(launch, log)
+        eventually(lambda: sentence("bridges.lerobot_let_go_once") in log.read_text(), "it is held from the beginning")
+        held.unlink()
+        eventually(lambda: "hand: the hand follows" in log.read_text(), "it was let go of")
+        held.write_text(json.dumps({"delta_z": 1.0, "gripper": 2}))
+        low_m = 0.0
+        with StopSignal() as stop:
+            for arrival in hear(run, ["robot/state"], stop, for_s=30.0):
+                if arrival is not None:
+                    at_m = body.hand(decode(arrival.frames, RobotState).message.position).place[2]
+                    low_m = low_m or at_m
+                    if at_m > low_m + 0.05:
+                        break
+        held.write_text(json.dumps({"delta_x": "far"}))  # no number
+        eventually(lambda: "gave no number for delta_x" in log.read_text(), "it is told")
+    recording = Recording(tmp_path / "run.mcap")
+    states = [one.message(RobotState) for one in recording if one.topic == "robot/state"]
+    first, last = (body.hand(state.position) for state in (states[0], states[-1]))
+    x_m, y_m, z_m = (last.place - first.place).tolist()
+    assert 0.03 < z_m < 0.25
+    assert max(abs(x_m), abs(y_m)) < 0.02
+    assert states[-1].position[-1] > 0.05, "the gripper opens"
+    assert min(body.hand(one.position).place[2] for one in states) > first.place[2] - 0.01, "nothing moved before"
+    sent = [one.message(JointCommand).position for one in recording if one.topic == "robot/command"]
+    assert max(abs(b - a) for one, two in pairwise(sent) for a, b in zip(one, two, strict=True)) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("limits", "hand", "told"),
+    [
+        ("", "", pattern("bridges.lerobot_knows_no_hand")),
+        ("", "nodes.arm:nobody", "nobody"),
+        ("bus.lerobot.toml", "", pattern("bridges.lerobot_no_model")),
+    ],
+)
+def test_a_hand_that_nobody_knows_to_move_is_told_before_anything_is_connected(
+    limits: str, hand: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    LeRobotHandTeleop("bus_gamepad", hand="nodes.policy.inverse_kinematics:STRETCH_HAND")
+    with pytest.raises(UserError, match=told):
+        LeRobotHandTeleop("bus_gamepad", hand=hand, limits=limits)

@@ -22,6 +22,7 @@ from bridges.mqtt.connection import Connection, MqttOutbox
 from bridges.mqtt.topics import Topics
 from runtime.clock import SystemClock
 from tests.bridges.mqtt.mosquitto import Mosquitto, needs_mosquitto
+from tests.support.running import becomes
 
 PATIENCE_S = 60.0
 
@@ -125,8 +126,7 @@ def test_a_frozen_broker_is_told_in_the_log_once_and_found_again(
     caplog.set_level(logging.INFO, "link")
 
     async def told(words: str, times: int) -> None:
-        while sum(words in record.message for record in caplog.records) < times:
-            await asyncio.sleep(0.02)
+        await becomes(lambda: sum(words in record.message for record in caplog.records) >= times)
 
     async def story(broker: Mosquitto) -> None:
         link = Connection(
@@ -157,6 +157,8 @@ class SilentRelay:
 
     def __init__(self, port: int) -> None:
         self.to_port = port
+        self.taken = 0
+        """Links that there have been."""
         self._open: list[asyncio.StreamWriter] = []
         self._lost: set[asyncio.StreamWriter] = set()
         self._tasks: list[asyncio.Future[None]] = []
@@ -178,6 +180,7 @@ class SilentRelay:
     async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self.to_port)
         self._open += [writer, far_writer]
+        self.taken += 1
         self._tasks += [asyncio.ensure_future(self._pass(*way)) for way in ((reader, far_writer), (far_reader, writer))]
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -206,22 +209,19 @@ def test_the_will_of_a_connection_that_was_silently_lost_does_not_stay(
             clock=SystemClock(), log=logging.getLogger("link"),
         )  # fmt: skip
         held = asyncio.create_task(link.hold(random.Random(0)))
-        states: list[str] = []
 
-        async def told(*end: str) -> None:
-            while tuple(states[-len(end) :]) != end:
-                states[:] = [message["payload"]["state"] for message in listener.on("/connection")]
-                await asyncio.sleep(0.02)
+        def states() -> list[str]:
+            return [message["payload"]["state"] for message in listener.on("/connection")]
 
         try:
-            await asyncio.wait_for(told("ONLINE"), PATIENCE_S)
+            await becomes(lambda: states()[-1:] == ["ONLINE"])
             relay.lose()
-            await asyncio.wait_for(told("CONNECTION_BROKEN", "ONLINE"), PATIENCE_S)
+            await becomes(lambda: states()[-2:] == ["CONNECTION_BROKEN", "ONLINE"])
+            return states()
         finally:
             held.cancel()
             await asyncio.wait([held], timeout=PATIENCE_S)
             await relay.stop()
-        return states
 
     with Mosquitto(tmp_path) as broker:
         assert asyncio.run(story(broker)).count("CONNECTION_BROKEN") == 1  # the old one is driven out, not waited for
@@ -240,15 +240,11 @@ def test_two_robots_of_one_name_are_told_in_both_logs(tmp_path: Path, caplog: py
         ]  # fmt: skip
         held = [asyncio.create_task(link.hold(random.Random(number))) for number, link in enumerate(links)]
 
-        async def told() -> None:
-            while {record.name for record in caplog.records if "another bridge calls" in record.message} != {
-                "link0",
-                "link1",
-            }:
-                await asyncio.sleep(0.02)
+        def told() -> set[str]:
+            return {record.name for record in caplog.records if "another bridge calls" in record.message}
 
         try:
-            await asyncio.wait_for(told(), PATIENCE_S)
+            await becomes(lambda: told() == {"link0", "link1"})
         finally:
             for one in held:
                 one.cancel()

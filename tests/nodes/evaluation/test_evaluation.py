@@ -21,7 +21,7 @@ from nodes.evaluation.command import main
 from nodes.evaluation.figures import compare, figures_of, rate_of
 from nodes.evaluation.folder import ResultsFolder
 from nodes.evaluation.grades import Grade, grader_of
-from nodes.evaluation.log import EvaluationLog, logged_trials, write_log
+from nodes.evaluation.log import LOG, EvaluationLog, logged_trials, write_log
 from nodes.evaluation.picture import draw, shorten
 from nodes.evaluation.running import Runs, digest_of
 from nodes.evaluation.table import sentences, table
@@ -516,6 +516,10 @@ def test_a_measure_of_ones_own_is_a_number_for_each_run_in_the_table_and_as_json
     head, row = capsys.readouterr().out.splitlines()[:2]
     assert head.split()[-2:] == ["beats", "grams"]
     assert row.split()[-1] == "-", "what could not be measured is shown as such"
+    (tmp_path / "a" / LOG).unlink()
+    (tmp_path / "a" / LOG).mkdir()
+    assert main([str(file), *asked, "--out", str(tmp_path / "a")]) == 1, "no log is no success"
+    assert sentence("evaluation.log_not_written", file=tmp_path / "a" / LOG) in capsys.readouterr().err
     assert main([str(file), "--measure", "beats"]) == 2
     assert main([str(file), "--measure", f"beats={own}:beets"]) == 2
     assert "functions there: beats, broken" in capsys.readouterr().err

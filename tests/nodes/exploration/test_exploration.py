@@ -11,13 +11,27 @@ import msgspec
 import pytest
 
 from nodes.exploration.command import BASELINES, baseline, main
-from nodes.exploration.examiner import Examiner, score_of
-from nodes.exploration.explorer import LOOK_DOWN_RAD, ExplorerNode
+from nodes.exploration.examiner import Examiner, in_view, score_of
+from nodes.exploration.explorer import LOOK_DOWN_RAD, ExplorerNode, FrontierExplorer, Memory
 from nodes.exploration.messages import ExplorationResult, StepDone
-from nodes.exploration.policies import FrontierExplorer, Memory
-from nodes.exploration.questions import MOST, answer, majority, phrases, question_in, questions_of
-from nodes.exploration.room import MOVES, SIDE, THINGS, TRIED_BY, Cell, Room, RoomThing, cell_after, metres, ways
-from nodes.exploration.sight import in_view
+from nodes.exploration.room import (
+    MOST,
+    MOVES,
+    SIDE,
+    THINGS,
+    TRIED_BY,
+    Cell,
+    Room,
+    RoomThing,
+    answer,
+    cell_after,
+    majority,
+    metres,
+    phrases,
+    question_in,
+    questions_of,
+    ways,
+)
 from nodes.guard.node import Guard
 from nodes.robot.driver import Driver
 from nodes.stretch.body import BODY

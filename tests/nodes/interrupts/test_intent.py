@@ -297,3 +297,30 @@ def test_a_word_of_refusal_said_twice_does_not_deny_the_stop_behind_it() -> None
 def test_plain_shouts_latch_in_languages_beyond_the_twelve(language: str, shouts: str, harmless: str) -> None:
     assert [text for text in shouts.split("|") if understand(text).wants != "stop"] == []
     assert [text for text in harmless.split("|") if understand(text).wants == "stop"] == []
+
+
+@pytest.mark.parametrize(
+    ("stops", "harmless"),
+    [
+        (
+            "mommy it's squishing me|the arm is pressing on the baby|der arm drückt auf das baby",
+            "yesterday it was squishing him",
+        ),
+        ("maman il m'écrase le pied|mamma il robot tira i capelli a sara", "hier il m'écrasait le pied"),
+        ("there is a child right behind you|die katze ist unter den rädern", "the shop is right behind you"),
+        ("so I told her oh my god stop|y entonces me dice que dios mío para", "so I told her to stop"),
+        ("a bit more a bit more stop|nog een klein stukje au|pásame la sal ay", "a bit more sugar"),
+        ("that goes in the drawer no no not there|range ça là-haut non non pas là", "no no not there"),
+        ("stob stob|stup stup|멈처 멈처", "beep beep|la la la la"),
+        ("no need ouch", "no need to stop|je hoeft niet te stoppen|기다릴 필요 없어|非要停吗 没必要停下来"),
+    ],
+)
+def test_who_is_hurt_may_be_anybody_and_what_is_meant_now_is_told_from_what_is_not(stops: str, harmless: str) -> None:
+    assert [text for text in stops.split("|") if understand(text).wants != "stop"] == []
+    assert [text for text in harmless.split("|") if understand(text).wants == "stop"] == []
+
+
+def test_a_child_that_calls_somebody_and_names_the_robot_makes_it_hold() -> None:
+    assert understand("grandma the robot is doing something strange with lily").may_stop
+    assert not understand("grandma the soup is doing something strange in the pot").may_stop
+    assert not understand("grandma the robot did something strange with lily yesterday").may_stop

@@ -31,7 +31,9 @@ PHRASES = {
     "everything": "stuff", "place": "bin", "back": "let it go",
     "cry_behind": "argh", "reported": "said", "leads_on": "the", "wish": "would", "stop_verb": "pausing",
     "parent": "granny", "stop_between": "hang on", "joins": "or", "not_robot": "rain", "me": "us",
-    "stop_sure": "abort", "not_this": "not like", "device": "fountain",
+    "stop_sure": "abort", "not_this": "not like", "device": "fountain", "hurting": "squishing", "victim": "somebody",
+    "path": "behind you", "robot_itself": "machine", "startled": "omg", "guiding": "a bit further",
+    "needless": "neednt",
     "no word": "blimp", "another colour": "blue", "a misspelled stop": "sttop", "一": "不", "二": "停",
 }  # fmt: skip
 FRAMES = (

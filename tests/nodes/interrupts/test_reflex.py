@@ -213,7 +213,8 @@ def test_letting_go_of_a_thing_is_about_nobody(text: str) -> None:
 
 def test_what_happens_to_others_is_told_and_no_cry() -> None:
     assert understand("My hand is stuck").wants == "stop"
-    assert understand("Her hand is stuck").wants != "stop"
+    assert understand("Her hand is stuck").wants == "stop", "whoever it is, it is now"
+    assert understand("Her hand was stuck").wants != "stop"
 
 
 def test_a_stop_at_the_end_of_a_clause_may_have_a_tail() -> None:

@@ -49,11 +49,13 @@ def test_a_person_who_says_nothing_is_no_yes(tmp_path: Path) -> None:
     assert summary["outcome"]["ok"], summary["outcome"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("scenario", "reason"),
     [
         ("stop-and-correct", "green apple on tray; banana on table"),
-        pytest.param("two-on-one-tray", "blue mug on tray; white mug on tray", marks=pytest.mark.long),
+        ("a-side-and-a-name", "white mug on tray; blue mug on tray"),
+        ("two-on-one-tray", "blue mug on tray; white mug on tray"),
     ],
 )
 def test_what_was_corrected_and_what_was_chosen_stays_so_to_the_end(tmp_path: Path, scenario: str, reason: str) -> None:

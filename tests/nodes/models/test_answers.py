@@ -44,6 +44,9 @@ def test_good_answers_are_read_and_slightly_bad_ones_repaired(text: str) -> None
         '{"answer": {"do": "work", "skill": "place", "things": "cup", "place": "bin", "text": "x"}, "confidence": 1}',
         '{"do": "work", "skill": "place", "things": ["cup", null], "place": "bin", "text": "x", "say": null}',
         '{"do": ["work"], "skill": "place", "things": {"label": "cup"}, "excluding": null, "place": "bin", "text": 7}',
+        '{"do": "work", "skill": "Place()", "things": {"label": "cup", "id": "null"}, "place": "The Bin", "text": "x"}',
+        '{"do": "work", "skill": "place", "things": "cup", "excluding": "none", "learned": {}, "place": "bin",'
+        ' "text": "x", "relation": "None", "say": "N/A"}',
     ],
 )
 def test_an_answer_is_read_as_it_was_meant(text: str) -> None:

@@ -29,7 +29,7 @@ def palm(seed: int, hand: BodyPart | None) -> tuple[float, float, float] | None:
 
 
 def held_out(x_m: float, z_m: float = 0.66) -> BodyPart:
-    return BodyPart(part="hand", x_m=x_m, y_m=-0.62, z_m=z_m, yaw_rad=math.pi)
+    return BodyPart(part="hand", x_m=x_m, y_m=-0.62, z_m=z_m, yaw_rad=math.pi / 2)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

@@ -51,6 +51,7 @@ def look(
     *,
     base: tuple[float, float] = (0.0, 0.0),
     gripper_out: bool = False,
+    fallen: tuple[float, float] | None = None,
 ) -> View:
     scene = build_scene(seed)
     model = mujoco.MjModel.from_xml_string(scene.xml)
@@ -66,6 +67,9 @@ def look(
     joints |= {f"finger_{side}": position[k.GRIPPER] / 2 for side in ("left", "right")}
     for name, value in joints.items():
         data.qpos[model.joint(name).qposadr[0]] = value
+    if fallen is not None:
+        first = model.joint(f"{scene.things[0].name}_free").qposadr[0]
+        data.qpos[first : first + 3] = (*fallen, scene.things[0].height_m / 2)
     mujoco.mj_forward(model, data)
     camera = RayRenderer(model, "head", 160, 120)
     rgb, depth = camera.render(data)
@@ -182,3 +186,15 @@ def test_back_projection_puts_the_middle_pixel_straight_ahead() -> None:
 def test_colours_have_names(hsv: tuple[int, int, int], name: str) -> None:
     pixels = np.array([hsv] * 9, dtype=np.uint8)
     assert name_colour(colour_codes(pixels), pixels[:, 2]) == name
+
+
+@pytest.mark.parametrize("fallen", [None, (0.9, -0.2), (-0.5, -0.35), (0.6, 0.1)])
+def test_a_thing_on_the_floor_is_found_there_and_nothing_else_is(fallen: tuple[float, float] | None) -> None:
+    for seed in range(6):
+        x, y = fallen or (0.6, -0.2)
+        view = look(seed, (x, y, 0.0), fallen=fallen)
+        low = [one for one in view.find() if not one.is_place and one.z_m < TABLE_HEIGHT_M / 2]
+        assert [(one.label, one.colour) for one in low] == (
+            [(view.things[0].label, view.things[0].colour)] if fallen else []
+        )
+        assert all(math.dist((one.x_m, one.y_m), (x, y)) < 0.02 for one in low)

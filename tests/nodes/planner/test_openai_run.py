@@ -32,6 +32,7 @@ def run(url: str, out: Path, *arguments: str) -> subprocess.CompletedProcess[str
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
 
+@pytest.mark.long
 @pytest.mark.processes
 def test_a_plan_from_an_http_server_moves_the_robot(tmp_path: Path) -> None:
     with FakeOpenAI(answers(json.dumps(PLAN))) as server:

@@ -277,13 +277,25 @@ def test_nothing_moved_is_not_done() -> None:
 def test_what_was_in_the_bin_before_was_not_moved_now() -> None:
     plan, _ = told(ORDER, around=seen("white"))
     _, reply = report(plan, described(plan, "finished"), seen("white", "red"))
-    assert reply == "I am done. The red cup is in the bin."
+    assert reply == "I am done. The red cup is in the bin. The blue cup is on the table."
 
 
 def test_a_failure_is_told_with_its_reason_and_what_was_moved() -> None:
     plan, _ = told(ORDER)
     _, reply = report(plan, described(plan, "failed", "I cannot get the blue cup"), seen("red"))
-    assert reply == "I have to give up: I cannot get the blue cup. The red cup is in the bin."
+    where = "The blue cup is on the table and the white cup is on the table."
+    assert reply == f"I have to give up: I cannot get the blue cup. The red cup is in the bin. {where}"
+
+
+def test_what_fell_and_what_is_gone_is_said() -> None:
+    relations = (*seen("red").scene.relations, Relation(subject="cup-blue", relation="on", object="floor"))
+    fallen = tuple(one for one in relations if (one.subject, one.object) != ("cup-blue", "table"))
+    around = replace(seen(), scene=msgspec.structs.replace(seen().scene, relations=fallen))  # type: ignore[type-var]  # a Struct
+    plan, _ = told("Put the red cup and the blue cup in the bin.", around=seen())
+    _, reply = report(plan, described(plan, "finished"), around)
+    assert reply == "I am done. The red cup is in the bin. The blue cup is on the floor."
+    gone = msgspec.structs.replace(described(plan, "finished"), gone=(Reference(label="cup", colour="blue"),))  # type: ignore[type-var]  # a Struct
+    assert report(plan, gone, around)[1].endswith(sentence("planner.finds_no_more", what="the blue cup"))
 
 
 def test_a_description_of_an_older_subtask_ends_nothing() -> None:
@@ -302,7 +314,7 @@ def test_what_was_given_into_a_hand_is_told_and_nothing_takes_it_back() -> None:
     asked = hear(over, "What did you do?", around, to_ns(60.0))[1]
     assert asked == sentence("planner.last_asked", what="hand over the bottle")
     gave_up = report(plan, described(plan, "failed", "there is no hand"), around)[1]
-    assert gave_up == "I have to give up: there is no hand."
+    assert gave_up == "I have to give up: there is no hand. The brown bottle is on the table."
 
 
 def test_that_s_wrong_takes_the_last_deed_back() -> None:
@@ -382,6 +394,28 @@ def test_the_node_answers_once_it_knows_what_there_is_and_repeats_its_subtask_ea
     planner.tick()
     assert [type(message).__name__ for message in sent] == ["Utterance", "Subtask", "Subtask"]
     assert sent[1] == sent[2]
+
+
+def test_which_one_is_asked_among_all_that_a_first_look_round_shows() -> None:
+    planner = ScriptedPlanner()
+    sent: list[str] = []
+
+    def sink(port: Publisher[Utterance], message: Message, stems_from: Sources = None) -> None:
+        assert isinstance(message, Utterance)
+        sent.append(message.text)
+
+    planner.said.sink = sink
+    planner.skills.latest = lambda: catalogue_of(SPECS.values())  # type: ignore[method-assign]
+    whole = seen().scene
+    two = msgspec.structs.replace(whole, things=(*CUPS[:2], BIN, TABLE), is_looked=False)  # type: ignore[type-var]  # a Struct
+    for scene, texts in ((two, ["Put the cup in the bin."]), (whole, [])):
+        planner.scene.latest = lambda scene=scene: scene  # type: ignore[method-assign, misc]
+        for text in texts:
+            planner.listen(Utterance(speaker="Sam", text=text))
+        assert sent == []
+        planner.see(scene)
+    names = "the blue cup, the red cup or the white cup"
+    assert sent == [sentence("planner.which_do_you_mean", kind="cup", things=names)]
 
 
 def test_what_is_in_use_is_left_alone_even_where_saying_so_stopped_the_robot() -> None:

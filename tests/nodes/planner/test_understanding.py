@@ -93,12 +93,13 @@ def test_words_of_any_length_are_read_in_time() -> None:
         assert meant(text).deed != "do"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("word", "most"),
     [
         ("zorp", 0.03),
-        pytest.param("zorply", 0.02, marks=pytest.mark.long),
-        pytest.param("never", 0.02, marks=pytest.mark.long),
+        ("zorply", 0.02),
+        ("never", 0.02),
     ],
 )
 def test_a_word_put_anywhere_into_an_order_is_almost_never_passed_over(word: str, most: float) -> None:

@@ -407,7 +407,7 @@ def giving(name: str = "purple_ball") -> tuple[Kitchen, Action]:
     assert picked is not None
     assert picked.status == "success", picked.why
     x_m = kitchen.thing(name).x_m - 0.25
-    hand = BodyPart(part="hand", x_m=x_m, y_m=-0.62, z_m=0.66, yaw_rad=math.pi, gesture="open")
+    hand = BodyPart(part="hand", x_m=x_m, y_m=-0.62, z_m=0.66, yaw_rad=math.pi / 2, gesture="open")
     kitchen.sim.publish("sim/body", hand)
     palm = SeenObject(
         label="hand", colour="", x_m=x_m, y_m=-0.60, z_m=0.676, width_m=0.0, height_m=0.0, u_px=0.0, v_px=0.0,

@@ -1,11 +1,9 @@
-"""docs/policy.md: its policy moves a robot past the guard; its trainings make models that the ONNX policy loads."""
+"""The trainings that docs/policy.md names make models that the ONNX policy loads."""
 
 from __future__ import annotations
 
-import re
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as arrow
@@ -13,50 +11,8 @@ import pyarrow.parquet as parquet
 import pytest
 
 from examples.train_from_recordings import linear
-from nodes.guard.node import Guard
 from nodes.policy.onnx.inputs import Felt
 from nodes.policy.onnx.session import PolicySession
-from nodes.robot.driver import Driver
-from runtime import Node, Publisher, Simulation, every
-from runtime.msgs import JOINTS, Action, Feedback, Image, RobotState, SeenObject, aimed_at
-
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "policy.md"
-
-
-def block(number: int) -> str:
-    return str(re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)[number])
-
-
-class Eye(Node):
-    """A camera that sees nothing but grey."""
-
-    image = Publisher(Image, "head/image")
-
-    @every(hz=10)
-    def see(self) -> None:
-        self.image.publish(
-            Image(camera="head", captured_ns=self.clock.now_ns(), rgb=np.full((12, 16, 3), 128, np.uint8))
-        )
-
-
-def test_the_policy_of_the_page_turns_the_head_to_what_it_is_asked_to_act_on() -> None:
-    room: dict[str, Any] = {"__name__": "my_robot.gaze"}
-    exec(compile(block(0), str(PAGE), "exec"), room)
-    sim = Simulation(
-        Driver(robot="nodes.sim.kinematic:KinematicRobot"), Guard(arm="auto", memory="run"), Eye(), room["Gaze"]()
-    )
-    states, answers = sim.record(Driver.state), sim.record(room["Gaze"].feedback)
-    sim.run(seconds=1.0)
-    assert answers == [], "it began before it was asked"
-    cup = SeenObject(
-        label="cup", colour="red", x_m=0.0, y_m=-0.6, z_m=0.7, width_m=0.1, height_m=0.1, u_px=0.0, v_px=0.0
-    )
-    sim.publish("action", Action(id="a", skill="look", arguments=aimed_at(cup)))
-    sim.run(seconds=5.0)
-    assert answers == [Feedback(action_id="a", status="success")]
-    assert isinstance(states[-1], RobotState)
-    assert states[-1].position[JOINTS.index("head_pan")] == pytest.approx(-np.pi / 2, abs=0.05)
-    sim.close()
 
 
 def test_the_linear_training_makes_a_model_that_the_onnx_policy_loads(tmp_path: Path) -> None:

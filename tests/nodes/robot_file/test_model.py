@@ -14,6 +14,7 @@ from nodes.guard.motion_profile import Motion, Wheels
 from nodes.guard.space import BodyMotion, Space
 from nodes.robot.driver import Driver
 from nodes.robot.looks import looks_of
+from nodes.robot.protocol import Twist
 from nodes.robot.robot_from_launch import load_body, load_limits, outline_of
 from nodes.robot_file.body import FileBody, Pose, body_of_file
 from nodes.robot_file.model import load_robot
@@ -516,3 +517,33 @@ def test_a_whole_mesh_is_taken(tmp_path: Path, mesh: str, content: bytes) -> Non
     shape = MESH.replace("visual", "collision").replace("upper.stl", mesh)
     name = written(tmp_path, urdf(LINKS.replace(link("upper"), link("upper", shape)), TURN, TIP, JAW))
     assert load_limits(name).joints[0].name == "turn"
+
+
+@pytest.mark.parametrize(
+    ("twist", "moves_m"),
+    [(Twist(ahead_mps=0.1), (0.0, -1, 0.0)), (Twist(left_mps=0.1), (1, 0.0, 0.0)), (Twist(up_mps=0.1), (0.0, 0.0, 1))],
+)
+@pytest.mark.parametrize("joints", [5, 6])
+def test_the_hand_goes_along_the_axes_of_the_robots_front_and_an_arm_of_five_joints_turns_as_it_must(
+    joints: int, twist: Twist, moves_m: tuple[float, float, float], tmp_path: Path
+) -> None:
+    """The arm's front is to the right of the room's own axes."""
+    own = load_robot(ARM)
+    table, model = own.path.read_text(), own.path.with_suffix(".xml").read_text()
+    if joints == 5:
+        model = re.sub(r'<\w+ [^>]*"forearm_roll"[^>]*/>', "", model)
+        table = re.sub(r"forearm_roll = .*", "", table)
+    (tmp_path / "arm.xml").write_text(model)
+    (tmp_path / "arm.toml").write_text(table)
+    body = body_of_file(str(tmp_path / "arm.toml"))
+    at = np.array(body.robot.folded)
+    at[0] = 0.4
+    before = body.hand(tuple(at))
+    for _ in range(100):
+        rates, base_mps = body.rates(tuple(at.tolist()), twist)
+        assert base_mps == 0.0
+        at += 0.01 * np.array([rates.get(joint.name, 0.0) for joint in body.limits.joints])
+    after = body.hand(tuple(at.tolist()))
+    assert after.place - before.place == pytest.approx(0.1 * np.array(moves_m), abs=0.01)
+    if joints == 6:
+        assert after.rotation == pytest.approx(before.rotation, abs=0.02)

@@ -23,7 +23,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.processes
 @pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=[] if kind in (PLAIN, "robot") else [pytest.mark.long]) for kind in KINDS]
+    "kind", [pytest.param(kind, marks=[] if kind == PLAIN else [pytest.mark.long]) for kind in KINDS]
 )
 def test_what_is_made_fits_is_typed_and_passes_its_own_test(
     kind: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -292,7 +292,7 @@ def let_go_over(gesture: str, off_m: float = 0.0) -> tuple[Hand, str]:
     hand.move(lift=hand.state.position[0] + 0.25)
     x, y, z = hand.robot.data.body(thing.name).xpos.tolist()
     palm_m = z - thing.height_m / 2 - 0.03
-    hand.robot.move_part(BodyPart(part="hand", x_m=x + off_m, y_m=y, z_m=palm_m, yaw_rad=math.pi, gesture=gesture))
+    hand.robot.move_part(BodyPart(part="hand", x_m=x + off_m, y_m=y, z_m=palm_m, yaw_rad=math.pi / 2, gesture=gesture))
     assert held_by(hand, thing.name) == "robot"
     hand.move(gripper=0.12)
     hand.wait(50)
@@ -310,7 +310,7 @@ def test_what_is_let_go_over_an_open_hand_is_the_persons_and_goes_where_the_hand
     x, y, z = hand.robot.data.body("hand").xpos.tolist()
     for _ in range(20):
         y -= 0.02
-        hand.robot.move_part(BodyPart(part="hand", x_m=x, y_m=y, z_m=z, yaw_rad=math.pi))
+        hand.robot.move_part(BodyPart(part="hand", x_m=x, y_m=y, z_m=z, yaw_rad=math.pi / 2))
         hand.wait(2)
     assert hand.robot.data.body(name).xpos - before == pytest.approx((0.0, -0.4, 0.0), abs=0.02)
     assert held_by(hand, name) == "person"

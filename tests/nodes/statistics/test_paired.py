@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.episodes.results.estimates import permutation_p
-from nodes.statistics.paired import hodges_lehmann, paired_difference, risk_difference, wilson
+from nodes.statistics.paired import hodges_lehmann, paired_difference, permutation_p, risk_difference, wilson
 from tests.support.sentences import pattern
 
 VALUES = st.lists(st.floats(-100, 100), min_size=1, max_size=12)

@@ -32,6 +32,7 @@ from runtime.msgs import (
     Interrupt,
     Reference,
     RobotState,
+    Scene,
     SceneDescription,
     Subtask,
     Utterance,
@@ -59,8 +60,18 @@ def state(read_ns: int, position: tuple[float, ...] = POSITION, base_x_m: float 
     )  # fmt: skip
 
 
-def picture(hand_m: tuple[float, float, float] | None = None) -> Image:
-    """The table of seed 0; with a person's open hand over it."""
+def turned(axis: int, angle_rad: float) -> tuple[float, ...]:
+    """A quaternion: about x (1), y (2) or z (3)."""
+    return (math.cos(angle_rad / 2), *(math.sin(angle_rad / 2) * (axis == one) for one in (1, 2, 3)))
+
+
+def picture(
+    hand_m: tuple[float, float, float] | None = None,
+    down_rad: float = 0.0,
+    cup_m: tuple[float, float, float] | None = None,
+    lies_rad: float = 0.0,
+) -> Image:
+    """The table of seed 0; with a person's hand over it that points so far down, or the blue cup there."""
     scene = build_scene(0)
     model = mujoco.MjModel.from_xml_string(scene.xml)
     data = mujoco.MjData(model)
@@ -69,7 +80,11 @@ def picture(hand_m: tuple[float, float, float] | None = None) -> Image:
             data.qpos[model.joint(name).qposadr[0]] = value
     if hand_m is not None:
         hand = model.body("hand").mocapid[0]
-        data.mocap_pos[hand], data.mocap_quat[hand] = hand_m, (0.0, 0.0, 0.0, 1.0)  # its arm comes from behind
+        data.mocap_pos[hand] = hand_m
+        mujoco.mju_mulQuat(data.mocap_quat[hand], turned(3, math.pi / 2), turned(2, down_rad))  # its arm is behind it
+    if cup_m is not None:
+        cup = model.joint("blue_cup_free").qposadr[0]
+        data.qpos[cup : cup + 7] = (*cup_m, *turned(1, lies_rad))
     mujoco.mj_forward(model, data)
     camera = RayRenderer(model, "head", 160, 120)
     rgb, depth = camera.render(data)
@@ -91,7 +106,8 @@ class Bench:
         self.actions: list[Action] = []
         self.lines: list[str] = []
         self.descriptions: list[SceneDescription] = []
-        for port in (self.vlm.action, self.vlm.said, self.vlm.description):
+        self.scenes: list[Scene] = []
+        for port in (self.vlm.action, self.vlm.said, self.vlm.description, self.vlm.scene):
             port.sink = lambda _, message, __: self._take(message)
 
     is_virtual = True
@@ -109,6 +125,8 @@ class Bench:
             self.lines.append(message.text)
         elif isinstance(message, SceneDescription):
             self.descriptions.append(message)
+        elif isinstance(message, Scene):
+            self.scenes.append(message)
 
     def look(self, images: int = 3, states_late_ns: int = 0, picture: Image = PICTURE) -> None:
         """Let it see the table that often; the robot's state comes so long after it was measured."""
@@ -356,6 +374,26 @@ def test_what_a_person_is_to_have_goes_into_the_hand_that_the_image_shows() -> N
     assert bench.progress() == "working"  # the same again is a new order
 
 
+def test_the_planner_is_told_what_a_hand_points_at_and_what_it_holds() -> None:
+    bench = Bench()
+    bench.look(images=10)
+    (cup,) = [one for one in bench.descriptions[-1].objects if one.colour == "blue" and not one.is_place]
+    assert not bench.scenes[-1].people
+    kinds = {(one.colour, one.label) for one in bench.scenes[-1].things}
+    bench.look(picture=picture((cup.x_m, cup.y_m - 0.2, cup.z_m + 0.2 * math.tan(0.7)), 0.7))
+    (person,) = bench.scenes[-1].people
+    assert (person.hand, person.points_at, person.holds) == ("point", cup.id, "")
+    bench.look(picture=picture((0.1, -0.62, 0.66)))
+    assert [(one.hand, one.points_at) for one in bench.scenes[-1].people] == [("open", "")]
+    bench.look(images=6, picture=picture((0.1, -0.62, 0.66), cup_m=(0.1, -0.62, 0.73)))
+    scene = bench.scenes[-1]
+    assert [(one.hand, one.holds) for one in scene.people] == [("", cup.id)]
+    assert [(one.subject, one.object) for one in scene.relations if one.relation == "held by"] == [(cup.id, "person")]
+    assert {(one.colour, one.label) for one in scene.things} <= kinds, "an arm is no thing on the table"
+    bench.look(images=6)
+    assert not bench.scenes[-1].people
+
+
 def test_a_hand_that_nobody_holds_out_is_waited_for_no_longer_than_a_while() -> None:
     bench = with_a_ball()
     bench.look(round(HAND_WITHIN_S / 0.2) - 5)
@@ -411,6 +449,30 @@ def test_a_cup_that_leaves_its_place_without_the_robot_is_named() -> None:
     bench.look(images=12, picture=empty)
     assert ("blue", "cup") in {(one.colour, one.label) for one in bench.descriptions[-1].gone}
     assert bench.descriptions[-1].tried[0].startswith("blue cup, 1 time")
+
+
+@pytest.mark.parametrize("fallen_m", [(0.7, -0.3, 0.04), (-0.7, -0.5, 0.04)], ids=["lies as a cup", "lies as a block"])
+def test_a_cup_that_was_knocked_to_the_floor_is_found_there_and_named_in_scene_and_progress(
+    fallen_m: tuple[float, float, float],
+) -> None:
+    bench = at_work()
+    bench.look(images=10)
+    wanted = bench.descriptions[-1].wanted
+    bench.end("failure", "it slipped")
+    shown = picture(cup_m=fallen_m, lies_rad=math.pi / 2)
+    bench.look(images=16, picture=shown)
+    told = bench.descriptions[-1]
+    (cup,) = [one for one in told.objects if one.colour == "blue"]
+    assert (cup.label, told.gone, told.wanted) == ("cup", (), wanted)
+    assert math.dist((cup.x_m, cup.y_m), fallen_m[:2]) < 0.05
+    assert bench.vlm.table_z_m == pytest.approx(0.5, abs=0.01), "the floor is taken for no table"
+    scene = next(one for one in reversed(bench.scenes) if one.things)
+    assert [one.object for one in scene.relations if one.subject == cup.id] == ["floor"]
+    while bench.progress() != "failed":
+        bench.end("failure" if bench.actions[-1].skill == "pick" else "success", "the arm does not get there")
+        bench.look(images=4, picture=shown)
+    assert "blue cup on the floor" in bench.descriptions[-1].why
+    assert bench.descriptions[-1].wanted == wanted, "a thing that is tried again and again is lost once"
 
 
 def test_what_a_box_hides_is_not_told_as_gone() -> None:

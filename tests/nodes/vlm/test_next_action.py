@@ -26,8 +26,8 @@ CUPS = Subtask(
 
 def thing(colour: str, label: str = "cup", x: float = 0.0, y: float = -0.5, confidence: float = 0.9) -> SeenObject:
     return SeenObject(
-        label=label, colour=colour, x_m=x, y_m=y, z_m=0.55, width_m=0.07, height_m=0.1, u_px=0, v_px=0,
-        confidence=confidence, is_place=label == "bin",
+        label=label, colour=colour, x_m=x, y_m=y, z_m=0.55, width_m=0.26 if label == "bin" else 0.07, height_m=0.1,
+        u_px=0, v_px=0, confidence=confidence, is_place=label == "bin",
     )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.processes
 ORDER = "Put all the cups in the bin."
 
 
+@pytest.mark.long
 @needs_espeak
 def test_a_spoken_order_is_carried_out_and_answered_aloud(tmp_path: Path) -> None:
     talk = write_wav(tmp_path / "talk.wav", silence(2.0), spoken(ORDER), silence(6.0), spoken("Stop!"), silence(1.0))

@@ -38,7 +38,7 @@ def test_a_real_robot_is_never_armed_by_its_launch_file(name: str) -> None:
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("graph", ["webcam", "laptop"])
+@pytest.mark.parametrize("graph", ["webcam", pytest.param("laptop", marks=pytest.mark.long)])
 def test_the_model_describes_what_a_real_camera_sees(graph: str, tmp_path: Path) -> None:
     """A video file stands for the webcam; the robot stays simulated."""
     video = make_video(tmp_path / "a.avi")

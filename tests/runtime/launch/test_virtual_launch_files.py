@@ -32,6 +32,7 @@ def trace(done: subprocess.CompletedProcess[str]) -> str:
     return found[1]
 
 
+@pytest.mark.long
 def test_an_episode_is_the_same_each_time(tmp_path: Path) -> None:
     one, again = (run(tmp_path / name, "sotopia", "--seed", "5") for name in ("one", "again"))
     assert (one.returncode, again.returncode) == (0, 0), one.stderr + again.stderr

@@ -67,13 +67,14 @@ def multiplied(kernel: str | None) -> str:
     ).stdout
 
 
+@pytest.mark.long
 @pytest.mark.processes
 @pytest.mark.parametrize(
     ("graph", "seconds"),
     [
         ("laptop", "4"),
-        pytest.param("arm", "6", marks=pytest.mark.long),
-        pytest.param("kitchen", "8", marks=pytest.mark.long),
+        ("arm", "6"),
+        ("kitchen", "8"),
     ],
 )  # all move by then
 def test_one_seed_gives_one_stream_on_processors_that_multiply_in_another_way(

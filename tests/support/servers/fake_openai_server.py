@@ -90,6 +90,13 @@ class FakeOpenAI:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
         tasks: set[asyncio.Task[None]] = set()
+        transports: list[asyncio.WriteTransport] = []
+
+        class Connection(asyncio.StreamReaderProtocol):
+            def connection_made(self, transport: asyncio.BaseTransport) -> None:
+                assert isinstance(transport, asyncio.WriteTransport)
+                transports.append(transport)
+                super().connection_made(transport)
 
         async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             task = asyncio.current_task()
@@ -106,18 +113,24 @@ class FakeOpenAI:
         loop = self._loop
 
         def connection() -> asyncio.StreamReaderProtocol:
-            return asyncio.StreamReaderProtocol(Reader(loop), connected, loop=loop)
+            return Connection(Reader(loop), connected, loop=loop)
 
         server = await loop.create_server(connection, "127.0.0.1", 0)
         host, port = server.sockets[0].getsockname()[:2]
         self.url = f"http://{host}:{port}/v1"
         self._ready.set()
         await self._stop.wait()
+        loop.remove_reader(server.sockets[0])
+        for _ in range(3):  # what was accepted last becomes a connection, which asyncio leaves open once it has closed
+            await asyncio.sleep(0)
         server.close()
         for task in tuple(tasks):
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=5)
+        for transport in transports:  # also where a task was ended before it began, or nobody reads what is left
+            transport.abort()
+        await asyncio.sleep(0)
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         assert isinstance(reader, Reader)
@@ -129,7 +142,13 @@ class FakeOpenAI:
             headers = {k.lower(): v.strip() for k, _, v in (line.partition(":") for line in lines if line)}
             data = await reader.readexactly(int(headers.get("content-length", "0")))
             method, target, _ = first.split(" ")
-            assert (method, target.partition("?")[0][-len(PATH) :]) == ("POST", PATH)
+            if (method, target.partition("?")[0][-len(PATH) :]) != (
+                "POST",
+                PATH,
+            ):  # proxies ask for lists of models, too
+                writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+                await writer.drain()
+                continue
             request = Request(json.loads(data), headers, target=target)
             with self._got:
                 self.requests.append(request)

@@ -7,7 +7,8 @@ import { notice, sendFrom } from "/static/page.js";
 import { fill } from "/static/words.js";
 
 const NEED_NOTHING = ["hold", "nod", "shake"],
-  GESTURES = ["nod", "shake", "look", "point"];
+  GESTURES = ["nod", "shake", "look", "point"],
+  SEAT_MS = 2000;
 let pending = null, // an action that waits for the VLM's seat
   lastDone = ""; // what this person did last, in words: a mistake is marked with it
 
@@ -58,7 +59,12 @@ export function act(skill) {
     send(message); // for a gesture the seat is lent
   else if (seats.vlm.by) notice(fill(words.vlm_taken, seats.vlm));
   else {
-    pending = message; // one click: sit down, then do it
+    pending = message; // one click: sit down, then do it; a seat that does not come at once is not waited for
+    setTimeout(() => {
+      if (pending !== message) return;
+      pending = null;
+      notice(words.no_seat);
+    }, SEAT_MS);
     now.link.send({ t: "take", seat: "vlm" });
   }
   if (seats.policy.by) notice(fill(words.later, { who: whoDrives(seats.policy) }));

@@ -104,6 +104,7 @@ function build(welcome) {
 }
 
 function review(begins) {
+  if (drafts.planner) return; // after a link that was lost the way of working and what is typed are as they were
   const rescued = (where) => notice(fill(words.draft_over, { where }));
   const mine = (seat) => () => now.state?.seats?.[seat]?.mine === true;
   drafts.planner = new Drafts(link, "planner", mine("planner"), begins.planner ?? "write", {

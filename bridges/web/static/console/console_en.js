@@ -94,6 +94,7 @@ export default {
   gesture_to_it: "select a thing first: this sentence comes with a gesture to it",
   you_drive: "you drive",
   they_drive: "{by} drives",
+  no_seat: "The seat did not come in time: nothing was done. Press again.",
   no_gesture: "{who}: the robot makes no gesture before driving is given back",
   vlm_taken: "{by} acts; ask for the seat",
   later: "{who}: the robot does this by itself once driving is given back",

@@ -1,6 +1,6 @@
 // How an operator's page is laid out: which parts are there, how wide the pictures are, which keys do what; kept by name in
 // this browser.
-import { $, all, draw, html, list, make, onSubmit } from "/static/dom.js";
+import { $, all, draw, html, list, make, once, onSubmit } from "/static/dom.js";
 import { notice, opens } from "/static/page.js";
 import { kept } from "/static/console/library.js";
 import { chosenKeys, keyFields, showKeys } from "/static/keyboard.js";
@@ -98,7 +98,7 @@ export class Layout {
         Object.entries(this.named),
         ([name]) => name,
         ([name, layout]) =>
-          html`<span class="pair"><button type="button" @click=${() => take(layout)}>${name}</button><button type="button" class="away" aria-label=${`Forget ${name}`} @click=${() => forget(name)}>×</button></span>`,
+          html`<span class="pair"><button type="button" @click=${() => take(layout)}>${name}</button><button type="button" class="away" aria-label=${`Forget ${name}`} @click=${once(() => forget(name))}>×</button></span>`,
       ),
     );
   }

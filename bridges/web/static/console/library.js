@@ -1,5 +1,5 @@
 // Postures, looks, places and motions of the operator: each a button that is held; what is saved stays in this browser.
-import { $, draw, html, list } from "/static/dom.js";
+import { $, draw, html, list, once } from "/static/dom.js";
 import { notice } from "/static/page.js";
 import { fromBase, gazeAt, libraryOf, MOST_KEPT, Player, poseGoals, Recording } from "/static/console/moves.js";
 
@@ -115,7 +115,7 @@ export class Library {
           own[kind],
           (one) => one.name,
           ({ name }) =>
-            html`<span class="pair">${held(`${control} ${name}`, name)}<button type="button" class="away" aria-label=${`Forget ${name}`} @click=${() => this.forget(kind, name)}>×</button></span>`,
+            html`<span class="pair">${held(`${control} ${name}`, name)}<button type="button" class="away" aria-label=${`Forget ${name}`} @click=${once(() => this.forget(kind, name))}>×</button></span>`,
         );
     draw("#looks", html`${poses(looks)}${held("look hand", "Hand")}${held("look thing", "Selected")}`);
     draw("#poses", html`${poses(shipped.filter((one) => !looks.includes(one)))}${kept("pose", "poses")}`);

@@ -1,7 +1,7 @@
 // Who is here, and invitations: an address of each person's own, which its maker sees once and may take back.
 import words from "/static/console/console_en.js";
-import { $, draw, html, list, onSubmit, setAttribute, setText } from "/static/dom.js";
-import { handOut, opens } from "/static/page.js";
+import { $, draw, html, list, once, onSubmit, setAttribute, setText } from "/static/dom.js";
+import { handOut, opens, sendFrom } from "/static/page.js";
 import { fill } from "/static/words.js";
 
 export class People {
@@ -18,8 +18,7 @@ export class People {
       link.send({ t: "call me", name });
     });
     onSubmit("#invite", ({ name, role }) => {
-      link.send({ t: "invite", name: name.value.trim(), role: role.value });
-      name.value = "";
+      sendFrom(link, name, { t: "invite", name: name.value.trim(), role: role.value });
     });
   }
 
@@ -39,7 +38,7 @@ export class People {
         (one) => html`<li>${called(one)}</li>`,
       ),
     );
-    const revoke = (one) => () => this.link.send({ t: "revoke", number: one.number });
+    const revoke = (one) => once(() => this.link.send({ t: "revoke", number: one.number }));
     draw(
       "#invites",
       list(

@@ -1,14 +1,14 @@
 // Around the seats: who asks for one, what those in shadow would do, and the planner's drafts that wait for a yes.
 import words from "/static/console/console_en.js";
 import { holderWords, nodeWords } from "/static/console/summary.js";
-import { $, draw, html, list, nothing, setHidden, setText } from "/static/dom.js";
+import { $, draw, html, list, nothing, once, setHidden, setText } from "/static/dom.js";
 import { fill } from "/static/words.js";
 
 /** @typedef {import("/static/link.js").Link<import("/static/wire").FromConsole>} ConsoleLink */
 
 export function wishes(box, seat, link) {
-  const answer = (one, is_granted) => () =>
-    link.send({ t: "answer", seat: box.dataset.seat, wish: one.wish, is_granted });
+  const answer = (one, is_granted) =>
+    once(() => link.send({ t: "answer", seat: box.dataset.seat, wish: one.wish, is_granted }));
   const line = (one) =>
     html`<p class="wish row">${fill(words.asks, one)}<button type="button" @click=${answer(one, true)}>${words.grant}</button><button type="button" @click=${answer(one, false)}>${words.refuse}</button></p>`;
   draw(
@@ -159,15 +159,21 @@ export class Drafts {
 
   decide(word) {
     if (!this.shown || !this.mine()) return;
-    const { text, sentence } = this.form.elements;
-    this.link.send({
-      t: "decide",
-      seat: this.seat,
-      draft: this.shown,
-      do: word === "approve" && this.isTyped ? "edit" : word,
-      text: text.value,
-      sentence: sentence.value,
-    });
+    const { text, sentence } = this.form.elements,
+      isEdit = word === "approve" && this.isTyped,
+      typed = [text.value, sentence.value],
+      lost = () => isEdit && this.hooks.rescue(...typed);
+    this.link.send(
+      {
+        t: "decide",
+        seat: this.seat,
+        draft: this.shown,
+        do: isEdit ? "edit" : word,
+        text: text.value,
+        sentence: sentence.value,
+      },
+      { lost },
+    );
     text.defaultValue = text.value;
     sentence.defaultValue = sentence.value;
     this.shown = 0;

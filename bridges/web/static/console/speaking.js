@@ -4,7 +4,7 @@ import { found, grouped, placed, recent } from "/static/console/deck.js";
 import { now } from "/static/console/now.js";
 import { selectedName } from "/static/console/selection.js";
 import words from "/static/console/console_en.js";
-import { $, all, draw, html, list, nothing, onSubmit } from "/static/dom.js";
+import { $, all, draw, html, list, nothing, once, onSubmit } from "/static/dom.js";
 import { notice, sendFrom } from "/static/page.js";
 import { fill } from "/static/words.js";
 
@@ -25,7 +25,7 @@ const box = (sentence) =>
     type="button"
     class=${sentence.as}
     title=${`${sentence.as}: ${sentence.text}`}
-    @click=${() => speak(sentence)}
+    @click=${once(() => speak(sentence))}
   >${sentence.key ? html`<kbd>${sentence.key}</kbd>` : nothing}${sentence.text}</button>`;
 const boxes = (sentences) => list(sentences, (one) => `${one.as} ${one.text}`, box);
 

@@ -57,7 +57,7 @@ export function experimenter(link) {
     return twice(one, (isAsked) => setText(one, isAsked ? `${text}: sure?` : text), act);
   };
   // Each control is the same element all the time: what it asks, its place and the focus stay while answers come in.
-  const go = button("", once(toggleTrial), "main"),
+  const go = button("", toggleTrial, "main"),
     pause = button("Pause", () => link.send({ t: "pause", is_on: !view.paused })),
     abort = sure("Abort", () => link.send({ t: "end", how: "aborted" }), "bad"),
     skip = sure("Skip this step", () => link.send({ t: "skip" }), ""),
@@ -80,7 +80,7 @@ export function experimenter(link) {
   function step() {
     const { kind, missing, task, condition } = view;
     if (kind === "trial")
-      return html`<p><b>Trial ${view.trial}, ${condition.title}. </b>${condition.notes}</p>${soft(task.text)}${task.notes ? html`<p><b>Task: </b>${task.notes}</p>` : nothing}<ul id="seats" class="seats small" aria-label="What the condition sets" hidden></ul><div id="clock" class="clock"></div>`;
+      return html`<p><b>Trial ${view.trial}, ${condition.title}. </b>${condition.notes}</p>${soft(task.text)}${task.notes ? html`<p><b>Task: </b>${task.notes}</p>` : nothing}<ul id="seats" class="soft small" aria-label="What the condition sets" hidden></ul><div id="clock" class="clock"></div>`;
     if (kind !== "questionnaire") return soft("The participant is reading.");
     if (missing) return soft(`The participant is answering; ${missing} to go.`);
     return soft("All answered; the participant has not gone on yet.");
@@ -154,7 +154,7 @@ export function experimenter(link) {
   }
 
   function marks() {
-    const press = (label, key) => html`<button type="button" @click=${() => mark(label)}>${label}${key}</button>`,
+    const press = (label, key) => html`<button type="button" @click=${once(() => mark(label))}>${label}${key}</button>`,
       own = list(
         view.marks,
         (one) => one.label,

@@ -1,7 +1,7 @@
 // A study: one page for the participant, one for the experimenter; the token decides which. All text goes in as text.
 import { Link } from "/static/link.js";
 import { hasKeys, isText, stopKeys } from "/static/keyboard.js";
-import { $, atOnce, paint } from "/static/dom.js";
+import { $, atOnce, onClick, paint } from "/static/dom.js";
 import { cameIn, cover, LOST, notice, TOLD, told } from "/static/page.js";
 import { fill, remembered, speak, words } from "/static/study/strings.js";
 import { participant } from "/static/study/participant.js";
@@ -71,14 +71,9 @@ const link = new Link({
 
 const stop = (why) => link.send({ t: "stop", why });
 atOnce($("#stop"), () => stop("stop button"));
-$("#resume").addEventListener("click", () => link.send({ t: "resume" }));
+onClick("#resume", () => link.send({ t: "resume" })); // twice after an emergency stop, and not by a double click
 addEventListener("visibilitychange", watch);
-// Beside a text field the space bar chooses answers and presses buttons here; it stops where nothing has the focus.
-stopKeys(
-  stop,
-  () => !$("#stop").hidden,
-  (element) => !isText(element) && element !== document.body && element !== $("#stop"),
-);
+stopKeys(stop, () => !$("#stop").hidden);
 addEventListener("keydown", (event) => {
   if (isText(event.target)) return;
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 from nodes.episodes.agents.deal_reading import (
     Share,
@@ -22,41 +20,20 @@ from nodes.episodes.agents.deal_reading import (
     offers,
     worth,
 )
-from nodes.episodes.agents.offline.listening import RUDE
-from nodes.episodes.agents.offline.phrasing import DialogueVoice, is_farewell
-from runtime.msgs.episode import Act, Deal, Facts
+from nodes.episodes.agents.offline.phrasing import RUDE, DialogueVoice, is_farewell
+from runtime.msgs.episode import Act, Deal
+
+Move = tuple[str, float]
+"""What to do next about a number: ("offer", 120), ("accept", 130), or ("walk", 0): leave without."""
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
-    """What to do next about a number: offer it, accept it, or leave without."""
-
-    kind: str  # "offer", "accept", "walk"
-    number: float = 0.0
-
-
-def next_offer(facts: Facts, deal: Deal, made: Sequence[float], rounds: float, hurry: float) -> float:
-    """The own next number after those already made; after `rounds` of them, fewer with more hurry, the reserve."""
-    target, reserve = limits(facts, deal)
-    share: float = min(1.0, len(made) / rounds) ** (1.0 / hurry)
-    number = target + (reserve - target) * share
-    rounded = round(number / deal.step) * deal.step
-    bound = min if facts.wants == "low" else max
-    worst = bound(rounded, reserve)
-    if made:  # never back
-        worst = max(worst, made[-1]) if facts.wants == "low" else min(worst, made[-1])
-    return round(float(worst), 2)
-
-
-def move(voice: DialogueVoice) -> Move:
+def move(voice: DialogueVoice, deal: Deal) -> Move:
     """Offer, accept or walk away."""
-    deal, facts = voice.briefing.deal, voice.facts
-    assert deal is not None
     named = [(turn, numbers[-1][1]) for turn in voice.sight.turns if (numbers := offers([turn], deal))]
     mine = [number for turn, number in named if turn.speaker == voice.me]
     theirs = [(turn, number) for turn, number in named if turn.speaker != voice.me]
-    target, reserve = limits(facts, deal)
-    width = abs(reserve - target) or 1.0
+    target, reserve = limits(voice.facts, deal)
+    width, sign = abs(reserve - target) or 1.0, -1 if voice.facts.wants == "high" else 1  # of what is worse
     rounds = 4.5 + 4.0 * voice.temper("patient")
     hurry = {"high": 1.3, "medium": 1.0, "low": 0.8}[voice.trait("agreeableness")]
     for (_, before), (turn, after) in itertools.pairwise(theirs):
@@ -64,129 +41,114 @@ def move(voice: DialogueVoice) -> Move:
         hurry *= 1.15 if step > 0.2 else 0.85 if step < 0.01 else 1.0
         voice.because = turn.index
     rude = [turn for turn in voice.theirs if RUDE.search(turn.argument)]
-    hurry *= 0.6 ** len(rude)
-    planned = next_offer(facts, deal, mine, rounds, max(0.3, min(3.0, hurry)))
-    is_low = facts.wants != "high"
+    hurry = max(0.3, min(3.0, hurry * 0.6 ** len(rude)))
+    share: float = min(1.0, len(mine) / rounds) ** (1.0 / hurry)  # of the way to the reserve
+    steps: float = round((target + (reserve - target) * share) / deal.step)
 
-    def is_at_least(number: float, bar: float) -> bool:
-        return number <= bar if is_low else number >= bar
+    def badness(number: float) -> float:
+        return sign * number
 
+    planned = min(steps * deal.step, reserve, key=badness)
+    planned = max(planned, mine[-1] if mine else planned, key=badness)  # never back
     if len(rude) > 1 + 2 * voice.temper("thick-skinned"):
         voice.because = rude[-1].index
-        return Move("walk")
+        return "walk", 0.0
     if theirs:
         turn, best = theirs[-1]
-        eager = 0.12 * voice.temper("eager") * width * (1 if is_low else -1)
-        if (is_at_least(best, planned + eager) and is_at_least(best, reserve)) or (
-            voice.is_last and is_at_least(best, reserve)
-        ):
+        eager = 0.12 * voice.temper("eager") * width
+        is_bearable = sign * best <= sign * reserve
+        is_stuck = len(mine) > rounds + 1 and len(theirs) >= 2 and best == theirs[-2][1]
+        if is_bearable and (sign * best <= sign * planned + eager or voice.is_last or is_stuck):
             voice.because = turn.index
-            return Move("accept", best)
-        if len(mine) > rounds + 1 and len(theirs) >= 2 and theirs[-1][1] == theirs[-2][1]:
+            return "accept", best
+        if is_stuck:
             voice.because = turn.index
-            return Move("accept", best) if is_at_least(best, reserve) else Move("walk")
-    return Move("offer", planned)
+            return "walk", 0.0
+    return "offer", round(planned, 2)
 
 
-def next_division(voice: DialogueVoice, made: int, asked: dict[str, Share]) -> dict[str, Share]:
+def next_division(voice: DialogueVoice, deal: Deal, made: int, asked: dict[str, Share]) -> dict[str, Share]:
     """What to propose now: enough for oneself, and as kind as possible to what the others have asked for."""
-    deal, facts = voice.briefing.deal, voice.facts
-    assert deal is not None
-    best = worth(deal.items, facts) or 1.0
+    best = worth(deal.items, voice.facts) or 1.0
     others = list(voice.sight.others)
-    fair = 1.0 / (len(others) + 1)
-    start = 0.72 + 0.2 * voice.temper("greedy")
-    bar = best * (fair if voice.is_last else max(fair, start - (0.05 + 0.05 * voice.temper("yielding")) * made))
-    ranges = [range(count + 1) for count in deal.items.values()]
-    claims = [
-        dict(zip(deal.items, counts, strict=True)) for counts in itertools.islice(itertools.product(*ranges), 5000)
-    ]
-    good = [claim for claim in claims if worth(claim, facts) >= bar] or [dict(deal.items)]
+    fair, falls = 1.0 / (len(others) + 1), 0.05 + 0.05 * voice.temper("yielding")
+    bar = best * (fair if voice.is_last else max(fair, 0.72 + 0.2 * voice.temper("greedy") - falls * made))
+    ranges = itertools.product(*(range(count + 1) for count in deal.items.values()))
+    claims = [dict(zip(deal.items, counts, strict=True)) for counts in itertools.islice(ranges, 5000)]
+    good = [claim for claim in claims if worth(claim, voice.facts) >= bar] or [dict(deal.items)]
 
     def kindness(claim: Share) -> tuple[float, float, float]:
         left = {item: deal.items[item] - count for item, count in claim.items()}
         wished = {item: sum(share.get(item, 0) for share in asked.values()) for item in left}
-        return sum(min(left[item], wished[item]) for item in left), sum(left.values()), worth(claim, facts)
+        given = sum(min(left[item], wished[item]) for item in left)
+        return given, sum(left.values()), worth(claim, voice.facts)
 
     claim = max(good, key=kindness)
     shares = {voice.me: claim} | {other: dict.fromkeys(deal.items, 0) for other in others}
     for item, count in deal.items.items():
         for _ in range(count - claim[item]):  # one piece after the other to whoever misses most of what they asked for
-            other = max(
-                others, key=lambda one: (asked.get(one, {}).get(item, 0) - shares[one][item], -shares[one][item])
-            )
-            shares[other][item] += 1
+            missed = {one: asked.get(one, {}).get(item, 0) - shares[one][item] for one in others}
+            shares[max(others, key=lambda one: (missed[one], -shares[one][item]))][item] += 1
     return shares
 
 
-def division_move(voice: DialogueVoice) -> tuple[str, dict[str, Share]]:
+def division_move(voice: DialogueVoice, deal: Deal) -> tuple[str, dict[str, Share]]:
     """("accept", the others' last proposal) or ("offer", what to propose)."""
-    deal, facts = voice.briefing.deal, voice.facts
-    assert deal is not None
-    names = voice.briefing.participants
     made = 0
     asked: dict[str, Share] = {}
     offered: dict[str, Share] | None = None
     for turn in voice.sight.turns:
+        names = voice.briefing.participants
         shares = division_in(turn.argument, turn.speaker, deal, names) if turn.kind == "speak" else None
-        if shares is None:
-            continue
-        if turn.speaker == voice.me:
+        if shares is not None and turn.speaker == voice.me:
             made += 1
-        else:
+        elif shares is not None:
             asked[turn.speaker], offered = shares[turn.speaker], shares
             voice.because = turn.index
-    claim = next_division(voice, made, asked)
-    most = worth(deal.items, facts) or 1.0
-    bar = min(worth(claim[voice.me], facts), most * 0.8) - 0.1 * most * voice.temper("eager")
-    if offered is not None and worth(offered[voice.me], facts) >= bar:
+    claim = next_division(voice, deal, made, asked)
+    most = worth(deal.items, voice.facts) or 1.0
+    bar = min(worth(claim[voice.me], voice.facts), most * 0.8) - 0.1 * most * voice.temper("eager")
+    if offered is not None and worth(offered[voice.me], voice.facts) >= bar:
         return "accept", offered
     return "offer", claim
 
 
-def bargain_number(voice: DialogueVoice) -> Act:
+def bargain_number(voice: DialogueVoice, deal: Deal) -> Act:
     """Name a number, come closer with a reason, agree, or go."""
-    deal = voice.briefing.deal
-    assert deal is not None
     agreed = agreed_number(voice.sight.turns, deal, voice.briefing.participants)
     if agreed is not None:
         return _after_agreement(voice, f"{_number(agreed)} {deal.unit}")
-    step = move(voice)
-    price = f"{_number(step.number)} {deal.unit}"
-    if step.kind == "walk":
+    kind, number = move(voice, deal)
+    price, other, lead = f"{_number(number)} {deal.unit}", voice.other, voice.greets()
+    if kind == "walk":
         return voice.say(
-            f"Then we are too far apart on {deal.about}. No hard feelings, {voice.other}. Take care.",
-            f"I can't make that work for {deal.about}, I'm sorry. Goodbye, {voice.other}.",
+            f"Then we are too far apart on {deal.about}. No hard feelings, {other}. Take care.",
+            f"I can't make that work for {deal.about}, I'm sorry. Goodbye, {other}.",
         )
-    if step.kind == "accept":
-        return voice.say(
-            f"{price}: deal, {voice.other}.",
-            f"All right, {price}. Agreed.",
-            f"Agreed, {price} it is.",
-        )
+    if kind == "accept":
+        return voice.say(f"{price}: deal, {other}.", f"All right, {price}. Agreed.", f"Agreed, {price} it is.")
     named = offers(voice.sight.turns, deal)
     mine = [number for speaker, number in named if speaker == voice.me]
     theirs = [number for speaker, number in named if speaker != voice.me]
-    because = f" {voice.unsaid()[0]}" if voice.unsaid() else ""
+    because = "".join(f" {line}" for line in voice.unsaid()[:1])
     if not mine:
-        lead = voice.greets()
         return voice.say(
             f"{lead}I had {price} in mind for {deal.about}.{because}",
             f"{lead}About {deal.about}: I was thinking of {price}.{because}",
             f"{lead}Let me tell you where I stand: {price}.{because}",
         )
-    if abs(step.number - mine[-1]) < 1e-9:
+    if abs(number - mine[-1]) < 1e-9:
         return voice.say(
             f"I'd have to stay at {price} for now.{because} Can you come a little closer?",
             f"{price} is where I am.{because} What would make it easier for you to move?",
             f"I have thought about it, and {price} is still what I can do today.{because}",
-            f"Let me put it plainly, {voice.other}: at {price} I would say yes at once.",
+            f"Let me put it plainly, {other}: at {price} I would say yes at once.",
         )
-    if theirs and abs(step.number - theirs[-1]) <= 3 * deal.step:
+    if theirs and abs(number - theirs[-1]) <= 3 * deal.step:
         return voice.say(
             f"We are nearly there. {price}?",
             f"Just a little more: {price}, and we shake hands on it.",
-            f"It would be silly to part over so little. {price}, {voice.other}?",
+            f"It would be silly to part over so little. {price}, {other}?",
         )
     return voice.say(
         f"I could go to {price}.{because}",
@@ -196,24 +158,23 @@ def bargain_number(voice: DialogueVoice) -> Act:
     )
 
 
-def bargain_items(voice: DialogueVoice) -> Act:
+def bargain_items(voice: DialogueVoice, deal: Deal) -> Act:
     """Offer a division, give something up, agree, or go."""
-    deal, facts = voice.briefing.deal, voice.facts
-    assert deal is not None
     names = voice.briefing.participants
     if agreed_shares(voice.sight.turns, deal, names) is not None:
         return _after_agreement(voice, f"the way we divided {deal.about}")
-    kind, shares = division_move(voice)
-    words = f"I take {listed(shares[voice.me])}"
-    for other in voice.sight.others:
-        who = "you get" if len(names) == 2 else f"{other.split()[0]} gets"
-        words += f", {who} {listed(shares[other])}"
+    kind, shares = division_move(voice, deal)
+    gets = ", ".join(
+        f"{'you get' if len(names) == 2 else f'{other.split()[0]} gets'} {listed(shares[other])}"
+        for other in voice.sight.others
+    )
+    words = f"I take {listed(shares[voice.me])}, {gets}"
     if kind == "accept" and len(names) > 2:
         return voice.say("Agreed. Let's do it like that.", f"Deal, {voice.other}. That is fair.", "I accept that.")
     if kind == "accept":
         return voice.say(f"Agreed: {words}.", f"That works for me: {words}.", f"{voice.other}, deal: {words}.")
-    favourite = max(facts.worth, key=lambda item: facts.worth[item])
-    because = f" {voice.unsaid()[0]}" if voice.unsaid() else ""
+    favourite = max(voice.facts.worth, key=lambda item: voice.facts.worth[item])
+    because = "".join(f" {line}" for line in voice.unsaid()[:1])
     if not voice.mine:
         lead = voice.greets()
         return voice.say(
@@ -245,15 +206,12 @@ def _number(value: float) -> str:
 
 
 def listed(share: Share) -> str:
+    """The things as one says them: "3 crates of photographs and 1 dog"."""
     parts = [f"{count} {item if count == 1 else _plural(item)}" for item, count in share.items() if count]
-    if not parts:
-        return "nothing"
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:]))) or "nothing"
 
 
 def _plural(item: str) -> str:
     """The whole thing's plural: "crates of photographs", "keys to the store"."""
-    head, space, rest = re.match(r"(\S+)( (?:of|to|for|in) )?(.*)", item, re.S).groups("")  # type: ignore[union-attr]
-    if not space:
-        return item if item.endswith("s") else item + "s"
-    return f"{head if head.endswith('s') else head + 's'}{space}{rest}"
+    head = re.split(r" (?:of|to|for|in) ", item)[0]
+    return (head if head.endswith("s") else head + "s") + item.removeprefix(head)

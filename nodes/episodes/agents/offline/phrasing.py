@@ -1,5 +1,4 @@
-"""`DialogueVoice`: one decision of the offline agent: what was said, who speaks how, and one of several ways to put
-a thing.
+"""`DialogueVoice`: one decision of the offline agent: what was said, who speaks how, and one of several ways to put it.
 
 How somebody talks follows from the profile (the agreeable are warmer, the outgoing livelier), which way of several is
 taken from the seed; so the same seed gives the same words.
@@ -13,20 +12,29 @@ from collections.abc import Sequence
 from typing import Literal
 
 from nodes.episodes.dialogue.observation import AgentObservation
-from runtime.msgs.episode import Act, ActKind, Turn
+from runtime.msgs.episode import Act, Turn
 
 Level = Literal["low", "medium", "high"]
 
 FAREWELL = re.compile(r"\b(goodbye|bye|see you|take care|so long|until next time|talk soon)\b", re.I)
+RUDE = re.compile(
+    r"\b(idiot|stupid|shut up|hate you|liar|moron|pathetic|get lost|damn you|fool|disgust\w*|ridiculous|coward)\b", re.I
+)
+OFFERS = re.compile(
+    r"\b(what if|what about|(?:i|we) could|i would|i['’](?:d|ll)|let me have|take the|you (?:may|can|could have)|in "
+    r"exchange)\b",
+    re.I,
+)
+REFUSES = re.compile(
+    r"\b((?:can['’]t|cannot) agree|i refuse|i won['’]t (?:do|have) (?:that|it)|better to say so)\b", re.I
+)
 
 
 class DialogueVoice:
     """What one seat has said, what the others have said, and how to put the next thing."""
 
     def __init__(self, sight: AgentObservation, chance: random.Random, seed: int = 0) -> None:
-        self.sight = sight
-        self.chance = chance
-        self.seed = seed
+        self.sight, self.chance, self.seed = sight, chance, seed
         self.because = -1  # index of the turn that this decision follows from
         self.briefing = sight.briefing
         self.facts = sight.briefing.facts
@@ -40,7 +48,7 @@ class DialogueVoice:
     @property
     def heard(self) -> str:
         """What was said last by another."""
-        return self.theirs[-1].argument if self.theirs and self.theirs[-1].kind == "speak" else ""
+        return self.theirs[-1].argument.rstrip() if self.theirs and self.theirs[-1].kind == "speak" else ""
 
     def temper(self, name: str) -> float:
         """A number from 0 to 1 that is this participant's for the whole episode, by its seed."""
@@ -49,10 +57,10 @@ class DialogueVoice:
     def trait(self, name: str) -> Level:
         """How high the own profile is in one of the big five."""
         own = self.briefing.background.lower().partition(f"{self.me.lower()}'s background:")[2].partition("\n")[0]
-        found = re.search(rf"{name} (low|medium|high)", own)
-        return {"low": "low", "high": "high"}.get(found[1], "medium") if found else "medium"  # type: ignore[return-value]
+        found = re.search(rf"{name} (low|high)", own)
+        return "medium" if found is None else "low" if found[1] == "low" else "high"
 
-    def say(self, *ways: str, kind: ActKind = "speak") -> Act:
+    def say(self, *ways: str) -> Act:
         """One of several ways to put it: not one said before by anybody, none with a word that is to stay unsaid."""
         said = {turn.argument for turn in self.sight.turns}
         fit = [way for way in ways if not says_any(way, self.forbidden)]
@@ -61,47 +69,37 @@ class DialogueVoice:
         new = [way for way in new if way[:14] not in openings] or new  # a new beginning, where there is one
         if not new:
             return self.farewell() if fit else Act(kind="none")
-        return Act(kind=kind, argument=self.chance.choice(new))
-
-    def has_said(self, line: str) -> bool:
-        """Whether this line was part of something that this seat has said."""
-        return any(line in turn.argument for turn in self.mine)
+        return Act(kind="speak", argument=self.chance.choice(new))
 
     def unsaid(self) -> list[str]:
         """The scenario's own lines for this seat that are still to be said, in order."""
-        return [line for line in self.facts.says if not self.has_said(line) and not says_any(line, self.forbidden)]
+        left = [line for line in self.facts.says if not any(line in turn.argument for turn in self.mine)]
+        return [line for line in left if not says_any(line, self.forbidden)]
 
     def greets(self) -> str:
         """What opens a talk; "" once it is open."""
         if self.mine or self.theirs:
             return ""
-        ways = {"low": ("",), "medium": (f"Hi {self.other}.",), "high": (f"Hello {self.other}!",)}
-        greeting = self.chance.choice(ways[self.trait("extraversion")])
-        return greeting + " " if greeting else ""
+        return {"low": "", "medium": f"Hi {self.other}. ", "high": f"Hello {self.other}! "}[self.trait("extraversion")]
 
     def farewell(self) -> Act:
         """One way to go; away where all have been said."""
-        warm = self.trait("agreeableness") != "low"
+        last = "Well. Goodbye, then."
         ways = [
             f"I should get going. Take care, {self.other}.",
             f"I won't keep you any longer, {self.other}. Goodbye.",
             f"It was good to talk, {self.other}. See you.",
             f"Thanks for hearing me out, {self.other}. Take care.",
-            *(("Well. Goodbye, then.",) if not warm else (f"Goodbye, {self.other}, and thank you.",)),
+            last if self.trait("agreeableness") == "low" else f"Goodbye, {self.other}, and thank you.",
         ]
         begun = {turn.argument[:8] for turn in self.sight.turns}
         new = [way for way in ways if way[:8] not in begun]
         return Act(kind="speak", argument=self.chance.choice(new)) if new else Act(kind="leave")
 
 
-def is_closing(act: Act) -> bool:
-    """Whether nothing new was left to say."""
-    return act.kind != "speak" or bool(FAREWELL.search(act.argument))
-
-
-def is_farewell(turn: Turn) -> bool:
+def is_farewell(said: Act | Turn) -> bool:
     """Whether somebody says goodbye."""
-    return turn.kind == "speak" and bool(FAREWELL.search(turn.argument))
+    return said.kind == "speak" and bool(FAREWELL.search(said.argument))
 
 
 def says_any(text: str, words: tuple[str, ...]) -> bool:

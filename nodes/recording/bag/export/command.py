@@ -167,7 +167,7 @@ def _dataset(asked: argparse.Namespace, recordings: list[Recording], draft: Path
     findings = examine(draft)
     problems = [one for one in findings if one.is_problem]
     for one in problems:
-        _tell(one.told)
+        _tell(one.told.replace(str(draft), draft.name))
     if problems and not asked.accept_problems:
         raise RecordingError(
             "nothing is exported, for the dataset would have the problems above; --accept-problems exports it even so"

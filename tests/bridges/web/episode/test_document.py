@@ -10,8 +10,7 @@ import pytest
 from bridges.web.episode.document import EpisodeDocument, people_of
 from bridges.web.episode.node import PersonAtPage, Play, decode
 from bridges.web.http.client import Session
-from nodes.episodes.agents.agent import Agent
-from nodes.episodes.agents.registry import ScriptedBrain
+from nodes.episodes.agents.agent import Agent, ScriptedBrain
 from nodes.episodes.dialogue.messages import BeginEpisode
 from nodes.episodes.dialogue.moderator import Moderator
 from nodes.episodes.dialogue.planning import plan_of_task

@@ -481,7 +481,7 @@ def test_what_a_node_says_of_an_address_counts_also_where_another_one_has_opened
         other.start(extra, SystemClock(), logging.getLogger("pages"), node=Fellow(pages.servers))
 
 
-@pytest.mark.parametrize("name", ["robot", "Robot", " RO BOT", "ｒｏｂｏｔ", "arm_driver"])
+@pytest.mark.parametrize("name", ["robot", "Robot", " RO BOT", "ｒｏｂｏｔ", "ro\u200bbot", "arm_driver"])
 def test_nobody_is_called_like_the_robot_or_a_part_of_it(name: str) -> None:
     tokens = Tokens({}).with_roles(("participant",)).reserving((*RESERVED, "arm_driver"))
     code = tokens.by_role["participant"]

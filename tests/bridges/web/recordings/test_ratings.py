@@ -17,7 +17,7 @@ from bridges.web.recordings.command import main
 from bridges.web.recordings.rating_page import RateRecording, RatingHandler, Seek
 from bridges.web.recordings.ratings import Rating, Ratings, agreement, exported, ratings_file, read_ratings
 from bridges.web.recordings.recording import SHORTEST_GAP_S, Recorded, RecordedCamera, read_recording, shown_of
-from nodes.episodes.commands.score import HumanRating as TakenIn
+from nodes.episodes.commands.run import HumanRating as TakenIn
 from runtime.bag.file import BagWriter
 from runtime.errors import RecordingError, UserError
 from runtime.message import Envelope, Message, Stamped

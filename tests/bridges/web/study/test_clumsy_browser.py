@@ -135,6 +135,22 @@ def test_a_double_click_and_a_key_pressed_twice_are_one_press(chromium: Any, tmp
         shows(guide, "#where", "recorder ready")
         guide.dblclick("#controls .main")
         shows(guide, "#controls", "End trial")
+        guide.focus("#controls .main")
+        guide.keyboard.press("Space")  # stops the robot, wherever the focus is, and ends no trial
+        wait(guide, lambda: bool(guide.get_attribute("#stop", "data-told")), "the stop is sent")
+        guide.dblclick("text=Pause")
+        shows(guide, "#controls", "Go on")
+        guide.click("text=Go on")
+        shows(guide, "#controls", "Pause")
+        guide.focus("text=Abort")
+        for _ in range(2):
+            guide.keyboard.press("Enter")
+        shows(guide, "#controls", "Abort: sure?")
+        guide.wait_for_timeout(600)
+        guide.dblclick("text=Abort")
+        shows(guide, "#controls", "Start again")
+        guide.click("#controls .main")
+        shows(guide, "#controls", "End trial")
         guide.dblclick("text=Abort")
         shows(guide, "#controls", "Abort: sure?")
         guide.click("text=Abort: sure?")
@@ -150,7 +166,7 @@ def test_a_double_click_and_a_key_pressed_twice_are_one_press(chromium: Any, tmp
         shows(person, "#participant h2", "Zum Schluss")
     assert study.problems == []
     trials = [one.how for one in read_events(study.folder / "P01.jsonl") if one.what == "trial"]
-    assert trials == ["started", "aborted", "started", "completed"]
+    assert trials == ["started", "aborted", "started", "aborted", "started", "completed"]
 
 
 @pytest.mark.long

@@ -7,6 +7,7 @@ import io
 import itertools
 import os
 import re
+import tomllib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from bridges.web.questionnaire.questionnaire import shipped
+from bridges.web.questionnaire.questionnaire import questionnaire_of, shipped
 from bridges.web.study.export import gather
 from bridges.web.study.journal import SessionFile, SessionFolder, answers_table, open_session, read_events
 from bridges.web.study.protocol import EXAMPLE, Protocol, balanced_square, drawn_for, order_of, read_protocol
@@ -420,6 +421,12 @@ def test_an_answer_decides_what_is_asked_next(met: str, comes_next: str, tmp_pat
         progress.apply(progress.answer(3.0, "before/first", "which", "A red one."))
     progress.apply(progress.submit(4.0, "before/first"))
     assert progress.step.ident == comes_next
+
+
+def test_what_a_later_answer_took_off_the_page_is_no_answer() -> None:
+    asked = questionnaire_of(tomllib.loads(BRANCHES[1][1] + "\ntitle = 'You'")["questionnaire"][0], "first")
+    assert asked.asked({"met": "yes", "which": "red"}) == {"met": "yes", "which": "red"}
+    assert asked.asked({"met": "no", "which": "red"}) == {"met": "no"}
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ class Room:
 
     def __init__(self, folder: Path) -> None:
         self.now_s = 100.0
-        self.mode, self.recorders = "holding", Recorders()
+        self.mode, self.recorders, self.silent_s = "holding", Recorders(), 0.0
         self.watch = TrialWatch(self.guard, self.recorders, is_recorded=True)
         self.sessions = SessionFolder(folder)
         self.progress, self.journal = open_session(self.sessions, PROTOCOL, 1, BEGAN_S, "x")
@@ -50,7 +50,7 @@ class Room:
 
     def guard(self) -> Stamped[GuardState]:
         state: Any = GuardState(mode=self.mode, reason="somebody said stop")  # type: ignore[arg-type]
-        return Stamped(state, Envelope("guard/state", "guard", 1, self.now_ns))
+        return Stamped(state, Envelope("guard/state", "guard", 1, self.now_ns - to_ns(self.silent_s)))
 
     def records(self, mode: Any, why: str = "") -> None:
         state = RecorderState(mode=mode, file="P01-trial-1-1.mcap", why=why)
@@ -92,6 +92,19 @@ def test_with_a_robot_that_may_not_move_no_trial_counts(room: Room, mode: str) -
     assert room.watch.why_not_begin(room.now_ns) == ""
     room.mode = mode
     assert "somebody said stop" in room.watch.why_not_begin(room.now_ns)
+
+
+def test_without_a_word_of_the_guard_no_trial_counts_and_the_robot_is_known_to_stand(room: Room) -> None:
+    room.start()
+    room.passes(2.0)
+    for _ in range(50):
+        room.silent_s += 0.1
+        room.passes(0.1)
+    assert "guard for 5 s" in room.watch.why_not_end(room.now_ns)
+    room.silent_s = 0.0
+    room.passes(1.0)
+    assert room.watch.why_not_end(room.now_ns) == ""
+    assert room.ends()["robot_stopped_s"] == pytest.approx(5.0, abs=0.3)
 
 
 def test_without_a_recording_no_trial_counts_where_the_launch_file_has_a_recorder(room: Room) -> None:

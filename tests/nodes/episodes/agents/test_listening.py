@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from bench.listening import main
-from nodes.episodes.agents.amounts import numbers_in, offer_in
-from nodes.episodes.agents.deal_reading import agreed_number, agreed_shares, division_in, says_yes
-from nodes.episodes.agents.registry import RulesBrain, ScriptedBrain
+from nodes.episodes.agents.agent import RulesBrain, ScriptedBrain
+from nodes.episodes.agents.deal_reading import agreed_number, agreed_shares, division_in, numbers_in, offer_in, says_yes
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.planning import plan_of_task, with_seed
 from nodes.episodes.evaluation.by_rules import judge_by_rules

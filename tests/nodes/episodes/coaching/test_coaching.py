@@ -16,12 +16,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from nodes.episodes.agents.agent import Agent
-from nodes.episodes.agents.registry import RulesBrain
-from nodes.episodes.coaching.coach import SIMPLE, Coach, Coaching, Variant
-from nodes.episodes.coaching.minds import RulesMind, SeatWork
-from nodes.episodes.coaching.regeneration import attempts_of, best_of
-from nodes.episodes.coaching.step_rating import StepRating, choose, is_kept, mean_rating, read_step, utility
+from nodes.episodes.agents.agent import Agent, RulesBrain
+from nodes.episodes.coaching.coach import SIMPLE, Coach, Coaching, RulesMind, SeatWork, Variant
+from nodes.episodes.coaching.regeneration import (
+    StepRating,
+    attempts_of,
+    best_of,
+    choose,
+    is_kept,
+    mean_rating,
+    read_step,
+    utility,
+)
 from nodes.episodes.command import main
 from nodes.episodes.dialogue.messages import BeginEpisode, GuidanceRequest
 from nodes.episodes.dialogue.moderator import Moderator

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from nodes.episodes.command import main
-from nodes.episodes.dialogue.plan import MODES
 from nodes.episodes.dialogue.rules import ORDERS
 from nodes.episodes.results.store import Store
+from nodes.episodes.scenarios.visibility import MODES
 from tests.support.servers.episode_model import scales_of
 from tests.support.servers.fake_openai_server import FakeOpenAI, Request, says
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nodes.episodes.agents.registry import RulesBrain, ScriptedBrain
+from nodes.episodes.agents.agent import RulesBrain, ScriptedBrain
 from nodes.episodes.dialogue.asynchronous import AsynchronousDialogue
 from nodes.episodes.dialogue.messages import BeginEpisode
 from nodes.episodes.dialogue.moderator import Moderator

@@ -14,8 +14,7 @@ from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.agents.seat_caller import NoStore, OutageError, SeatCaller
 from nodes.episodes.dialogue.plan import GroundTruth
 from nodes.episodes.evaluation.by_model import judge_by_model, judge_prompt, read_scores
-from nodes.episodes.evaluation.by_rules import judge_by_rules
-from nodes.episodes.evaluation.checks import check_episode, first_mention, leak_of, repeated
+from nodes.episodes.evaluation.by_rules import check_episode, first_mention, judge_by_rules, leak_of, repeated
 from nodes.episodes.evaluation.dimensions import (
     NAMES,
     PUBLISHED,
@@ -28,15 +27,11 @@ from nodes.episodes.evaluation.dimensions import (
     read_dimensions,
     with_steps,
 )
-from nodes.episodes.results.estimates import (
-    hard_tasks,
-    holm,
-    mean_of,
-    permutation_p,
-)
+from nodes.episodes.results.figures import hard_tasks
 from nodes.models.chat_format import ModelAnswer
 from nodes.models.servers import Servers
 from nodes.statistics.agreement import merged, pearson, randolph_kappa
+from nodes.statistics.paired import holm, mean_of, permutation_p
 from runtime import UserError
 from runtime.msgs.episode import Score, Scores, Turn
 from tests.support.episode_cast import plan, play

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 from nodes.episodes.command import main
-from nodes.episodes.evaluation.encoders import MINILM, encoder_of, hashed
-from nodes.episodes.evaluation.instruction_following import (
+from nodes.episodes.commands.follow import (
     alternatives,
     diversity,
     read_relevance,
     relevance,
     side_effects,
 )
+from nodes.episodes.evaluation.encoders import MINILM, encoder_of, hashed
 from nodes.episodes.results.store import Store
 from nodes.models.json_reading import UnreadableError
 from runtime.errors import UserError

@@ -9,9 +9,8 @@ import pytest
 
 from nodes.episodes.command import main
 from nodes.episodes.evaluation.dimensions import SEVEN
-from nodes.episodes.learning.filters import SeatGoal, behavior_cloning, decide, self_reinforcement
-from nodes.episodes.results.evaluations import TurnScore
-from nodes.episodes.results.store import Store
+from nodes.episodes.learning.dataset import SeatGoal, behavior_cloning, decide, self_reinforcement
+from nodes.episodes.results.store import Store, TurnScore
 from runtime.msgs.episode import Score, Scores
 from tests.support.sentences import sentence
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers

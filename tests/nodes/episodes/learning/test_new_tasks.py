@@ -15,7 +15,7 @@ from nodes.episodes.command import main
 from nodes.episodes.dialogue.planning import starter_library
 from nodes.episodes.learning.new_tasks import GENERATION, REVIEWS, Prompt, by_template, generated_in, refusal
 from nodes.episodes.learning.task_page import TaskPages
-from nodes.episodes.results.local_page import open_page
+from nodes.episodes.results.browse import open_page
 from nodes.episodes.scenarios.library import read_folder
 from runtime.errors import UserError
 from tests.support.sentences import pattern, sentence

@@ -15,15 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from nodes.episodes.agents.registry import ScriptedBrain
+from nodes.episodes.agents.agent import ScriptedBrain
 from nodes.episodes.command import main
 from nodes.episodes.dialogue.observation import AgentChoice, AgentObservation, Brain
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.rules import EpisodeRules
 from nodes.episodes.dialogue.turn_based import TurnBasedDialogue
 from nodes.episodes.results.store import Store
-from nodes.episodes.runner.by_hand import TypedTerminal, act_from_line, urgency_of
-from nodes.episodes.runner.lines import END, Lines
+from nodes.episodes.runner.by_hand import END, Lines, TypedTerminal, act_from_line, urgency_of
 from nodes.episodes.runner.runner import conduct_episode
 from runtime import Clock
 from runtime.msgs.episode import Act, Turn

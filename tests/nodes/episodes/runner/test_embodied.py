@@ -10,12 +10,11 @@ import pytest
 
 from nodes.episodes.command import main
 from nodes.episodes.commands import embody as embody_command
-from nodes.episodes.commands.run import library_of
 from nodes.episodes.dialogue.planning import starter_library
 from nodes.episodes.dialogue.prompt import background_text
 from nodes.episodes.evaluation.by_rules import judge_by_rules
 from nodes.episodes.results.store import Store
-from nodes.episodes.runner import embodied
+from nodes.episodes.scenarios.library import library_of
 from nodes.sim.people.actor import Actor, ActorLine
 from runtime.errors import UserError
 from runtime.launch.file import find, override
@@ -88,8 +87,8 @@ BODIES = sorted(scenario.id for scenario in starter_library().scenarios.values()
 
 @pytest.mark.parametrize("scenario", BODIES)
 def test_each_embodied_scenario_is_played_by_people_who_say_its_lines(scenario: str) -> None:
-    plan = embodied.embodied_plan(scenario)
-    changes = dict(change.split("=", 1) for change in embodied.changes_for(plan))
+    plan = embody_command.embodied_plan(scenario)
+    changes = dict(change.split("=", 1) for change in embody_command.changes_for(plan))
     assert changes["collaborator.use"] == "nodes.sim.people.actor:Actor"
     cues = msgspec.json.decode(changes["collaborator.cues"], type=tuple[str, ...])
     wanted = [msgspec.json.decode(changes[f"collaborator.{name}"], type=tuple[str, ...]) for name in ("binned", "left")]
@@ -103,8 +102,10 @@ def test_each_embodied_scenario_is_played_by_people_who_say_its_lines(scenario: 
 
 
 def test_another_class_in_the_graph_keeps_the_scenarios_parameters() -> None:
-    plan = embodied.embodied_plan("the-brown-bottle")
-    changes = embodied.changes_for(plan, ["planner.stream=true", "planner.use=nodes.planner.openai_api:OpenAIPlanner"])
+    plan = embody_command.embodied_plan("the-brown-bottle")
+    changes = embody_command.changes_for(
+        plan, ["planner.stream=true", "planner.use=nodes.planner.openai_api:OpenAIPlanner"]
+    )
     tables = tomllib.loads(find("laptop").read_text(encoding="utf-8"))
     for change in changes:
         override(tables, change)
@@ -117,15 +118,15 @@ def test_another_class_in_the_graph_keeps_the_scenarios_parameters() -> None:
 
 
 def test_a_scenario_without_cues_is_refused_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = embodied.embodied_plan("the-brown-bottle")
+    plan = embody_command.embodied_plan("the-brown-bottle")
     scenario = msgspec.structs.replace(starter_library().scenarios[plan.scenario], cues=())
     monkeypatch.setitem(starter_library().scenarios, plan.scenario, scenario)
     with pytest.raises(UserError, match=pattern("episodes.no_simulated_person")):
-        embodied.changes_for(plan)
+        embody_command.changes_for(plan)
 
 
 def test_the_robots_goal_is_judged_by_what_was_done_and_left() -> None:
-    plan = embodied.embodied_plan("clear-table-by-four")
+    plan = embody_command.embodied_plan("clear-table-by-four")
     done = [f"putting the {colour} cup in the bin" for colour in ("yellow", "green")]
     acts = [*done, "putting the red cup in the bin (failed)"]
     turns = [
@@ -140,13 +141,13 @@ def test_the_robots_goal_is_judged_by_what_was_done_and_left() -> None:
 
 def test_a_folder_of_ones_own_has_embodied_scenarios_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mine = dict(starter_library().scenarios)["the-brown-bottle"]
-    data = Path(embodied.__file__).parents[1] / "scenarios" / "data"
+    data = Path(embody_command.__file__).parents[1] / "scenarios" / "data"
     for name in ("characters.jsonl", "relationships.jsonl"):
         (tmp_path / name).write_bytes((data / name).read_bytes())
     rows = [row for row in (data / "scenarios.jsonl").read_text("utf-8").splitlines() if f'"{mine.id}"' in row]
     (tmp_path / "scenarios.jsonl").write_text(rows[0].replace(mine.id, "my-bottle") + "\n", "utf-8")
     library = library_of(str(tmp_path))
-    changes = embodied.changes_for(embodied.embodied_plan("my-bottle", library), library=library)
+    changes = embody_command.changes_for(embody_command.embodied_plan("my-bottle", library), library=library)
     assert "collaborator.use=nodes.sim.people.actor:Actor" in changes
     assert main(["embody", "--tasks", str(tmp_path), "--task", mine.id]) == 2
     assert sentence("episodes.no_task_with_robot", task=mine.id, known="my-bottle") in capsys.readouterr().err

@@ -19,8 +19,7 @@ from nodes.episodes.agents.agent import Agent
 from nodes.episodes.command import main
 from nodes.episodes.dialogue.planning import plan_of_task
 from nodes.episodes.dialogue.rules import Order
-from nodes.episodes.results.live import LiveLog
-from nodes.episodes.results.store import Store
+from nodes.episodes.results.store import LiveLog, Store
 from nodes.episodes.runner.judge import Judge
 from nodes.episodes.runner.live_moderator import LiveModerator
 from runtime import Simulation, UserError

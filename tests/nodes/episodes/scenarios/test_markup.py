@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.episodes.scenarios.markup import EVERYONE, text_for
+from nodes.episodes.scenarios.visibility import EVERYONE, text_for
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nodes.episodes.command import main
-from nodes.episodes.scenarios.loader import (
+from nodes.episodes.scenarios.library import (
     AGENTS,
     COMBINATIONS,
     ENVIRONMENTS,

@@ -10,16 +10,29 @@ import pytest
 
 from nodes.episodes.scenarios.library import Library, starter
 from nodes.episodes.scenarios.profiles import (
-    BIG_FIVE,
-    DECISION_STYLES,
-    MORAL_VALUES,
-    SCHWARTZ_VALUES,
     Character,
     Relationship,
     Scenario,
 )
 from nodes.episodes.scenarios.sampling import allowed_casts, sample_constrained
 from nodes.episodes.scenarios.visibility import cast_of, full_view, view
+
+BIG_FIVE = ("openness", "conscientiousness", "extraversion", "agreeableness", "neuroticism")
+MORAL_VALUES = ("care", "fairness", "loyalty", "authority", "purity")
+SCHWARTZ_VALUES = (
+    "self-direction",
+    "stimulation",
+    "hedonism",
+    "achievement",
+    "power",
+    "security",
+    "conformity",
+    "tradition",
+    "benevolence",
+    "universalism",
+)
+DECISION_STYLES = ("directive", "analytical", "conceptual", "behavioral")
+"""The types that SOTOPIA's appendix C.2 names; other people's files may hold other words, ours may not."""
 
 LIBRARY = starter()
 PEOPLE = list(LIBRARY.characters.values())

@@ -64,6 +64,7 @@ BIN = SeenObject(
 )  # fmt: skip
 
 
+@pytest.mark.long
 def test_it_picks_the_cup_that_it_is_told_to_and_puts_it_in_the_bin() -> None:
     kitchen = Kitchen()
     before = {thing.name: thing for thing in kitchen.truths[-1].objects}

@@ -196,3 +196,39 @@ def test_a_dataset_that_is_damaged_is_told_in_a_sentence_and_no_other_command_ta
     assert "Traceback" not in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["set"]
     assert before == {place: place.stat().st_mtime_ns for place in out.rglob("*")}
+
+
+@pytest.mark.parametrize(
+    ("names", "is_problem", "is_imported"),
+    [
+        (lambda old: [old[1], old[0], *old[2:]], True, False),
+        (lambda old: [old[0], *old[:-1]], True, False),
+        (lambda old: ["left", *old[1:]], False, False),
+        (lambda _: None, False, False),
+        (lambda _: ["actions"], False, False),
+        (lambda old: old, False, True),
+    ],
+)
+def test_names_that_tell_two_stories_of_the_joints_are_told_and_are_no_recording(
+    names: Callable[[list[str]], list[str] | None], whole: Path, tmp_path: Path, *, is_problem: bool, is_imported: bool
+) -> None:
+    out = shutil.copytree(whole, tmp_path / "set")
+    place = out / "meta/info.json"
+    said = json.loads(place.read_text())
+    action = said["features"]["action"]
+    action["names"] = names(action["names"])
+    place.write_text(json.dumps(said))
+    assert any(one.kind == "names" for one in examine(out))
+    assert ("names" in kinds(out)) == is_problem
+    asked = ["import", str(out), "--out", str(tmp_path / "run.mcap")]
+    assert (bag(asked) == 0) == is_imported == (tmp_path / "run.mcap").exists()
+
+
+@pytest.mark.parametrize(("times", "is_problem"), [(57.3, True), (1 / 57.3, True), (100.0, False), (1.0, None)])
+def test_an_action_in_another_unit_than_its_state_is_told(
+    times: float, is_problem: bool | None, whole: Path, tmp_path: Path
+) -> None:
+    table = parquet.read_table(whole / DATA)
+    state = table.column("observation.state").to_pylist()
+    out = changed(whole, tmp_path / "set", "action", lambda _: [[times * one for one in row[:10]] for row in state])
+    assert {one.is_problem for one in examine(out) if one.kind == "units"} == {is_problem} - {None}

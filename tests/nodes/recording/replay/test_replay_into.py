@@ -67,6 +67,7 @@ def replay(recording: Path, folder: Path, *options: str) -> dict[str, list[tuple
     return rows(folder / "run.mcap")
 
 
+@pytest.mark.long
 def test_recorded_images_in_place_of_cameras_change_nothing(
     laptop: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

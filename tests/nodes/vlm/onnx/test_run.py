@@ -82,6 +82,7 @@ def test_the_same_seed_is_the_same_run(small_graph: str) -> None:
     assert "vlm: 3 calls, " in done[0].stdout
 
 
+@pytest.mark.long
 @pytest.mark.processes
 def test_in_a_process_of_its_own_it_loads_its_model_and_answers(small_graph: str) -> None:
     done = run("runtime", "run", small_graph, "--for", "1.5")

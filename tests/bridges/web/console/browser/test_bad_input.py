@@ -22,6 +22,17 @@ HOUR_BACK = """() => {
   Date.now = () => now() - 3600e3;
   Object.defineProperty(performance, 'timeOrigin', {get: () => wall - 3600e3});
 }"""
+DROPS_TAKES = """() => {
+  const send = WebSocket.prototype.send;
+  window.sent = [];
+  window.drops = false;
+  WebSocket.prototype.send = function (text) {
+    if (window.drops && text.includes('"take"')) return;
+    window.sent.push(text);
+    send.call(this, text);
+  };
+}"""
+SENT = "(kind) => window.sent.filter((one) => JSON.parse(one).t === kind).length"
 TURNED = "\N{RIGHT-TO-LEFT OVERRIDE}מנחה \N{ROBOT FACE}"
 
 
@@ -160,6 +171,40 @@ def test_a_double_click_or_a_key_that_is_held_does_not_re_arm_and_resume_at_once
             assert text(page, "#guard-mode") == "stopped", f"by {press}"
             page.click("#resume")
             wait(page, lambda: text(page, "#guard-mode") != "stopped", "a second press resumes")
+
+
+@pytest.mark.long
+def test_a_double_click_says_and_forgets_one_thing_and_no_act_waits_for_a_seat_that_does_not_come(
+    run: ConsoleRun, chromium: Any
+) -> None:
+    poses = [{"name": name, "joints": {"lift": 0.5}} for name in ("one", "two", "three")]
+    with page_of(chromium, run) as page:
+        page.evaluate("(kept) => localStorage.setItem('library', kept)", json.dumps({"poses": poses}))
+        page.reload()
+        wait(page, lambda: "x " in text(page, "#odometry"), "the robot is seen")
+        page.evaluate(DROPS_TAKES)
+        page.dblclick("#sentences button >> nth=0")
+        page.click("[data-shows=poses]")
+        page.dblclick("#poses .away >> nth=0")
+        assert page.locator("#poses .away").count() == 2
+        page.click("#tab-vlm")
+        page.evaluate("() => { window.drops = true; }")
+        page.click("[data-act=hold]")
+        wait(page, lambda: "did not come" in text(page, "#notice"), "the seat does not come")
+        page.evaluate("() => { window.drops = false; }")
+        page.click("button.seat[data-seat=vlm]")
+        wait(page, lambda: text(page, ".holder[data-seat=vlm]") == "you", "it is taken later")
+        page.wait_for_timeout(500)
+        assert (page.evaluate(SENT, "say"), page.evaluate(SENT, "act")) == (1, 0)
+        page.click("button.seat[data-seat=vlm]")
+        wait(page, lambda: text(page, ".holder[data-seat=vlm]") == "model", "it is given back")
+        go_on(page)
+        page.click("#layout")
+        page.click("#chosen-keys summary")
+        page.focus("#chosen-keys input")
+        page.keyboard.press("Space")
+        wait(page, lambda: text(page, "#guard-mode") == "stopped", "a field that is only read stops, too")
+        assert page.input_value("#chosen-keys input >> nth=0") == "W"
 
 
 @pytest.mark.parametrize(

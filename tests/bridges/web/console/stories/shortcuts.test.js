@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { ChosenKeys, chordOf, ESCAPES_MS, EscapeTwice, HeldKey, HOLD_MS, KEYS, letterOf, spaceStops } from "./shortcuts.js";
+import { ChosenKeys, chordOf, ESCAPES_MS, EscapeTwice, HeldKey, HOLD_MS, KEYS, letterOf } from "./shortcuts.js";
 
 test("a key means what the layout writes on it", () => {
   assert.equal(letterOf({ key: "z", code: "KeyW" }), "z");                       // French
@@ -10,11 +10,6 @@ test("a key means what the layout writes on it", () => {
   assert.equal(letterOf({ key: "!", code: "Digit1", shiftKey: true }), "!");
   assert.equal(letterOf({ key: "/", code: "Digit7", shiftKey: true }), "/");     // German
   assert.equal(letterOf({ key: "ArrowUp", code: "ArrowUp" }), "ArrowUp");
-});
-
-test("the space bar stops but in the middle of a text", () => {
-  for (const value of ["", "Hello"]) assert.equal(spaceStops({ kind: "text", value }), value === "");
-  for (const kind of ["", "choice", "number"]) assert.equal(spaceStops({ kind, value: "3" }), true);
 });
 
 test("Escape twice in time, and a third press begins anew", () => {

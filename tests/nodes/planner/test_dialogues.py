@@ -1,0 +1,248 @@
+"""Dialogues at the table and in the kitchen, in virtual time, judged by where things are in the end.
+
+`thing` is a cup at the table and a mug in the kitchen, `goal` the bin and the tray: both minds hear the same words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.nodes.planner.two_hands import KitchenHands, TableHands, Turn
+from tests.support.sentences import sentence
+
+BOTH = pytest.mark.parametrize("hands", [TableHands, KitchenHands])
+LONG_S = 70
+ALL = "Put all the {thing}s {goal}"
+
+
+def played(hands: type[TableHands], turns: Sequence[Turn], **more: object) -> TableHands:
+    """After all turns, and long enough for every question to be left."""
+    world = hands(**more)  # type: ignore[arg-type]  # as it is
+    names = {"thing": world.thing, "goal": world.goal}
+    for turn in turns:
+        if isinstance(turn, tuple):
+            turn = turn[0], turn[1].format(**names)
+        world.play(turn.format(**names) if isinstance(turn, str) else turn)
+    world.work(LONG_S)
+    return world
+
+
+def moved(world: TableHands) -> list[str]:
+    """The colours of cups or mugs that are where they were ordered to."""
+    place = world.goal.split()[-1]
+    return [name.split()[0] for name, where in world.ends().items() if where == place]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I will do the white one myself.", "The white one is mine.",
+        "Let me do the white one.",
+        "I take the white {thing}.",
+        "The white {thing} is half full.", "Anna drinks from the white one.", "Anna wants the white {thing}.",
+        "White is for me, please.", "Paint the white {thing}.", "The white {thing}?", "The white one has a crack.",
+        "I take the white {thing}, you do the rest.",
+    ],
+)  # fmt: skip
+def test_what_somebody_said_something_of_is_left_unless_a_yes_follows(hands: type[TableHands], text: str) -> None:
+    world = played(hands, [ALL, 5, text])
+    assert "white" not in moved(world)
+    assert {"red", "blue"} <= set(moved(world)), "the others are done"
+
+
+@BOTH
+@pytest.mark.parametrize("text", ["The white {thing}?", "Anna wants the white {thing}."])
+def test_a_yes_lets_it_go_on(hands: type[TableHands], text: str) -> None:
+    assert {"red", "blue", "white"} <= set(moved(played(hands, [ALL, 5, text, 2, "Yes"])))
+
+
+@BOTH
+@pytest.mark.parametrize("text", ["Only the white one.", "Just the white {thing}, please.", "Only white."])
+def test_only_one_of_all_is_only_that_one(hands: type[TableHands], text: str) -> None:
+    assert moved(played(hands, [ALL, 5, text])) == ["white"]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "text", ["First the white one, then the blue one.", "First the white {thing} and then the blue {thing}."]
+)
+def test_first_and_then_are_done_in_order_and_nothing_else_is(hands: type[TableHands], text: str) -> None:
+    world = hands()
+    world.play(ALL.format(thing=world.thing, goal=world.goal), 5, text.format(thing=world.thing), 4 + 12)
+    assert moved(world) == ["white"]
+    world.work(LONG_S)
+    assert sorted(moved(world)) == ["blue", "white"]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "text", ["Anna's {thing} is the white one.", "The white {thing} belongs to Anna.", "Anna wants the white {thing}."]
+)
+def test_it_is_what_was_spoken_of_and_never_what_the_robot_happens_to_do(hands: type[TableHands], text: str) -> None:
+    world = played(hands, [ALL, 5, text, 3, "Leave it."])
+    assert "white" not in moved(world)
+    assert {"red", "blue"} <= set(moved(world))
+
+
+@pytest.mark.parametrize("text", ["Clear the table. I take the mugs.", "I take care of the mugs. Clear the table."])
+def test_what_the_speaker_does_is_no_part_of_a_chore(text: str) -> None:
+    assert not {"red mug", "blue mug", "white mug"} & set(played(KitchenHands, [text]).ends())
+
+
+SPACE = [
+    ("the left {thing}", "red"), ("the leftmost {thing}", "red"), ("the {thing} on the left", "red"),
+    ("the second {thing} from the left", "blue"), ("the first {thing} from the left", "red"),
+    ("the nearest {thing}", "white"), ("the {thing} between the red {thing} and the white {thing}", "blue"),
+    ("the {thing} next to the red {thing}", "blue"), ("the {thing} on my left", "red"),
+]  # fmt: skip
+
+
+@BOTH
+@pytest.mark.parametrize(("words", "colour"), SPACE)
+def test_where_a_thing_stands_is_as_the_speaker_sees_it(hands: type[TableHands], words: str, colour: str) -> None:
+    assert moved(played(hands, [f"Put {words} {{goal}}."])) == [colour]
+
+
+@BOTH
+def test_an_answer_may_say_where_it_stands(hands: type[TableHands]) -> None:
+    assert moved(played(hands, ["Put the {thing} {goal}.", 2, "The one on the left."])) == ["red"]
+
+
+@BOTH
+def test_the_robots_left_is_the_speakers_right(hands: type[TableHands]) -> None:
+    expected = "green" if hands is TableHands else "white"
+    assert moved(played(hands, ["Put the {thing} on your left {goal}."])) == [expected]
+
+
+@BOTH
+@pytest.mark.parametrize("words", ["the left {thing}", "the first {thing} from the left"])
+def test_where_nobody_sees_the_speaker_both_sides_are_told_and_it_is_asked(hands: type[TableHands], words: str) -> None:
+    world = hands(people=())
+    reply = world.play(f"Put {words} {world.goal}.".format(thing=world.thing))
+    assert reply.startswith(sentence("planner.two_sides", mine="", other="").split(",")[0])
+    world.work(LONG_S)
+    assert moved(world) == []
+    assert moved(played(hands, [f"Put {words} {{goal}}.", 2, "The red one."], people=())) == ["red"]
+
+
+@BOTH
+@pytest.mark.parametrize("words", ["next to the banana and the gronk", "behind the door", "left of everything"])
+def test_a_place_in_the_room_that_nobody_can_tell_is_asked(hands: type[TableHands], words: str) -> None:
+    assert moved(played(hands, [f"Put the {{thing}} {words} {{goal}}."])) == []
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "text", ["The blue {thing} is called Otto.", "Call the blue {thing} Otto.", "Name the blue {thing} Otto"]
+)
+def test_a_name_is_learned_and_means_the_thing(hands: type[TableHands], text: str) -> None:
+    assert moved(played(hands, [text, 1, "Put Otto {goal}."])) == ["blue"]
+    assert "blue" not in moved(played(hands, [text, 1, "Put all the {thing}s except Otto {goal}."]))
+
+
+@BOTH
+def test_a_name_is_given_once_and_is_no_word_that_means_something_else(hands: type[TableHands]) -> None:
+    taken: list[Turn] = ["Call the blue {thing} Otto.", 1, "Call the red {thing} Otto.", 1, "Put Otto {goal}."]
+    assert moved(played(hands, taken)) == ["blue"]
+    assert moved(played(hands, ["Call the red {thing} Blue.", 1, "Put the blue {thing} {goal}."])) == ["blue"]
+
+
+@BOTH
+@pytest.mark.parametrize("text", ["Put the red {thing} on the table.", "No, put the red {thing} on the table!"])
+@pytest.mark.parametrize(("answer", "ends"), [("No", ["red"]), ("Yes", []), ("", None)])
+def test_two_people_who_contradict_each_other_are_asked(
+    hands: type[TableHands], text: str, answer: str, ends: list[str] | None
+) -> None:
+    world = hands()
+    turn = ("Ben", text.format(thing=world.thing))
+    reply = world.play(f"Put the red {world.thing} {world.goal}", 5, turn)
+    assert "?" in reply
+    assert "Ann" in reply
+    world.work(12)
+    assert moved(world) == [], "it holds while it asks"
+    if ends is not None:
+        world.play(answer, LONG_S)
+        assert moved(world) == ends
+
+
+@BOTH
+def test_an_order_of_somebody_else_comes_behind_the_first(hands: type[TableHands]) -> None:
+    ben: Turn = ("Ben", "Put the blue {thing} {goal}")
+    assert moved(played(hands, ["Put the red {thing} {goal}", 5, ben])) == ["red", "blue"]
+
+
+@BOTH
+def test_what_was_protected_by_one_is_asked_about_when_another_orders_it(hands: type[TableHands]) -> None:
+    world = played(hands, ["Leave the red {thing} alone.", 2, ("Ben", "Put the red {thing} {goal}.")])
+    assert "?" in " ".join(world.says[1:])
+    assert moved(world) == []
+
+
+def test_what_is_dropped_for_another_order_is_said() -> None:
+    world = played(TableHands, ["Put the red cup in the bin", 5, "Put the blue cup in the bin"])
+    assert world.says[1].endswith(sentence("planner.no_longer", what="put the red cup in the bin"))
+    assert moved(world) == ["blue"]
+
+
+@BOTH
+@pytest.mark.parametrize("text", ["That's wrong.", "That is not right.", "Undo that.", "Never mind.", "Forget it."])
+def test_what_is_in_the_hand_when_it_was_wrong_is_put_back(hands: type[TableHands], text: str) -> None:
+    world = played(hands, ["Put the red {thing} {goal}", 5, text])
+    assert world.ends() == {}
+
+
+@pytest.mark.parametrize("text", ["No, the blue one.", "Not the red one, the blue one!", "Oh, I meant the blue mug."])
+@pytest.mark.parametrize("seconds", [5, 14])
+def test_a_correction_during_the_deed_or_after_it_takes_it_back(text: str, seconds: int) -> None:
+    assert moved(played(KitchenHands, ["Put the red mug on the tray", seconds, text])) == ["blue"]
+
+
+@BOTH
+def test_one_of_two_that_is_forbidden_is_left(hands: type[TableHands]) -> None:
+    order = "Put the red {thing} and the blue {thing} {goal}"
+    assert moved(played(hands, [order, 5, "Not the red one."])) == ["blue"]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "text",
+    ["Shut up!", "Please be quiet.", "Who told you that?", "Coffee, please.", "Tea, please.", "Two teas, please.",
+     "bitte"],
+)  # fmt: skip
+def test_what_is_no_order_is_answered_in_a_sentence_about_it(hands: type[TableHands], text: str) -> None:
+    reply = hands().play(text)
+    assert "skill for" not in reply
+    assert reply != "I see."
+
+
+@BOTH
+def test_who_ordered_is_told(hands: type[TableHands]) -> None:
+    world = hands()
+    reply = world.play(("Ben", f"Put the red {world.thing} {world.goal}"), 2, "Who told you that?")
+    assert reply.startswith("Ben ")
+
+
+@BOTH
+def test_in_that_order_is_an_order_of_things(hands: type[TableHands]) -> None:
+    world = hands()
+    world.play(f"Put the white {world.thing} and the blue {world.thing} {world.goal}, in that order, bitte.", 12)
+    assert moved(world) == ["white"]
+    world.work(LONG_S)
+    assert sorted(moved(world)) == ["blue", "white"]
+
+
+def test_two_coffees_are_two_mugs_and_what_there_is_none_of_is_asked_about() -> None:
+    world = KitchenHands()
+    world.play("Make two coffees, please.")
+    planned = [one.thing for one in (world.mind.current, *world.mind.tasks) if one and one.skill == "hand_over"]
+    assert planned == ["mug-red", "mug-blue"]
+    for text in ("Make me a coffee with milk.", "A coffee with cream and sugar, please."):
+        world = KitchenHands()
+        reply = world.play(text)
+        assert reply == sentence("kitchen.has_none", what=text.split()[-1 if "milk" in text else -2].strip(".,"))
+        assert world.mind.current is None
+        world.play("Yes")
+        assert world.mind.current is not None
