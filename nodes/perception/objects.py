@@ -51,6 +51,8 @@ BOX_ABOVE_TABLE_M, BOX_ABOVE_FLOOR_M = 0.12, 0.12
 """Where boxes are looked for; what reaches higher is a wall, a person or the robot."""
 FLOOR_LEAST_M = 0.025
 """The same for the floor, which is farther away, and of which only a step of height is known."""
+FOOT_M = 0.02
+"""How far beside a box its own foot may seem to stand."""
 OWN_BODY_RADIUS_M = 0.34
 """Around the head camera, seen from above: the robot's own base and mast."""
 
@@ -158,8 +160,13 @@ def _fallen(
     return tuple(
         one
         for one in _things(groups, view, floor_z, names)
-        if all(math.hypot(one.x_m - box.x_m, one.y_m - box.y_m) > box.width_m / 2 for box in boxes)
+        if one.width_m > FLOOR_LEAST_M and not any(is_at_foot(one, box) for box in boxes)
     )
+
+
+def is_at_foot(thing: SeenObject, box: SeenObject) -> bool:
+    """Whether it stands so near to a box that it may be a corner of the box itself."""
+    return math.hypot(thing.x_m - box.x_m, thing.y_m - box.y_m) < box.width_m * math.sqrt(0.5) + FOOT_M
 
 
 def _by_colour(pixels: Pixels, ends: Index) -> list[Pixels]:

@@ -461,7 +461,7 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
 
     def _shapes_in(self, image: Image, state: RobotState) -> tuple[SeenObject, ...]:
         """What geometry finds in an image with depth."""
-        from nodes.perception.objects import find_objects
+        from nodes.perception.objects import find_objects, is_at_foot
 
         assert image.depth_m is not None
         pose, own = self.body.head_camera(state), self.body.own_parts(state)
@@ -473,7 +473,12 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         thing = next((one for one in seen if not one.is_place and not is_on_floor(one)), None)
         if thing is not None:
             self.table_z_m = thing.z_m - thing.height_m / 2
-        return tuple(self._as_it_stood(one) if is_on_floor(one) else one for one in seen)
+        boxes = [one for one in believed(self.known) if one.is_place and one.height_m > 0.0]
+        return tuple(
+            self._as_it_stood(one) if is_on_floor(one) else one
+            for one in seen
+            if not (is_on_floor(one) and any(is_at_foot(one, box) for box in boxes))
+        )
 
     def _as_it_stood(self, thing: SeenObject) -> SeenObject:
         """What left its place is called as it was there: of what lies on the floor, proportions say little."""

@@ -33,8 +33,10 @@ def versions() -> dict[str, str]:
 
 
 def machine() -> str:
-    """The machine in words."""
-    return f"{platform.node()}: {platform.platform()}, {os.cpu_count()} cores"
+    """The machine in words, as `platform.platform()` has them, which starts a program to ask for the processor."""
+    uname = os.uname()
+    system = f"{uname.sysname}-{uname.release}-{uname.machine}-with-{''.join(platform.libc_ver())}"
+    return f"{uname.nodename}: {system}, {os.cpu_count()} cores"
 
 
 def blas_kernel() -> str:

@@ -9,8 +9,8 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
-from sysconfig import get_path
 from typing import Any
 
 from runtime.errors import with_remedy
@@ -23,7 +23,13 @@ _FRAME = re.compile(r'  File "(.+)", line (\d+) in (\S+)')
 """A line of what Python's faulthandler writes where a process crashes, the innermost first."""
 _ABORT = re.compile(r"(.+) \(\S*src/\w+\.[ch]pp:\d+\)$")
 """What libzmq writes before it ends the process, such as "Too many open files (src/ipc_listener.cpp:297)"."""
-_LIBRARIES = tuple(os.path.realpath(path) + os.sep for path in {get_path("stdlib"), get_path("platlib")})
+
+
+@cache
+def _libraries() -> tuple[str, ...]:
+    from sysconfig import get_path  # not at the top: only a crash asks
+
+    return tuple(os.path.realpath(path) + os.sep for path in {get_path("stdlib"), get_path("platlib")})
 
 
 class ChildProcess:
@@ -158,7 +164,7 @@ class ChildProcess:
             self._is_in_crash = False
         elif self._is_in_crash:
             file, number, function = found.groups()
-            is_own = not os.path.realpath(file).startswith(_LIBRARIES)
+            is_own = not os.path.realpath(file).startswith(_libraries())
             if is_own or not self.crashed_at:
                 self.crashed_at = f"{function} ({os.path.basename(file)}:{number})"
             self._is_in_crash = not is_own

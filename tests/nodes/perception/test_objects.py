@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from nodes.perception.colors import colour_codes, name_colour
-from nodes.perception.objects import find_objects, place_is_empty
+from nodes.perception.objects import find_objects, is_at_foot, place_is_empty
 from nodes.perception.point_cloud import back_project
 from nodes.sim.mjcf import build_scene
 from nodes.sim.rendering.renderer import RayRenderer
@@ -198,3 +198,23 @@ def test_a_thing_on_the_floor_is_found_there_and_nothing_else_is(fallen: tuple[f
             [(view.things[0].label, view.things[0].colour)] if fallen else []
         )
         assert all(math.dist((one.x_m, one.y_m), (x, y)) < 0.02 for one in low)
+
+
+def test_what_shows_at_a_corner_of_a_box_is_of_the_box_and_what_lies_beside_it_is_not() -> None:
+    def seen(x_m: float, y_m: float, width_m: float) -> SeenObject:
+        return SeenObject(
+            id="",
+            label="",
+            colour="grey",
+            x_m=x_m,
+            y_m=y_m,
+            z_m=0.03,
+            width_m=width_m,
+            height_m=0.05,
+            u_px=3.0,
+            v_px=80.0,
+        )
+
+    box = seen(0.618, -0.578, 0.191)
+    assert is_at_foot(seen(0.570, -0.484, 0.016), box)  # a corner, as a moving head saw it at a picture's edge
+    assert not is_at_foot(seen(0.45, -0.40, 0.07), box)
