@@ -74,12 +74,9 @@ def _variant(*, is_native: bool) -> Iterator[None]:
 
 
 @contextmanager
-def busy(hogs: int, *, apart: bool = False) -> Iterator[None]:
-    """So many programs compute meanwhile; `apart`: in a session of their own, as those of another terminal are.
-
-    Linux shares a core among sessions first, and within each among its processes.
-    """
-    running = [subprocess.Popen([sys.executable, "-c", _HOG], start_new_session=apart) for _ in range(hogs)]
+def busy(hogs: int) -> Iterator[None]:
+    """So many programs compute meanwhile."""
+    running = [subprocess.Popen([sys.executable, "-c", _HOG]) for _ in range(hogs)]
     try:
         yield
     finally:
