@@ -18,17 +18,23 @@ STEPS, HIDDEN, ROUNDS = 16, 32, 40
 
 
 class Recurrent(nn.Module):  # type: ignore[misc]  # torch is not there where types are checked
-    """From the joints and what it remembers to a chunk and what it will remember."""
+    """From the joints and what it remembers to a chunk and what it will remember.
 
-    def __init__(self) -> None:
+    A chunk stays within what was shown (10 numbers each): a node refuses one that leaves the robot's ranges.
+    """
+
+    def __init__(self, lowest: torch.Tensor, highest: torch.Tensor) -> None:
         super().__init__()
+        self.register_buffer("lowest", lowest)
+        self.register_buffer("highest", highest)
         self.cell = nn.GRUCell(8, HIDDEN)
         self.head = nn.Linear(HIDDEN, STEPS * 10)
 
     def forward(self, joints: torch.Tensor, memory: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Of one row each."""
         memory = self.cell(joints, memory)
-        return self.head(memory).reshape(1, STEPS, 10), memory
+        share = torch.sigmoid(self.head(memory)).reshape(1, STEPS, 10)
+        return self.lowest + (self.highest - self.lowest) * share, memory
 
 
 def main(dataset: str, file: str) -> None:
@@ -39,7 +45,7 @@ def main(dataset: str, file: str) -> None:
     wanted = actions.unfold(0, STEPS, 1).transpose(1, 2)  # (frames, STEPS, 10)
 
     torch.manual_seed(1)
-    model = Recurrent()
+    model = Recurrent(actions.amin(0), actions.amax(0))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for _ in range(ROUNDS):
         memory, loss = torch.zeros(1, HIDDEN), torch.zeros(())
