@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from math import sqrt
-from statistics import NormalDist, median
+from statistics import median
 
 import msgspec
 
 from nodes.evaluation.trials import Result
-from nodes.statistics.paired import Mean, mean_of, permutation_p
-
-LEVEL = 0.95
+from nodes.statistics.paired import Mean, mean_of, permutation_p, wilson
 
 
 class SuccessRate(msgspec.Struct, frozen=True):
@@ -64,19 +61,14 @@ class VariantComparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rate_of(successes: int, runs: int) -> SuccessRate:
-    """Wilson's interval (1927), which also holds for few runs and for none that failed."""
-    if not runs:
-        return SuccessRate(0, 0, 0.0, 1.0)
-    z = NormalDist().inv_cdf(0.5 + LEVEL / 2)
-    share, weight = successes / runs, z * z / runs
-    centre = (share + weight / 2) / (1 + weight)
-    half = z * sqrt(share * (1 - share) / runs + weight / (4 * runs)) / (1 + weight)
-    return SuccessRate(
-        successes,
-        runs,
-        0.0 if successes == 0 else max(0.0, centre - half),
-        1.0 if successes == runs else min(1.0, centre + half),
-    )
+    """With Wilson's interval, which also holds for few runs and for none that failed."""
+    return SuccessRate(successes, runs, *wilson(successes, runs))
+
+
+def share_of(part: int, whole: int) -> dict[str, float]:
+    """The same as a document."""
+    rate = rate_of(part, whole)
+    return {"count": part, "share": rate.share, "low": rate.low, "high": rate.high}
 
 
 def figures_of(results: Iterable[Result], own: Sequence[str] = ()) -> list[VariantFigures]:

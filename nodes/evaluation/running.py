@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import multiprocessing
+import os
 import shutil
 import signal
 import sys
@@ -21,14 +22,15 @@ from typing import Any
 
 import msgspec
 
-from nodes.evaluation.child import run_trial
 from nodes.evaluation.own_measures import Measure, measured, tell_measure
 from nodes.evaluation.trials import EvaluationRun, Result, TrialVariant, result_of
+from runtime.cli import main
 from runtime.clock import SystemClock
 from runtime.commands.run import use_one_thread
 from runtime.errors import PolyrhythmError, UserError
 from runtime.launch.file import load
 from runtime.operating_system.terminal import signals_of_end
+from runtime.supervision.control_pipe import end_with
 
 RECORDING = "run.mcap"
 REPORT = "nodes.report.command:report_figures"
@@ -41,7 +43,7 @@ WATCHED_EACH_S, EACH_S = 2.0, 60.0
 """So often it is told which runs go on, on a terminal and elsewhere, where no run ends meanwhile."""
 _LIBRARIES = (
     "cv2", "mcap.writer", "nodes.report.contact_sheet", "runtime.virtual.simulation", "runtime.commands.run",
-    "runtime.bag.file",
+    "runtime.bag.file", __name__,
 )  # fmt: skip
 """What a run imports besides the modules of its nodes."""
 
@@ -200,6 +202,19 @@ class Runs:
         return command + [
             part for change in (*variant.changes, f"run.report={self.report}") for part in ("--set", change)
         ]
+
+
+def run_trial(argv: list[str], said: Path, complaint: Path) -> None:
+    """One run, in this process that ends with its starter: output in these files; leave with its exit code."""
+    for stream, path in ((sys.stdout, said), (sys.stderr, complaint)):
+        stream.flush()
+        target_fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        os.dup2(target_fd, stream.fileno())
+        os.close(target_fd)
+    starter = multiprocessing.parent_process()
+    if starter is not None:
+        end_with(os.dup(starter.sentinel))
+    sys.exit(main(argv))
 
 
 def told_each_s() -> float:

@@ -46,9 +46,7 @@ def report_run(
     `film`: also as a film, which takes a while. `not_kept`: what the run promised and did not keep. `outcome` stands in
     where the recording was cut off before the end. Raises RecordingError.
     """
-    run = read_run(recording)
-    if outcome is not None and run.outcome[0] is None:
-        run.end["outcome"] = json.dumps({"ok": outcome[0], "reason": outcome[1]})
+    run = _read(recording, outcome)
     pictures = _draw(run, folder)
     if film and (made := _film(run, folder, shows_progress=not as_json)):
         pictures.append(made)
@@ -80,10 +78,15 @@ def report_figures(
 
 def summary_of(recording: Path, outcome: tuple[bool | None, str] | None) -> tuple[Run, Summary]:
     """A recorded run and its summary; `outcome` is what the command knows of one that the recording does not tell."""
+    run = _read(recording, outcome)
+    return run, summarise(run)
+
+
+def _read(recording: Path, outcome: tuple[bool | None, str] | None) -> Run:
     run = read_run(recording)
     if outcome is not None and run.outcome[0] is None:
         run.end["outcome"] = json.dumps({"ok": outcome[0], "reason": outcome[1]})
-    return run, summarise(run)
+    return run
 
 
 def _print(summary: Summary, *, as_json: bool, is_new: bool = False) -> None:

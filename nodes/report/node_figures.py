@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -13,6 +13,8 @@ from nodes.report.run import Run
 from runtime.clock import to_s
 from runtime.coordination.health import Health, PathHealth, TimerHealth
 from runtime.launch.budgets_table import is_met
+
+_Part = TypeVar("_Part", TimerHealth, PathHealth)
 
 SLACK_S = 3.0
 """Between a node's first tick and the first message that its recorder hears."""
@@ -131,30 +133,35 @@ def nodes(run: Run) -> tuple[NodeSummary, ...]:
 
 def paths(run: Run) -> tuple[PathSummary, ...]:
     found = []
-    for node, lives in _lives(run).items():
-        by_name: dict[str, list[PathHealth]] = {}
-        for health in lives:
-            for path in health.paths:
-                by_name.setdefault(path.name, []).append(path)
-        for name, parts in by_name.items():
-            longest = max(parts, key=lambda part: part.count)
-            count, over = sum(part.count for part in parts), sum(part.over for part in parts)
-            unknown = sum(part.unknown for part in parts)
-            found.append(
-                PathSummary(
-                    node=node,
-                    path=name,
-                    topics=longest.topics,
-                    p99_budget_ms=longest.p99_budget_ms,
-                    count=count,
-                    over=over,
-                    p50_ms=longest.p50_ms,
-                    p99_ms=longest.p99_ms,
-                    max_ms=max(part.max_ms for part in parts),
-                    is_met=is_met(count, over, unknown),
-                )
+    for node, name, parts in _by_name(run, lambda health: health.paths):
+        longest = max(parts, key=lambda part: part.count)
+        count, over = sum(part.count for part in parts), sum(part.over for part in parts)
+        unknown = sum(part.unknown for part in parts)
+        found.append(
+            PathSummary(
+                node=node,
+                path=name,
+                topics=longest.topics,
+                p99_budget_ms=longest.p99_budget_ms,
+                count=count,
+                over=over,
+                p50_ms=longest.p50_ms,
+                p99_ms=longest.p99_ms,
+                max_ms=max(part.max_ms for part in parts),
+                is_met=is_met(count, over, unknown),
             )
+        )
     return tuple(found)
+
+
+def _by_name(run: Run, told: Callable[[Health], Iterable[_Part]]) -> Iterator[tuple[str, str, list[_Part]]]:
+    """Node, name, and what each of the node's lives told of its timer or path of that name."""
+    for node, lives in _lives(run).items():
+        by_name: dict[str, list[_Part]] = {}
+        for health in lives:
+            for part in told(health):
+                by_name.setdefault(part.name, []).append(part)
+        yield from ((node, name, parts) for name, parts in by_name.items())
 
 
 def spending(run: Run) -> tuple[SpendingSummary, ...]:
@@ -169,26 +176,21 @@ def spending(run: Run) -> tuple[SpendingSummary, ...]:
 
 def timers(run: Run) -> tuple[TimerSummary, ...]:
     found = []
-    for name, lives in _lives(run).items():
-        by_timer: dict[str, list[TimerHealth]] = {}
-        for health in lives:
-            for timer in health.timers:
-                by_timer.setdefault(timer.name, []).append(timer)
-        for timer_name, parts in by_timer.items():
-            longest = max(parts, key=lambda part: part.ticks)
-            found.append(
-                TimerSummary(
-                    node=name,
-                    timer=timer_name,
-                    hz_target=longest.hz_target,
-                    hz_achieved=longest.hz_achieved,
-                    ticks=sum(part.ticks for part in parts),
-                    overruns=sum(part.overruns for part in parts),
-                    lateness_p50_ms=longest.lateness_p50_ms,
-                    lateness_p99_ms=longest.lateness_p99_ms,
-                    lateness_max_ms=max(part.lateness_max_ms for part in parts),
-                )
+    for node, name, parts in _by_name(run, lambda health: health.timers):
+        longest = max(parts, key=lambda part: part.ticks)
+        found.append(
+            TimerSummary(
+                node=node,
+                timer=name,
+                hz_target=longest.hz_target,
+                hz_achieved=longest.hz_achieved,
+                ticks=sum(part.ticks for part in parts),
+                overruns=sum(part.overruns for part in parts),
+                lateness_p50_ms=longest.lateness_p50_ms,
+                lateness_p99_ms=longest.lateness_p99_ms,
+                lateness_max_ms=max(part.lateness_max_ms for part in parts),
             )
+        )
     return tuple(sorted(found, key=lambda timer: (timer.node, -timer.hz_target, timer.timer)))
 
 

@@ -109,10 +109,6 @@ class Run:
         return self.truths.messages[-1].message if self.truths.messages else None
 
     @property
-    def is_virtual(self) -> bool:
-        return self.about.get("clock") == "virtual"
-
-    @property
     def duration_s(self) -> float:
         return to_s(max(0, self.end_ns - self.begin_ns))
 

@@ -9,13 +9,13 @@ import sys
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from nodes.report.node_figures import NodeSummary
 from nodes.report.summary import InterruptSummary, Percentiles, Summary, WizardSummary
 from runtime.supervision.view import plain
 
@@ -23,6 +23,11 @@ _BRAKES_S = 0.1
 """So long after a stop was heard the robot's commands certainly are those that brake."""
 
 WIDEST = 100
+NAME: Mapping[str, Any] = {"no_wrap": True}
+RIGHT: Mapping[str, Any] = {"justify": "right"}
+NUMBER: Mapping[str, Any] = {**RIGHT, **NAME}
+REST: Mapping[str, Any] = {"ratio": 1}
+"""Kinds of columns."""
 _MET = {True: ("met", "green"), False: ("not met", "red"), None: ("too few to judge", "yellow")}
 
 
@@ -173,11 +178,7 @@ def _counted(title: str, summary: Summary) -> str:
 
 
 def _interrupts(summary: Summary) -> Table:
-    table = _table("Interrupts")
-    table.add_column("at s", justify="right", no_wrap=True)
-    table.add_column("depth", no_wrap=True)
-    table.add_column("said", ratio=2)
-    table.add_column("what followed", ratio=3)
+    table = _table("Interrupts", {"at s": NUMBER, "depth": NAME, "said": {"ratio": 2}, "what followed": {"ratio": 3}})
     for one in summary.interrupts:
         style = {"stop": "red", "resume": "green"}.get(one.depth, "yellow")
         table.add_row(f"{one.at_s:.1f}", Text(one.depth, style=style), escape(plain(one.text)), escape(one.followed))
@@ -198,11 +199,9 @@ def _effects(one: InterruptSummary) -> str:
 
 
 def _paths(summary: Summary) -> Table:
-    table = _table(_counted("Path budgets: the age of what is behind the last topic", summary))
-    table.add_column("path", ratio=1)
-    for title in ("p99 budget ms", "p50 ms", "p99 ms", "max ms", "over", "of"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
+    figures = ("p99 budget ms", "p50 ms", "p99 ms", "max ms", "over", "of")
+    columns = {"path": REST, **dict.fromkeys(figures, NUMBER), "": NAME}
+    table = _table(_counted("Path budgets: the age of what is behind the last topic", summary), columns)
     for one in summary.paths:
         table.add_row(
             escape(f"{one.path}: {' > '.join(one.topics)}"),
@@ -218,12 +217,8 @@ def _paths(summary: Summary) -> Table:
 
 
 def _spending(summary: Summary) -> Table:
-    table = _table("Model budgets: used of what the run may spend")
-    table.add_column("node", no_wrap=True)
-    table.add_column("model", ratio=1)
-    for title in ("calls", "tokens in + out", "money"):
-        table.add_column(title, justify="right")
-    table.add_column("", ratio=1)
+    columns = {"node": NAME, "model": REST, "calls": RIGHT, "tokens in + out": RIGHT, "money": RIGHT, "": REST}
+    table = _table("Model budgets: used of what the run may spend", columns)
     for one in summary.spending:
         tokens = f"{one.prompt_tokens:,} + {one.completion_tokens:,}" + (
             f" of {one.max_tokens:,}" * bool(one.max_tokens)
@@ -241,11 +236,8 @@ def _spending(summary: Summary) -> Table:
 
 
 def _timers(summary: Summary) -> Table:
-    table = _table(_counted("Rates and lateness", summary))
-    table.add_column("node", no_wrap=True)
-    table.add_column("timer", no_wrap=True)
-    for title in ("Hz", "target", "ticks", "overruns", "p50 ms", "p99 ms"):
-        table.add_column(title, justify="right", no_wrap=True)
+    figures = dict.fromkeys(("Hz", "target", "ticks", "overruns", "p50 ms", "p99 ms"), NUMBER)
+    table = _table(_counted("Rates and lateness", summary), {"node": NAME, "timer": NAME, **figures})
     last = ""
     for one in summary.timers:
         is_slow = one.hz_achieved < 0.9 * one.hz_target and one.ticks > 2
@@ -265,15 +257,9 @@ def _timers(summary: Summary) -> Table:
 
 def _nodes(summary: Summary) -> Table:
     is_real = summary.clock != "virtual"
-    table = _table(_counted("Nodes", summary))
-    table.add_column("node", no_wrap=True)
-    for title in ("starts", "sent", "received"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("dropped, by reason", ratio=1)
-    table.add_column("errors", justify="right", no_wrap=True)
-    if is_real:
-        table.add_column("CPU s", justify="right", no_wrap=True)
-        table.add_column("MB", justify="right", no_wrap=True)
+    counts, costs = ("starts", "sent", "received"), ("errors", "CPU s", "MB") if is_real else ("errors",)
+    columns = {"node": NAME, **dict.fromkeys(counts, NUMBER), "dropped, by reason": REST}
+    table = _table(_counted("Nodes", summary), columns | dict.fromkeys(costs, NUMBER))
     for node in summary.nodes:
         cells: list[RenderableType] = [
             node.node,
@@ -283,12 +269,8 @@ def _nodes(summary: Summary) -> Table:
             _reasons(node.dropped),
             Text(f"{node.errors}", style="red" if node.errors else ""),
         ]
-        table.add_row(*cells, *(_cost(node) if is_real else ()))
+        table.add_row(*cells, *((f"{node.cpu_s:.1f}", f"{node.rss_mb:.0f}") if is_real else ()))
     return table
-
-
-def _cost(node: NodeSummary) -> tuple[str, str]:
-    return f"{node.cpu_s:.1f}", f"{node.rss_mb:.0f}"
 
 
 def _places(summary: Summary) -> RenderableType:
@@ -302,8 +284,11 @@ def _places(summary: Summary) -> RenderableType:
     return grid
 
 
-def _table(title: str) -> Table:
-    return Table(title=title, title_justify="left", title_style="bold", box=None, padding=(0, 1), expand=True)
+def _table(title: str, columns: Mapping[str, Mapping[str, Any]]) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, padding=(0, 1), expand=True)
+    for name, how in columns.items():
+        table.add_column(name, **how)
+    return table
 
 
 def _spread(spread: Percentiles | None) -> str:

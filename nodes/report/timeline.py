@@ -74,8 +74,7 @@ def _whole(axes: Axes, run: Run) -> None:
     axes.tick_params(axis="y", length=0)
     axes.tick_params(axis="x", colors=FAINT)
     axes.set_xlabel("run time, s", color=FAINT, loc="right", labelpad=-2)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
+    axes.spines[["top", "right", "left"]].set_visible(False)
 
     for stop in stops(run):
         axes.axvspan(*stop, color="#c42626", alpha=0.09, lw=0, zorder=0)
@@ -264,8 +263,7 @@ def _close_up(axes: Axes, run: Run) -> None:
     axes.set_yticks([-index for index in range(len(lanes))], names, color=INK)
     axes.tick_params(axis="y", length=0)
     axes.tick_params(axis="x", colors=FAINT)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
+    axes.spines[["top", "right", "left"]].set_visible(False)
     for stop in found:
         axes.axvspan(*stop, color="#c42626", alpha=0.09, lw=0, zorder=0)
     _name_interrupts(axes, run, (start_s, end_s))
@@ -306,27 +304,9 @@ def _bar(
     width_s = max(span[1] - span[0], length_s * 0.0015)
     axes.barh(centre, width_s, 2 * half, left=span[0], color=colour, edgecolor=edge, lw=0.8, zorder=2)
     room = int(width_s / (CHARACTER * length_s))
-    lines = _folded(text, room, 2)
-    if lines:
+    if (words := text.split()) and len(words[0]) <= room:
+        lines = textwrap.wrap(text, room, max_lines=2, placeholder="…")
         axes.text(
             span[0] + 0.004 * length_s, centre, "\n".join(lines), ha="left", va="center", fontsize=8, color=INK,
             zorder=3, linespacing=1.05, clip_on=True,
         )  # fmt: skip
-
-
-def _folded(text: str, room: int, lines: int) -> list[str]:
-    """The text in so many lines of so many letters, cut short where needed; nothing where no word fits."""
-    found: list[str] = []
-    rest = text.split()
-    while rest and len(found) < lines:
-        line = ""
-        while rest and len(line) + len(rest[0]) + bool(line) <= room:
-            line = f"{line} {rest.pop(0)}".strip()
-        if not line:
-            break
-        found.append(line)
-    if not found:
-        return []
-    if rest:
-        found[-1] = f"{found[-1][: max(1, room - 1)]}…"
-    return found

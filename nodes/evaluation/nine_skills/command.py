@@ -15,12 +15,12 @@ import msgspec
 
 from nodes.evaluation.arms import ARMS, ROUTED, ROUTER, changes_of
 from nodes.evaluation.command import add_run_options, run_to_end, seeds_of
+from nodes.evaluation.figures import share_of
 from nodes.evaluation.folder import ResultsFolder
 from nodes.evaluation.running import digest_of
 from nodes.evaluation.trials import Card, Result, TrialVariant, trials_of
 from nodes.kitchen.messages import ScenarioVerdict
 from nodes.kitchen.scenario import SHIPPED, KitchenScenario, load_scenario
-from nodes.statistics.paired import wilson
 from runtime.bag.file import BagReader
 from runtime.clock import wall_time_text
 from runtime.command_line.arguments import unique_path
@@ -149,14 +149,9 @@ def _figure(results: Sequence[Result]) -> dict[str, object]:
     number = len(results)
     return {
         "runs": number,
-        "right": _share(sum(bool(one.is_success) for one in results), number),
-        "wrong_deeds": _share(sum(bool(one.measures.get(WRONG_DEED)) for one in results), number),
+        "right": share_of(sum(bool(one.is_success) for one in results), number),
+        "wrong_deeds": share_of(sum(bool(one.measures.get(WRONG_DEED)) for one in results), number),
     }
-
-
-def _share(part: int, whole: int) -> dict[str, float]:
-    low, high = wilson(part, whole)
-    return {"count": part, "share": part / whole if whole else 0.0, "low": low, "high": high}
 
 
 def table(figures: Mapping[str, object]) -> str:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from nodes.recording.bag.recording import Recording, add_recording, check_out, tell_damage
+from nodes.recording.bag.recording import Recording, Thinned, add_recording, check_out, tell_damage
 from runtime.bag.journal import Calls
 from runtime.clock import to_s
 from runtime.errors import RecordingError
@@ -20,22 +19,11 @@ KEPT = 2000
 """Durations of one handler; of a longer run every second, third... one is kept."""
 
 
-@dataclass
-class Durations:
-    """The durations of one handler in s, thinned out evenly."""
+class Durations(Thinned[float]):
+    """The durations of one handler in s."""
 
-    kept: list[float] = field(default_factory=list)
-    calls: int = 0
-    _stride: int = 1
-
-    def add(self, seconds: float) -> None:
-        """Take in the next one."""
-        if self.calls % self._stride == 0:
-            self.kept.append(seconds)
-            if len(self.kept) > KEPT:
-                self.kept = self.kept[::2]
-                self._stride *= 2
-        self.calls += 1
+    def __init__(self) -> None:
+        super().__init__(KEPT)
 
     def percentile(self, percent: float) -> float:
         """Nearest rank, over those that are kept."""
@@ -92,7 +80,7 @@ def main(argv: list[str]) -> int:
     found = measure(recording)
     rows = [
         {
-            "node": node, "handler": handler, "calls": one.calls,
+            "node": node, "handler": handler, "calls": one.seen,
             "p50_s": one.percentile(50), "p99_s": one.percentile(99), "max_s": max(one.kept),
         }
         for node, handlers in sorted(found.items())

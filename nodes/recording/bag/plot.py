@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from nodes.recording.bag.recording import (
     Recording,
+    Thinned,
     add_recording,
     check_out,
     check_picture,
@@ -36,22 +37,11 @@ MOST_EVENTS = 24
 EVENTS = ("heard", "said", "interrupt", "subtask", "action", "feedback")
 
 
-class Curve:
-    """Points over time, thinned out evenly where there are too many."""
+class Curve(Thinned[tuple[float, Any]]):
+    """Points over time."""
 
     def __init__(self) -> None:
-        self.points: list[tuple[float, Any]] = []
-        self._stride = 1
-        self._seen = 0
-
-    def add(self, at_s: float, value: Any) -> None:
-        """Take in the next point."""
-        if self._seen % self._stride == 0:
-            self.points.append((at_s, value))
-            if len(self.points) > KEPT:
-                self.points = self.points[::2]
-                self._stride *= 2
-        self._seen += 1
+        super().__init__(KEPT)
 
 
 class Curves:
@@ -78,14 +68,14 @@ class Curves:
             if not message.topic.startswith(("health/", "calls/")):
                 seconds = self.counts.setdefault(message.topic, {})
                 seconds[int(at_s)] = seconds.get(int(at_s), 0) + 1
-                self._times.setdefault(message.topic, Curve()).add(at_s, None)
+                self._times.setdefault(message.topic, Curve()).add((at_s, None))
             image_ns = envelope.born_ns("image")
             if image_ns is not None and message.topic in AGED:
                 age_ms = (envelope.published_ns - image_ns) * 1e-6
-                self.ages_ms.setdefault(message.topic, Curve()).add(at_s, age_ms)
+                self.ages_ms.setdefault(message.topic, Curve()).add((at_s, age_ms))
             if message.schema == "RobotState":
                 try:
-                    self.joints.add(at_s, tuple(message.document["position"]))
+                    self.joints.add((at_s, tuple(message.document["position"])))
                 except (RecordingError, KeyError, TypeError):
                     continue
 
@@ -100,19 +90,19 @@ class Curves:
     @property
     def aged(self) -> list[str]:
         """Topics whose image ages are drawn."""
-        return [topic for topic in AGED if topic in self.ages_ms and len(self.ages_ms[topic].points) > 20]
+        return [topic for topic in AGED if topic in self.ages_ms and len(self.ages_ms[topic].kept) > 20]
 
     @property
     def events(self) -> dict[str, list[float]]:
         """When something was said or decided; in a graph without words and plans, each message of slow topics."""
         slow = sorted(set(self.counts) - set(self.streams))[:MOST_EVENTS]
         names = [name for name in EVENTS if name in self.counts] or slow
-        return {name: [at_s for at_s, _ in self._times[name].points] for name in names}
+        return {name: [at_s for at_s, _ in self._times[name].kept] for name in names}
 
     @property
     def panels(self) -> list[Callable[[Axes, Curves], None]]:
         """What there is to draw, from top to bottom."""
-        there = {_rates: self.streams, _ages: self.aged, _joints: self.joints.points, _events: self.events}
+        there = {_rates: self.streams, _ages: self.aged, _joints: self.joints.kept, _events: self.events}
         return [panel for panel, found in there.items() if found]
 
 
@@ -148,7 +138,7 @@ def _rates(axes: Axes, curves: Curves) -> None:
 
 def _ages(axes: Axes, curves: Curves) -> None:
     for topic in curves.aged:
-        points = _columns(curves.ages_ms[topic].points)
+        points = _columns(curves.ages_ms[topic].kept)
         axes.plot(*points, ".", markersize=3, color=_colour(curves, topic), label=topic)
     axes.set_ylim(bottom=0)
     axes.set_ylabel("age of the oldest image behind it, ms")
@@ -156,7 +146,7 @@ def _ages(axes: Axes, curves: Curves) -> None:
 
 def _joints(axes: Axes, curves: Curves) -> None:
     for index, name in enumerate(curves.joint_names):
-        rows = [(at_s, values[index]) for at_s, values in curves.joints.points if index < len(values)]
+        rows = [(at_s, values[index]) for at_s, values in curves.joints.kept if index < len(values)]
         if rows:
             axes.plot(*_columns(rows), linewidth=1, label=name)
     axes.set_ylabel("joints, m or rad")

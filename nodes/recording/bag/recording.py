@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from nodes.recording.bag.progress import with_progress
 from runtime.bag.file import BagReader, BagWriter
@@ -17,6 +17,8 @@ from runtime.command_line.arguments import check_new
 from runtime.errors import RecordingError, UserError
 from runtime.message import Envelope
 from runtime.msgs import JOINTS
+
+T = TypeVar("T")
 
 JOURNAL_S = 2.0
 """A handler call is in the recording at most this long after it ended."""
@@ -127,6 +129,24 @@ class Recording:
     def noted(self, key: str) -> Any:
         """A value noted at the end or at the start, decoded; None where there is none."""
         return noted(key, self.end, self.about)
+
+
+class Thinned(Generic[T]):
+    """A row of values, thinned out evenly where there are more than `most`."""
+
+    def __init__(self, most: int) -> None:
+        self.kept: list[T] = []
+        self.seen = 0
+        self._most, self._stride = most, 1
+
+    def add(self, value: T) -> None:
+        """Take in the next one."""
+        if self.seen % self._stride == 0:
+            self.kept.append(value)
+            if len(self.kept) > self._most:
+                self.kept = self.kept[::2]
+                self._stride *= 2
+        self.seen += 1
 
 
 def is_journal(message: BagMessage) -> bool:

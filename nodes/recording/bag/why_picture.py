@@ -48,8 +48,7 @@ def draw(found: CausalTrace, path: Path) -> None:
     axes.set_ylim(-len(rows) - len(inputs) + 0.4, 0.6)
     axes.set_xlabel("run time, s")
     axes.set_title(f"Why {found.command} at {found.at_s:.3f} s (grey: also read on the way)", fontsize=10, loc="left")
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
+    axes.spines[["top", "right", "left"]].set_visible(False)
     axes.grid(axis="x", color="#e5e7eb")
     axes.set_axisbelow(True)
     figure.savefig(path, dpi=110)
