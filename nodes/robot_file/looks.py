@@ -9,11 +9,11 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-from nodes.robot.looks import BASE, ODOMETRY, Carriers, Looks, free_name, free_of, read_beside
+from nodes.robot.looks import BASE, ODOMETRY, Looks, free_name, free_of, read_beside
 from nodes.robot.products import product
 from nodes.robot.urdf import Floats, Joint, Quaternion, Rgba, Shape, Urdf, Vector3, frame, in_order, parse_urdf, turned
 from nodes.robot_file.body import camera_axes
-from nodes.robot_file.model import RobotModel, load_robot
+from nodes.robot_file.model import load_robot, ties
 from nodes.robot_file.table import model_path
 from runtime.serialization.toml_errors import read_text
 
@@ -46,8 +46,9 @@ def looks_of_file(name: str) -> Looks:
         for camera, table in robot.table.cameras.items()
     ]
     urdf = in_order(urdf.name, {**urdf.shapes, **dict.fromkeys(cameras, ())}, (*urdf.joints, *extra), str(file))
+    carriers = {one.limit.name: tuple((name, one.factor, one.offset) for name in one.carriers) for one in robot.driven}
     return Looks(
-        urdf, tuple(one.limit.name for one in robot.driven), carriers=_carriers(robot), mount=mount,
+        urdf, tuple(carriers), carriers=carriers, mount=mount,
         hand=links.get(robot.table.hand, ""),
         read_mesh=(lambda mesh: meshes[mesh]) if meshes is not None else (lambda mesh: read_beside(file, mesh)),
     )  # fmt: skip
@@ -72,15 +73,7 @@ def urdf_of_model(
         is_free = called not in (cameras if model.body(body).name else taken)
         names[body] = called if is_free else free_name(called, taken)
         taken.add(names[body])
-    mimics = {
-        int(model.eq_obj1id[number]): (
-            model.joint(int(model.eq_obj2id[number])).name,
-            float(model.eq_data[number, 1]),
-            float(model.eq_data[number, 0]),
-        )
-        for number in range(model.neq)
-        if model.eq_type[number] == mujoco.mjtEq.mjEQ_JOINT and model.eq_obj2id[number] >= 0
-    }  # fmt: skip
+    mimics = {one: (model.joint(leader).name, how[1], how[0]) for one, (leader, how) in ties(model).items()}
     meshes: dict[str, bytes] = {}
     shapes: dict[str, tuple[Shape, ...]] = {}
     joints: list[Joint] = []
@@ -196,13 +189,6 @@ def _stl(model: mujoco.MjModel, mesh: int) -> bytes:
     normals = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
     rows["normal"] = normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)
     return b"\0" * 80 + struct.pack("<I", number) + rows.tobytes()
-
-
-def _carriers(robot: RobotModel) -> Carriers:
-    """Joints that share a value, evenly; and those that are called otherwise in the model."""
-    return {
-        one.limit.name: tuple((carrier, one.factor, one.offset) for carrier in one.carriers) for one in robot.driven
-    }
 
 
 def _rotation(quat: np.ndarray) -> Floats:

@@ -416,12 +416,7 @@ def _driven(
 
 def _moving(path: Path, file: Path, table: RobotTable, model: mujoco.MjModel) -> list[str]:
     """The joints that are driven, the gripper's with those that follow another. Raises UserError for others' names."""
-    followers = {
-        int(model.eq_obj1id[number])
-        for number in range(model.neq)
-        if model.eq_type[number] == mujoco.mjtEq.mjEQ_JOINT and model.eq_obj2id[number] >= 0
-    }
-    names = []
+    followers, names = ties(model), []
     for number in range(model.njnt):
         name = model.joint(number).name
         if int(model.jnt_type[number]) not in DRIVEN:
@@ -522,14 +517,18 @@ def _opening(
     return factor, ends[0] - factor * low
 
 
+def ties(model: mujoco.MjModel) -> dict[int, tuple[int, list[float]]]:
+    """By joint that an equality of the model ties to another: that one, and the polynomial by which it follows."""
+    return {
+        int(model.eq_obj1id[number]): (int(model.eq_obj2id[number]), model.eq_data[number, :5].tolist())
+        for number in range(model.neq)
+        if model.eq_type[number] == mujoco.mjtEq.mjEQ_JOINT and model.eq_obj2id[number] >= 0
+    }
+
+
 def _followers(model: mujoco.MjModel, joint: str) -> list[str]:
     """The joints that go where this one goes."""
-    leader = model.joint(joint).id
-    return [
-        model.joint(int(model.eq_obj1id[number])).name
-        for number in range(model.neq)
-        if model.eq_type[number] == mujoco.mjtEq.mjEQ_JOINT and model.eq_obj2id[number] == leader
-    ]
+    return [model.joint(one).name for one, (leader, _) in ties(model).items() if leader == model.joint(joint).id]
 
 
 def _called(name: str) -> str:

