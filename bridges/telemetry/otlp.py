@@ -110,7 +110,6 @@ class Collector:
         self._endpoint = endpoint.rstrip("/")
         self._waiting: queue.Queue[tuple[str, bytes] | None] = queue.Queue(MOST_BATCHES)
         self.dropped = 0
-        self.posted = 0
         self.problem = ""
         self._thread = threading.Thread(target=self._post_all, name="otlp", daemon=True)
         self._thread.start()
@@ -140,8 +139,7 @@ class Collector:
                 self._endpoint + path, data=body, headers={"Content-Type": "application/x-protobuf"}
             )
             try:
-                with open_url(request, POST_S):
-                    self.posted += 1
+                open_url(request, POST_S).close()
             except (OSError, ValueError) as problem:
                 self.dropped += 1
                 self.problem = str(problem)

@@ -247,11 +247,6 @@ class DatasetFolder:
         return tasks, episodes
 
 
-def is_dataset(path: Path) -> bool:
-    """Whether a folder says of itself that it is a LeRobot dataset."""
-    return (path / "meta" / "info.json").is_file()
-
-
 def _json(path: Path) -> Any:
     try:
         return msgspec.json.decode(path.read_bytes())
