@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from nodes.interrupts.intent import understand
+from nodes.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SkillSpec, Subtask
 from nodes.planner.languages import in_another_language
 from nodes.planner.lexicon import lexicon_file, plural_of
 from nodes.planner.parser import Parser
@@ -44,7 +45,6 @@ from nodes.planner.understanding import (
     understand_in,
 )
 from runtime.clock import to_s
-from runtime.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SkillSpec, Subtask
 
 ANSWER_WITHIN_S = 30.0
 """How long a question waits for an answer."""

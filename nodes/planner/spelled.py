@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from nodes.msgs import Scene, SeenObject, SeenPerson
 from nodes.planner.languages import english_words
 from nodes.planner.scene_text import from_left
-from runtime.msgs import Scene, SeenObject, SeenPerson
 
 BESIDE_M = 0.05
 """What stands next to something is nearer to it than all others by this."""

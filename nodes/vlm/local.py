@@ -15,6 +15,25 @@ import msgspec
 
 from nodes.interrupts.intent import says_yes, understand
 from nodes.interrupts.people import HearsPeople
+from nodes.msgs import (
+    Action,
+    Feedback,
+    FeedbackCode,
+    GuardState,
+    Image,
+    Interrupt,
+    Reference,
+    Relation,
+    RobotState,
+    Scene,
+    SceneDescription,
+    SeenObject,
+    SeenPerson,
+    SkillCatalogue,
+    Subtask,
+    Utterance,
+    aimed_at,
+)
 from nodes.perception.shapes import shape_names
 from nodes.planner.referents import as_references, named_under_way, referents
 from nodes.planner.rules import Surroundings, parser_of
@@ -53,25 +72,6 @@ from runtime import (
     on,
     to_ns,
     to_s,
-)
-from runtime.msgs import (
-    Action,
-    Feedback,
-    FeedbackCode,
-    GuardState,
-    Image,
-    Interrupt,
-    Reference,
-    Relation,
-    RobotState,
-    Scene,
-    SceneDescription,
-    SeenObject,
-    SeenPerson,
-    SkillCatalogue,
-    Subtask,
-    Utterance,
-    aimed_at,
 )
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ from mcap.records import Message as Record
 from mcap.stream_reader import StreamReader, breakup_chunk
 from mcap.writer import MCAP0_MAGIC, CompressionType, Writer
 
-from runtime.bag.record import BagMessage
+from runtime.bag.record import BagMessage, name_today
 from runtime.bag.schema import ENVELOPE_KEY, Document, Form, array_forms, encode_message, message_schema
 from runtime.clock import to_ns
 from runtime.errors import RecordingError
@@ -410,7 +410,7 @@ class BagReader:
             schema=schema.name if schema is not None else "",
             log_time_ns=record.log_time,
             data=record.data,
-            type_name=channel.metadata.get("type", "") if channel is not None else "",
+            type_name=name_today(channel.metadata.get("type", "")) if channel is not None else "",
             schema_data=schema.data if schema is not None else b"",
             sequence=record.sequence,
             encoding=channel.message_encoding if channel is not None else "json",

@@ -20,6 +20,7 @@ from nodes.kitchen.mind.household import FRUIT, household
 from nodes.kitchen.mind.seen import Seen, is_dirty, is_empty
 from nodes.kitchen.mind.tasks import About, CompletedCall, OpenQuestion, SkillCall, about_alone, call_of
 from nodes.kitchen.world import GRASP_WIDTH_M
+from nodes.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SeenPerson, Subtask
 from nodes.planner.languages import in_another_language
 from nodes.planner.parser import Clause
 from nodes.planner.referents import named_under_way, referents
@@ -40,7 +41,6 @@ from nodes.planner.understanding import (
     understand_in,
 )
 from runtime.clock import to_s
-from runtime.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SeenPerson, Subtask
 
 AGAIN_S, GIVE_UP_S, HELP_S = 20.0, 40.0, 60.0
 """A question is asked again after this long, and left after that; so long a person may take to help."""
