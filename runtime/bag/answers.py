@@ -20,10 +20,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from runtime.bag.record import name_today
 from runtime.clock import Clock, TimeSource, close_call, no_answer, to_s
 from runtime.context import current_call
 from runtime.errors import NoAnswerError, RecordingError
+from runtime.renamed import name_today
 
 T = TypeVar("T")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -12,15 +12,7 @@ import msgspec
 from runtime.bag.schema import ENVELOPE_KEY, Document, decode_message, envelope_of
 from runtime.errors import RecordingError
 from runtime.message import Envelope, M
-from runtime.renamed import renamed
 from runtime.serialization.msgspec_cache import from_json
-
-
-@cache
-def name_today(name: str) -> str:
-    """What a recording calls "module:Class", by the module's name of today: one of the version before knew another."""
-    module, colon, qualname = name.partition(":")
-    return renamed("modules").get(module, module) + colon + qualname
 
 
 class _Head(msgspec.Struct):

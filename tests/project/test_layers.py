@@ -137,6 +137,7 @@ def test_no_node_draws_unseeded_randomness_or_starts_a_thread() -> None:
         "bridges/telemetry/otlp.py": "what a command posts, beside a graph",
         "bridges/telemetry/prometheus.py": "the page of a command, beside a graph",
         "bridges/foxglove/command.py": "a secret that nobody may guess, of a command",
+        "nodes/msgs/signature.py": "the token of a run",
         "nodes/episodes/results/store.py": "secrets that nobody may guess, of a command",
         "nodes/report/room_pictures.py": "the pictures of a command, drawn on all cores",
         "bridges/stretch/link.py": "a secret that nobody may guess; real robots are refused in virtual time",
@@ -243,16 +244,11 @@ def test_a_public_class_name_of_the_packages_stands_once() -> None:
     assert named_twice({str(file.relative_to(ROOT)): parsed(file) for file in files}) == {}
 
 
-PUBLIC = {"runtime", "nodes.msgs", "nodes.msgs.episode"}
-FENCES, SIGNED = "runtime.coordination.fence", "nodes.msgs.signature"
+PUBLIC = {"runtime"}
 BEYOND_PUBLIC = {
     "nodes/interrupts/people.py": {
-        SIGNED: "looks whether words are signed",
         "runtime.message": "judges an envelope",
         "runtime.run_facts": "and what is known of the run",
-    },
-    "bridges/mqtt/bridge.py": {
-        SIGNED: "signs what comes over a network for the guard",
     },
     "bridges/ros2/bridge.py": {
         "runtime.launch.nodes_table": "loads what its parameters name",
@@ -280,7 +276,6 @@ BEYOND_PUBLIC = {
         "runtime.supervision.view": "draws in a terminal",
     },
     "nodes/guard/node.py": {
-        SIGNED: "makes the token and checks the signatures",
         "runtime.operating_system.estop_signal": "takes an emergency stop where the bus is in ruins",
         "runtime.supervision.registry": "a real robot's latch lies in the account's own home",
     },
