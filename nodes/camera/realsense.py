@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nodes.camera.webcam import Camera
+from nodes.msgs import Image
 from runtime import ParameterError, PolyrhythmError
-from runtime.msgs import Image
 
 if TYPE_CHECKING:
     from nodes.camera.video_source import FrameSource, Pixels
