@@ -11,7 +11,8 @@ A look moves the head alone: that is built in, not learned.
 
 from __future__ import annotations
 
-from typing import Any
+import io
+import warnings
 
 import numpy as np
 import torch
@@ -193,84 +194,44 @@ def learn(rows: Rows, *, epochs: int, before: Pupil | None = None, seed: int = 0
     return pupil, float(np.mean(recent))
 
 
+class WholeModel(Pupil):
+    """The model as a policy asks it: from its inputs to the chunk (1, steps, 10), and how sure it is of the end (1,).
+
+    While it looks: the head as learned, the other joints as they are, fingers that hold something closed.
+    """
+
+    def forward(self, *given: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        inputs = dict(zip(INPUTS, given, strict=True))
+        joints, looks = inputs["joints"], inputs["skill"][:, SKILLS.index("look")].unsqueeze(1)
+        felt = [value[:, 0] if name == "history" else value for name, value in inputs.items()]
+        goals, speeds, opens, done = super().forward(torch.cat(felt, 1))
+        acts = 1.0 - looks
+        is_head = torch.tensor([float(joint in JOINTS_OF_HEAD) for joint in range(8)])
+        is_gripper = torch.tensor([float(joint == GRIPPER) for joint in range(8)])
+        is_other = 1.0 - is_head - is_gripper
+        moves = goals * (is_head + acts * is_other)
+        stays = looks * joints * (is_other + is_gripper * (1.0 - inputs["grasp"]))
+        closes = OPEN_M * (opens.unsqueeze(1) > 0) * acts * is_gripper
+        rows = (moves + stays + closes).unsqueeze(1).expand(-1, STEPS, -1)
+        speed = torch.tensor(between_knots()) @ (speeds * acts).unsqueeze(2)  # (1, steps, 1)
+        return torch.cat([rows, speed, 0.0 * speed], 2), torch.sigmoid(done)
+
+
 def as_onnx(pupil: Pupil, notes: dict[str, str]) -> bytes:
     """Return the pupil as one ONNX file, with the notes as its metadata."""
     import onnx
-    from onnx import TensorProto, helper, numpy_helper
 
-    held: dict[str, NDArray[Any]] = {}
-    nodes: list[Any] = []
-    weights = pupil.state_dict()
-
-    def known(value: object, kind: type[np.generic] = np.float32) -> str:
-        held[f"known {len(held)}"] = np.array(value, kind)
-        return f"known {len(held) - 1}"
-
-    def own(name: str) -> str:
-        held[name] = np.asarray(weights[name].numpy(), np.float32)
-        return name
-
-    def do(what: str, *given: str, result: str = "", **how: Any) -> str:
-        nodes.append(helper.make_node(what, list(given), [result or f"made {len(nodes)}"], **how))
-        return result or f"made {len(nodes) - 1}"
-
-    def linear(name: str, source: str) -> str:
-        return do("Gemm", source, own(f"{name}.weight"), own(f"{name}.bias"), transB=1)
-
-    whole = [name for name in INPUTS if name not in ("history", "elapsed")]
-    now = do("Concat", *whole, axis=1)
-    before = do("Gather", "history", known(0, np.int64), axis=1)
-    usual = do("Mul", do("Sub", now, own("mean")), own("scale"))
-    eye = do("Gemm", now, own("eye"), own("eye_offset"))
-    ahead, left, up, pan, tilt = (do("Gather", eye, known([column], np.int64), axis=1) for column in range(5))
-    away = do("Sqrt", do("Add", do("Mul", ahead, ahead), do("Mul", left, left)))
-    half_pan = do("Atan", do("Div", left, do("Max", do("Add", away, ahead), known(AT_LEAST_M))))
-    to_pan = do("Mul", half_pan, known(2.0))
-    is_round = do("Cast", do("Greater", to_pan, known(MOST_PAN_RAD)), to=TensorProto.FLOAT)
-    to_pan = do("Sub", to_pan, do("Mul", is_round, known(2 * np.pi)))
-    to_tilt = do("Atan", do("Div", up, do("Max", away, known(AT_LEAST_M))))
-    landmark = do("Gemm", now, own("by"), own("offset"))
-    far = do("Concat", landmark, do("Sub", pan, to_pan), do("Sub", tilt, to_tilt), axis=1)
-    near = [do("Tanh", do("Mul", far, known(scale))) for scale in SCALES]
-    moved = do("Tanh", do("Mul", do("Sub", "joints", before), known(SCALES[1])))
-    waited = do("Tanh", do("Mul", "elapsed", known(1 / USUAL_S)))
-    features = do("Concat", usual, *near, moved, waited, axis=1)
-    hidden = do("Relu", linear("second", do("Relu", linear("first", features))))
-    choice = do("Reshape", linear("choice", hidden), known([-1, 8, EXPERTS], np.int64))
-    options = linear("affine", do("Concat", usual, to_pan, to_tilt, axis=1))
-    parts = do("Mul", do("Softmax", choice, axis=2), do("Reshape", options, known([-1, 8, EXPERTS], np.int64)))
-    learned = do("ReduceSum", parts, known([2], np.int64), keepdims=0)  # (1, 8)
-    is_open = do("Cast", do("Greater", linear("opens", hidden), known(0.0)), to=TensorProto.FLOAT)
-    opening = do("Mul", is_open, known(OPEN_M))
-    # While it looks: the head as learned, the other joints as they are, fingers that hold something closed.
-    looks = do("Gather", "skill", known([SKILLS.index("look")], np.int64), axis=1)
-    acts = do("Sub", known(1.0), looks)
-    is_head = known([float(joint in JOINTS_OF_HEAD) for joint in range(8)])
-    is_gripper = known([float(joint == GRIPPER) for joint in range(8)])
-    is_other = known([float(joint not in (*JOINTS_OF_HEAD, GRIPPER)) for joint in range(8)])
-    stays = do("Add", is_other, do("Mul", is_gripper, do("Sub", known(1.0), "grasp")))
-    stays = do("Mul", looks, do("Mul", "joints", stays))
-    moves = do("Mul", learned, do("Add", is_head, do("Mul", acts, is_other)))
-    closes = do("Mul", do("Mul", opening, acts), is_gripper)
-    joints = do("Unsqueeze", do("Add", do("Add", moves, stays), closes), known([1], np.int64))
-    joints = do("Expand", joints, known([1, STEPS, 8], np.int64))
-    speed = do("Unsqueeze", do("Mul", linear("speed", hidden), acts), known([2], np.int64))
-    speed = do("MatMul", known(between_knots()), speed)  # (1, steps, 1)
-    do("Concat", joints, speed, do("Mul", speed, known(0.0)), axis=2, result="chunk")
-    do("Reshape", do("Sigmoid", linear("done", hidden)), known([1], np.int64), result="done")
-    floats = TensorProto.FLOAT
-    graph = helper.make_graph(
-        nodes,
-        "clear-table",
-        [helper.make_tensor_value_info(name, floats, [1, *sizes]) for name, sizes in INPUTS.items()],
-        [
-            helper.make_tensor_value_info("chunk", floats, [1, STEPS, COLUMNS]),
-            helper.make_tensor_value_info("done", floats, [1]),
-        ],
-        [numpy_helper.from_array(value, name) for name, value in held.items()],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
-    helper.set_model_props(model, notes)
+    whole = WholeModel(np.zeros(NOW, np.float32), np.ones(NOW, np.float32))
+    whole.load_state_dict(pupil.state_dict())
+    file = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's newer exporter wants one package more
+        torch.onnx.export(
+            whole.eval(), tuple(torch.zeros(1, *sizes) for sizes in INPUTS.values()), file, opset_version=18,
+            input_names=list(INPUTS), output_names=["chunk", "done"], dynamo=False,
+        )  # fmt: skip
+    model = onnx.load_from_string(file.getvalue())
+    onnx.helper.set_model_props(model, notes)
     onnx.checker.check_model(model)
     return bytes(model.SerializeToString())
 
