@@ -70,14 +70,6 @@ def main(argv: list[str]) -> int:
     return int(not asked.skip_damaged and any(recording.has_left_out for recording in recordings))
 
 
-_DATASET_OPTIONS: dict[str, object] = {
-    "camera": [], "task": None, "feature": [], "version": None, "layout": "default", "add": None, "only": None,
-    "words": False, "task_from": "subtask", "accept_problems": False,
-    "corrections": False,
-}  # fmt: skip
-"""Options that only a dataset has, and what they are where nobody says."""
-
-
 def _add_dataset_options(parser: argparse.ArgumentParser) -> None:
     for_dataset = parser.add_argument_group("a dataset", "for --to lerobot")
     for_dataset.add_argument(
@@ -115,7 +107,9 @@ def _add_dataset_options(parser: argparse.ArgumentParser) -> None:
 def _refuse_dataset_options(asked: argparse.Namespace) -> None:
     if len(asked.recordings) > 1:
         raise UserError(f"--to {asked.to}: takes one recording; only a dataset has several episodes")
-    given = [name for name, usual in _DATASET_OPTIONS.items() if getattr(asked, name) != usual]
+    parser = argparse.ArgumentParser()
+    _add_dataset_options(parser)
+    given = [name for name, usual in vars(parser.parse_args([])).items() if getattr(asked, name) != usual]
     if given:
         raise UserError(f"--to {asked.to}: --{given[0].replace('_', '-')} is for a dataset")
 
