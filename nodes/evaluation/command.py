@@ -6,8 +6,7 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
@@ -20,7 +19,7 @@ from nodes.evaluation.folder import ResultsFolder
 from nodes.evaluation.grades import Grade, Grader, grader_of, keep_grades, read_grades
 from nodes.evaluation.log import PAGE, EvaluationLog, logged_trials, variants_of, write_log
 from nodes.evaluation.own_measures import Measure, has_end, measures_of
-from nodes.evaluation.running import PICTURES, REPORT, Runs, check_not_broken, digest_of
+from nodes.evaluation.running import PICTURES, REPORT, Runs, answered_by, check_not_broken, digest_of
 from nodes.evaluation.table import sentences, table
 from nodes.evaluation.trials import Card, EvaluationRun, Result, TrialVariant, trials_of
 from runtime.clock import SystemClock, wall_time_text
@@ -28,7 +27,6 @@ from runtime.command_line.arguments import answered, count, seconds, share, uniq
 from runtime.errors import PolyrhythmError, UserError
 from runtime.launch.file import Launch, check, find, load
 from runtime.launch.provenance import git_state, versions
-from runtime.operating_system.terminal import signals_of_end
 
 MOST_RUNS = 100_000
 LONGEST_NAME = 50
@@ -181,7 +179,8 @@ def run_to_end(
         measures=measures,
     )  # fmt: skip
     try:
-        with _interrupted_by_term():
+        # a polite end is one by Ctrl-C, with which a shell's background job begins ignored: no run is left behind
+        with answered_by(signal.default_int_handler):
             _run_left(asked, runs, trials, folder, told)
     except KeyboardInterrupt:
         done = f"{len(folder.results)} of {len(trials)} runs"
@@ -194,18 +193,6 @@ def run_to_end(
     results = in_order(folder.results, trials)
     check_not_broken(results)
     return results
-
-
-@contextmanager
-def _interrupted_by_term() -> Iterator[None]:
-    """A polite end is one by Ctrl-C: no run is left behind."""
-    all_of_them = signals_of_end()  # a shell's background job begins with Ctrl-C ignored
-    before = {number: signal.signal(number, signal.default_int_handler) for number in all_of_them}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _run_left(

@@ -237,18 +237,25 @@ def _digest(text: str) -> str:
 
 
 @contextmanager
+def answered_by(handler: Callable[[int, Any], object]) -> Iterator[None]:
+    """Meanwhile each signal that asks for an end goes to the handler."""
+    before = {number: signal.signal(number, handler) for number in signals_of_end()}
+    try:
+        yield
+    finally:
+        for number, former in before.items():
+            signal.signal(number, former)
+
+
+@contextmanager
 def _uninterrupted() -> Iterator[None]:
     """An interrupt waits until a process has been started as a whole, and is known."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     caught: list[int] = []
-    before = {number: signal.signal(number, lambda number, _: caught.append(number)) for number in signals_of_end()}
-    try:
+    with answered_by(lambda number, _: caught.append(number)):
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
     if caught:
         raise KeyboardInterrupt
 
