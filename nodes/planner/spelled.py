@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from nodes.planner.languages import english_words
 from nodes.planner.scene_text import from_left
@@ -32,8 +33,7 @@ _NAMING = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class SpelledOut:
+class SpelledOut(msgspec.Struct, frozen=True):
     """The words with plain references; and what is to be said beside a question which one is meant."""
 
     text: str

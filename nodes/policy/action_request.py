@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from runtime.message import Stamped
 from runtime.msgs import Action
 
 
-@dataclass(frozen=True, slots=True)
-class ActionRequest:
+class ActionRequest(msgspec.Struct, frozen=True):
     """An action by its speaker, the speaker's count of messages, and the number that it gave the action."""
 
     source: str
