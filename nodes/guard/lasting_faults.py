@@ -14,9 +14,9 @@ from typing import Literal
 import msgspec
 
 from nodes.guard.motion_profile import Motion
+from nodes.msgs import RobotState
 from nodes.robot.protocol import RobotLimits
 from runtime.clock import to_ns, to_s
-from runtime.msgs import RobotState
 
 Fault = Literal["unknown", "following", "motion", "contact", "effort"]
 

@@ -16,10 +16,10 @@ from typing import Literal
 import msgspec
 
 from nodes.interrupts.phrase_matcher import clipped, words_of
+from nodes.msgs import Saying, Utterance
+from nodes.msgs.signature import Signatures, token_of
 from runtime import Node, PolyrhythmError, QoS, Stamped, Subscription, on, to_ns
 from runtime.message import Envelope
-from runtime.msgs import Saying, Utterance
-from runtime.msgs.signature import Signatures, token_of
 from runtime.run_facts import RunFacts
 
 ROBOT = "robot"

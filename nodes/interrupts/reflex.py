@@ -11,8 +11,7 @@ import msgspec
 from nodes.interrupts.intent import says_yes, understand
 from nodes.interrupts.people import ROBOT, HearsPeople, Judged
 from nodes.interrupts.phrase_matcher import clipped, words_of
-from runtime import RELIABLE, URGENT, Publisher, QoS, Subscription, on, to_s
-from runtime.msgs import (
+from nodes.msgs import (
     Alarm,
     AnswerCode,
     Cause,
@@ -24,6 +23,7 @@ from runtime.msgs import (
     SceneDescription,
     Utterance,
 )
+from runtime import RELIABLE, URGENT, Publisher, QoS, Subscription, on, to_s
 
 Depth = Literal["amend", "replan", "stop", "resume", "hold"]
 

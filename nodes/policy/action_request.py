@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
+from nodes.msgs import Action
 from runtime.message import Stamped
-from runtime.msgs import Action
 
 
 class ActionRequest(msgspec.Struct, frozen=True):

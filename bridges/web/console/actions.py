@@ -48,9 +48,7 @@ from bridges.web.http.wire import (
     Take,
     Unsay,
 )
-from nodes.robot.protocol import Hand, RobotLimits
-from runtime.clock import to_ns, to_s
-from runtime.msgs import (
+from nodes.msgs import (
     TAKEN_BACK,
     TERMINAL,
     Action,
@@ -64,6 +62,8 @@ from runtime.msgs import (
     VoiceOrder,
     aimed_at,
 )
+from nodes.robot.protocol import Hand, RobotLimits
+from runtime.clock import to_ns, to_s
 
 TOLD_NS = to_ns(3.0)
 """So long the reason stands beside the controls why something held moves nothing."""
@@ -226,6 +226,29 @@ class Actions:
         self.voice = VoiceOrder(by="")  # as it was last set
         self._refusals: dict[str, tuple[str, int]] = {}  # page -> why it does not drive, when
         self._aimed: dict[str, tuple[SeenObject, int]] = {}  # page -> what it goes to, when last wanted
+        self._done_by: dict[type, Callable[[Session, Any, int], None]] = {
+            Say: self._say_for,
+            Resume: self._resume,
+            Emergency: self._press,
+            NoteMark: self._note,
+            Take: self._take,
+            AskForSeat: lambda session, message, now_ns: seats.ask(message.seat, session, now_ns),
+            AnswerSeatRequest: self._answer,
+            Give: lambda session, message, now_ns: seats.give(message.seat, session, now_ns),
+            Drive: self._drive,
+            Unsay: self._take_back,
+            BeQuiet: self._be_quiet,
+            SetVoice: self._set_voice,
+            ListenIn: self._listen,
+            AskRobot: self._ask_robot,
+            CallMe: self._call,
+            Supervise: self._review,
+            Decide: self._review,
+            PlanRequest: self._plan,
+            ActRequest: self._act,
+        }
+        if invitations is not None:
+            self._done_by |= {InvitePerson: self._invite, RevokeInvite: self._invite}
 
     def beat(self, now_ns: int) -> None:
         """Ten times a second."""
@@ -248,72 +271,56 @@ class Actions:
             return
         now_ns = self._ports.clock.now_ns()
         self._measure(session, message)
-        match message:
-            case _ if (part := self._lock_of(message)) and session.is_operator:
-                session.notice(LOCKED.format(part=part))
-            case Say() if session.is_operator and message.voice not in self._voices():
-                only = " or ".join(self._voices())
-                session.notice(f"not said: while this trial runs, operators speak as {only} only")
-            case Say():
-                self._say(session, message.voice, message.text, message.acts)
-            case Resume():
-                self._resume(session)
-            case Emergency():
-                pressed = EStop(source=self._ports.name, is_pressed=True, why=f"pressed by {session.name}")
-                self._ports.estop.publish(pressed)
-            case NoteMark():
-                mark = Mark(label=message.label or "mark", note=message.note, by=session.name)
-                self._ports.mark.publish(mark)
-            case Take():
-                if self._gesture is not None and message.seat == "vlm":
-                    self._gesture = None  # whoever sits down in earnest stays
-                self._seats.take(message.seat, session, now_ns, force=message.force)
-            case AskForSeat():
-                self._seats.ask(message.seat, session, now_ns)
-            case AnswerSeatRequest():
-                self._seats.answer(message.seat, message.wish, session, is_granted=message.is_granted)
-            case Give():
-                self._seats.give(message.seat, session, now_ns)
-            case Drive():
-                self._drive(session, message)
-            case Unsay():
-                if self._unsaid is not None and self._unsaid.by.ident == session.ident:
-                    self._ports.mark.publish(Mark(label=TAKEN_BACK, note=self._unsaid.text, by=session.name))
-                    self._unsaid = None
-            case BeQuiet():
-                self._unsaid = None
-                self._gestures.clear()
-                now = self.voice
-                hushed = VoiceOrder(
-                    by=session.name, is_silenced=True, volume=now.volume, speed=now.speed, pitch=now.pitch
-                )
-                self._ports.voice_order.publish(hushed)
-            case SetVoice():
-                self.voice = VoiceOrder(
-                    by=session.name, volume=message.volume, speed=message.speed, pitch=message.pitch
-                )
-                self._ports.voice_order.publish(self.voice)
-            case ListenIn():
-                session.listens = message.on
-            case AskRobot():
-                self._ports.service.publish(
-                    self._seats.signer.service(message.verb, session.name, now_ns, session.ident)
-                )
-                self._feed.tell("seat", session.name, f"asks the robot to {message.verb}", now_ns)
-            case InvitePerson() | RevokeInvite() if self._invitations is not None:
-                self._invite(session, message, self._invitations, now_ns)
-            case CallMe():
-                self._call(session, " ".join(message.name.split()))
-            case Supervise() | Decide():
-                self._review(session, message, now_ns)
-            case PlanRequest() if self._seats.holds("planner", session):
-                self._plan(session, message)
-            case PlanRequest():
-                session.notice("take the planner's seat first")
-            case ActRequest():
-                self._act(session, message, now_ns)
-            case _:
-                session.notice(f"{type(message).__name__} is not expected now")
+        if session.is_operator and (part := self._lock_of(message)):
+            session.notice(LOCKED.format(part=part))
+        elif (do := self._done_by.get(type(message))) is not None:
+            do(session, message, now_ns)
+        else:
+            session.notice(f"{type(message).__name__} is not expected now")
+
+    def _say_for(self, session: Session, message: Say, now_ns: int) -> None:
+        if session.is_operator and message.voice not in self._voices():
+            only = " or ".join(self._voices())
+            session.notice(f"not said: while this trial runs, operators speak as {only} only")
+        else:
+            self._say(session, message.voice, message.text, message.acts)
+
+    def _press(self, session: Session, message: Emergency, now_ns: int) -> None:
+        self._ports.estop.publish(EStop(source=self._ports.name, is_pressed=True, why=f"pressed by {session.name}"))
+
+    def _note(self, session: Session, message: NoteMark, now_ns: int) -> None:
+        self._ports.mark.publish(Mark(label=message.label or "mark", note=message.note, by=session.name))
+
+    def _take(self, session: Session, message: Take, now_ns: int) -> None:
+        if self._gesture is not None and message.seat == "vlm":
+            self._gesture = None  # whoever sits down in earnest stays
+        self._seats.take(message.seat, session, now_ns, force=message.force)
+
+    def _answer(self, session: Session, message: AnswerSeatRequest, now_ns: int) -> None:
+        self._seats.answer(message.seat, message.wish, session, is_granted=message.is_granted)
+
+    def _take_back(self, session: Session, message: Unsay, now_ns: int) -> None:
+        if self._unsaid is not None and self._unsaid.by.ident == session.ident:
+            self._ports.mark.publish(Mark(label=TAKEN_BACK, note=self._unsaid.text, by=session.name))
+            self._unsaid = None
+
+    def _be_quiet(self, session: Session, message: BeQuiet, now_ns: int) -> None:
+        self._unsaid = None
+        self._gestures.clear()
+        now = self.voice
+        hushed = VoiceOrder(by=session.name, is_silenced=True, volume=now.volume, speed=now.speed, pitch=now.pitch)
+        self._ports.voice_order.publish(hushed)
+
+    def _set_voice(self, session: Session, message: SetVoice, now_ns: int) -> None:
+        self.voice = VoiceOrder(by=session.name, volume=message.volume, speed=message.speed, pitch=message.pitch)
+        self._ports.voice_order.publish(self.voice)
+
+    def _listen(self, session: Session, message: ListenIn, now_ns: int) -> None:
+        session.listens = message.on
+
+    def _ask_robot(self, session: Session, message: AskRobot, now_ns: int) -> None:
+        self._ports.service.publish(self._seats.signer.service(message.verb, session.name, now_ns, session.ident))
+        self._feed.tell("seat", session.name, f"asks the robot to {message.verb}", now_ns)
 
     def _lock_of(self, message: Incoming) -> str:
         """The part of the page that this is of, where a study has locked it; giving back and stopping never are."""
@@ -383,8 +390,8 @@ class Actions:
             return None
         return {"text": one.text, "left_s": round(max(0.0, to_s(one.due_ns - now_ns)), 1)}
 
-    def _resume(self, session: Session) -> None:
-        guard, now_ns = self._ports.guard.latest(), self._ports.clock.now_ns()
+    def _resume(self, session: Session, message: Resume, now_ns: int) -> None:
+        guard = self._ports.guard.latest()
         is_estopped = guard is not None and guard.mode == "estopped"
         if is_estopped:
             for source in (self._ports.name, TERMINAL):
@@ -398,11 +405,10 @@ class Actions:
         why, since_ns = self._refusals.get(session.ident, ("", 0))
         return why if now_ns - since_ns < TOLD_NS else ""
 
-    def _drive(self, session: Session, message: Drive) -> None:
+    def _drive(self, session: Session, message: Drive, now_ns: int) -> None:
         if not self._seats.holds("policy", session):
             session.notice("take the policy's seat first")
             return
-        now_ns = self._ports.clock.now_ns()
         self._refusals = {page: one for page, one in self._refusals.items() if now_ns - one[1] < TOLD_NS}
         if why_not := self._drive_or_say(session, message, now_ns):
             self._refusals[session.ident] = why_not, now_ns
@@ -463,8 +469,11 @@ class Actions:
             self._aimed[session.ident] = thing, now_ns
         return thing
 
-    def _invite(self, session: Session, message: InvitePerson | RevokeInvite, pages: PageHost, now_ns: int) -> None:
+    def _invite(self, session: Session, message: InvitePerson | RevokeInvite, now_ns: int) -> None:
         """Another person's own address goes to who invites them alone; the story tells who was invited, and by whom."""
+        pages = self._invitations
+        if pages is None:
+            return
         if isinstance(message, RevokeInvite):
             gone = next((one for one in pages.invites() if one.number == message.number), None)
             pages.revoke(message.number)
@@ -485,8 +494,8 @@ class Actions:
         pages = self._invitations
         return [] if pages is None else [msgspec.to_builtins(one) for one in pages.invites()]
 
-    def _call(self, session: Session, name: str) -> None:
-        pages = self._invitations
+    def _call(self, session: Session, message: CallMe, now_ns: int) -> None:
+        name, pages = " ".join(message.name.split()), self._invitations
         is_taken = name in {one.name for one in self._seats.sessions if one is not session}
         if pages is not None and session.name in {one.name for one in pages.invites()}:
             session.notice("who was invited keeps the name of the invitation")
@@ -504,7 +513,10 @@ class Actions:
         elif why_not := self._reviews[message.seat].decide(message, session.name, now_ns):
             session.notice(why_not)
 
-    def _plan(self, session: Session, message: PlanRequest) -> None:
+    def _plan(self, session: Session, message: PlanRequest, now_ns: int) -> None:
+        if not self._seats.holds("planner", session):
+            session.notice("take the planner's seat first")
+            return
         self._ports.plan.publish(
             Subtask(
                 id=self._message_ids.next(),

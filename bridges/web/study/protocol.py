@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import random
 import re
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -227,57 +229,76 @@ def kept_beside(kept: Path, name: str) -> Path:
 
 def _problem(protocol: Protocol, *, has_files: bool) -> str:
     """What is wrong with it, as the rest of a sentence; "" for nothing."""
+    found = chain(_in_texts(protocol), _in_trials(protocol, has_files=has_files), _in_conduct(protocol))
+    return next(found, "")
+
+
+def _in_texts(protocol: Protocol) -> Iterator[str]:
+    """What is wrong with what participants read."""
     if not protocol.title.strip():
-        return "title is empty"
+        yield "title is empty"
     if not protocol.consent.text.strip() or not protocol.consent.statements:
-        return "[consent] needs a text and statements = [...] to agree to"
-    for name, things in (("task", protocol.task), ("condition", protocol.condition)):
-        ids = [thing.id for thing in things]
-        if not ids:
-            return f"there is no [[{name}]]; expected one or more"
-        for one in ids:
-            if not _ID.fullmatch(one):
-                return f"[[{name}]] id is {one!r}; expected letters, digits, - and _, at most 40"
-            if ids.count(one) > 1:
-                return f"[[{name}]] id {one!r} stands there twice"
-    for condition in protocol.condition:
-        if has_files and (problem := condition.problem(protocol.folder)):
-            return problem
-    if not protocol.wizard.voices:
-        return '[wizard] voices is empty; expected "robot", "collaborator" or both'
+        yield "[consent] needs a text and statements = [...] to agree to"
     for name, shown in protocol.names.items():
         if not shown.strip():
-            return f"[names] {name} is empty; expected what participants are shown instead"
+            yield f"[names] {name} is empty; expected what participants are shown instead"
+    needs_agents = any(protocol.questionnaire_of(name).per_agent for name in _asked(protocol.questionnaires))
+    if needs_agents and not protocol.agents:
+        yield "agents is empty, and a questionnaire asks about each of them"
+
+
+def _in_trials(protocol: Protocol, *, has_files: bool) -> Iterator[str]:
+    """What is wrong with tasks and conditions, and when they come."""
+    for name, things in (("task", protocol.task), ("condition", protocol.condition)):
+        yield from _in_ids(name, [thing.id for thing in things])
+    if has_files:
+        yield from filter(None, (condition.problem(protocol.folder) for condition in protocol.condition))
+        yield from _in_media(protocol)
     if all(task.practice for task in protocol.task):
-        return "every [[task]] is practice = true; expected one or more of the trials themselves"
-    for name, file in protocol.media.items() if has_files else ():
-        if file.suffix.lower() not in MEDIA:
-            return f"media {name!r} has a form that no page shows; expected {choices(MEDIA)}"
-        if not file.is_file():
-            return f"media {name!r} is not there; expected it at {file}"
+        yield "every [[task]] is practice = true; expected one or more of the trials themselves"
     known = {f"{asked.id}/{item.id}" for asked in protocol.questionnaire for item in asked.item}
     branches = [("task", task.id, task.when) for task in protocol.task]
     branches += [("questionnaire", asked.id, asked.when) for asked in protocol.questionnaire]
     for what, ident, when in branches:
-        if unknown := [one for one in when if one not in known]:
-            return f'[[{what}]] {ident}: when names {unknown[0]!r}; expected "questionnaire/item" of this protocol'
+        for unknown in when.keys() - known:
+            yield f'[[{what}]] {ident}: when names {unknown!r}; expected "questionnaire/item" of this protocol'
     for task in protocol.task:
         if not 0 <= task.limit_s < float("inf"):
-            return f"[[task]] {task.id}: limit_s is {task.limit_s}; expected 0 (none) or a positive number"
+            yield f"[[task]] {task.id}: limit_s is {task.limit_s}; expected 0 (none) or a positive number"
+
+
+def _in_ids(name: str, ids: list[str]) -> Iterator[str]:
+    if not ids:
+        yield f"there is no [[{name}]]; expected one or more"
+    for one in ids:
+        if not _ID.fullmatch(one):
+            yield f"[[{name}]] id is {one!r}; expected letters, digits, - and _, at most 40"
+        if ids.count(one) > 1:
+            yield f"[[{name}]] id {one!r} stands there twice"
+
+
+def _in_media(protocol: Protocol) -> Iterator[str]:
+    for name, file in protocol.media.items():
+        if file.suffix.lower() not in MEDIA:
+            yield f"media {name!r} has a form that no page shows; expected {choices(MEDIA)}"
+        if not file.is_file():
+            yield f"media {name!r} is not there; expected it at {file}"
+
+
+def _in_conduct(protocol: Protocol) -> Iterator[str]:
+    """What is wrong with how experimenters and wizards work with it."""
+    if not protocol.wizard.voices:
+        yield '[wizard] voices is empty; expected "robot", "collaborator" or both'
     try:
         codes = {protocol.code_of(number) for number in (1, 2)}
     except (KeyError, IndexError, ValueError):
         codes = set()
     if len(codes) != 2 or not all(_ID.fullmatch(code) for code in codes):
-        return f'code is {protocol.code!r}; expected a name with {{number}} in it, like "P{{number:02}}"'
+        yield f'code is {protocol.code!r}; expected a name with {{number}} in it, like "P{{number:02}}"'
     keys = [mark.key for mark in protocol.mark]
     for mark in protocol.mark:
         if not re.fullmatch(r"[1-9]", mark.key) or keys.count(mark.key) > 1 or not mark.label.strip():
-            return f"[[mark]] {mark.label!r} has the key {mark.key!r}; expected a digit from 1 to 9 of its own"
-    needs_agents = any(protocol.questionnaire_of(name).per_agent for name in _asked(protocol.questionnaires))
-    if needs_agents and not protocol.agents:
-        return "agents is empty, and a questionnaire asks about each of them"
-    return ""
+            yield f"[[mark]] {mark.label!r} has the key {mark.key!r}; expected a digit from 1 to 9 of its own"
 
 
 def _asked(when: When) -> tuple[str, ...]:
