@@ -6,11 +6,12 @@ import itertools
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 END_CHARS = 300
 """Of a longer utterance, only this many characters at either end are read, because a stop waits for the result."""
@@ -33,15 +34,20 @@ _DOUBLED = re.compile(r"([^\W\d_])\1+")
 _GROUP = re.compile(r"\(([^()]*)\)(\??)")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 
+_CALLS = ("stop", "stop_end", "stop_alone", "cry", "distress")
+
 ANY_LANGUAGE = "any"
 """The key of phrases that belong to every language."""
 
+Ways = list[tuple[str, ...]]
+"""Of a part of a phrase: the words that it may stand for."""
+
 Node = dict[str, Any]  # the next word -> Node; "" -> tuple of (table, name) that end here
 _HERE = ""
+_BODY = "{body}"
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(msgspec.Struct, frozen=True):
     """One phrase in a clause, by the positions of its words: `start` of the first, `end` after the last."""
 
     start: int
@@ -49,12 +55,12 @@ class Match:
     name: str  # the key under which it stands: a language, or the robot's own word
 
 
-@dataclass(slots=True)
-class MatchedClause:
+class MatchedClause(msgspec.Struct):
     """The words between two punctuation marks, and the phrases of each table among them, in order."""
 
     words: tuple[str, ...]
     found: dict[str, list[Match]]
+    unknown: frozenset[int] = frozenset()  # the places of words that no table has, not even their beginning
     is_corrected: bool = False  # a word was none, and read as the one that it looks like
     is_asked: bool = False  # a question mark follows
 
@@ -117,13 +123,12 @@ class MatchedClause:
         return len(self.words) in said
 
 
-@dataclass(frozen=True, slots=True)
-class _Phrases:
+class _Phrases(msgspec.Struct, frozen=True):
     root: Node
     known: frozenset[str]  # every word of every phrase
     stems: frozenset[str]
     spelled: dict[str, str]  # how a word of a stop may be misspelled -> the word
-    calls: frozenset[str]  # words that stop by themselves, in single letters
+    calls: dict[str, tuple[str, ...]]  # what stops by itself: its letters without spaces -> its words
 
 
 def normalised(text: str) -> str:
@@ -202,7 +207,10 @@ def find(words: tuple[str, ...]) -> MatchedClause:
                     found.setdefault(table, []).append(Match(start, end, name))
     if ordinary := found.get("ordinary"):
         _drop_ordinary(found, ordinary)
-    return MatchedClause(words, found, is_corrected)
+    unknown = frozenset(
+        place for place, way in enumerate(ways) if len(way) == 2 + ("" in stems) and way[0] not in known
+    )
+    return MatchedClause(words, found, unknown, is_corrected)
 
 
 _DROPPED = (
@@ -249,34 +257,102 @@ def load() -> _Phrases:
     """The tables of `intent.toml`; read once, then cached."""
     with TABLE.open("rb") as file:
         tables: dict[str, dict[str, list[str]]] = tomllib.load(file)
+    parts = [
+        (table, name, [_parts(text) for text in texts])
+        for table, names in tables.items()
+        for name, texts in names.items()
+    ]
+    ways = _ways(parts, tables["body"])
     root: Node = {}
-    known: set[str] = set()
-    stems: set[str] = set()
     stops: set[str] = set()
-    calls: set[str] = set()
-    for table, names in tables.items():
-        for name, texts in names.items():
-            bodies = tables["body"].get(name, ()) if table != "body" else ()
-            for words in _table_phrases(texts, bodies):
-                node = root
+    calls: dict[str, tuple[str, ...]] = {}
+    for table, name, phrases in parts:
+        for phrase in phrases:
+            said = [ways[part, name if _BODY in part else ""] for part in phrase]
+            _add(root, said, (table, name))
+            if table in ("stop", "cry"):
+                stops |= _first_words(said)
+            if table in _CALLS:
+                for words in _short(said, _PIECES if table != "distress" else 1):
+                    calls.setdefault(_letters("".join(words).replace("*", "")), words)
+    known = frozenset(itertools.chain.from_iterable(itertools.chain.from_iterable(ways.values())))
+    stems = frozenset(word[:-1] for word in known if word.endswith("*") and len(word) > 1)
+    spelled = _spellings((word for word in stops if len(word) > 3 and word.isascii()), known)
+    return _Phrases(root, known, stems, spelled, calls)
+
+
+def _add(root: Node, phrase: Iterable[Ways], end: tuple[str, str]) -> None:
+    """Add a phrase of parts, in all their ways; what begins alike stands once."""
+    nodes = [root]
+    for ways in phrase:
+        behind = []
+        for node in nodes:
+            for words in ways:
+                at = node
                 for word in words:
-                    node = node.setdefault(word, {})
-                    known.add(word)
-                    if word.endswith("*") and len(word) > 1:
-                        stems.add(word[:-1])
-                ends = node.get(_HERE, ())
-                if (table, name) not in ends:
-                    node[_HERE] = (*ends, (table, name))
-                if table in ("stop", "cry") and len(words[0]) > 3 and words[0].isascii():
-                    stops.add(words[0])
-                if table in ("stop", "stop_alone", "cry") and len(words) == 1:
-                    calls.add(_letters(words[0].removesuffix("*")))
-    return _Phrases(root, frozenset(known), frozenset(stems), _spellings(stops, known), frozenset(calls))
+                    at = at.setdefault(word, {})
+                behind.append(at)
+        nodes = behind
+    for node in nodes:
+        ends = node.get(_HERE, ())
+        if end not in ends and node is not root:
+            node[_HERE] = (*ends, end)
+
+
+def _first_words(phrase: Iterable[Ways]) -> set[str]:
+    found: set[str] = set()
+    for ways in phrase:
+        found |= {words[0] for words in ways if words}
+        if () not in ways:
+            break
+    return found
+
+
+def _short(phrase: Sequence[Ways], most: int) -> Iterable[tuple[str, ...]]:
+    """The ways of saying it in at most so many words, and those are no "*"."""
+    if sum(min(map(len, ways), default=0) for ways in phrase) > most:
+        return
+    for said in itertools.product(*([words for words in ways if len(words) <= most] for ways in phrase)):
+        words = tuple(itertools.chain.from_iterable(said))
+        if 0 < len(words) <= most and "*" not in words:
+            yield words
+
+
+def _parts(text: str) -> list[str]:
+    """A phrase of a table, cut at each space that is in no group."""
+    parts: list[str] = []
+    depth = 0
+    for piece in text.split(" "):
+        if depth:
+            parts[-1] += f" {piece}"
+        else:
+            parts.append(piece)
+        depth += piece.count("(") - piece.count(")")
+    return parts
+
+
+def _ways(
+    parts: Iterable[tuple[str, str, list[list[str]]]], bodies: Mapping[str, Sequence[str]]
+) -> dict[tuple[str, str], Ways]:
+    """By part, and language where it names a body: the words that it stands for.
+
+    "*" stands for any word, "hurt*" for every word with that beginning.
+    """
+    texts: dict[tuple[str, str], list[str]] = {}
+    for table, name, phrases in parts:
+        for part in itertools.chain.from_iterable(phrases):
+            if (key := (part, name if _BODY in part else "")) not in texts:
+                texts[key] = list(_expanded(part, bodies.get(name, ()) if table != "body" else ()))
+    lines = iter(normalised("\n".join(itertools.chain.from_iterable(texts.values()))).split("\n"))  # in one go: quicker
+    return {
+        key: list(dict.fromkeys(tuple(_TABLE_WORD.findall(line)) for line in itertools.islice(lines, len(part))))
+        for key, part in texts.items()
+    }
 
 
 def _expanded(text: str, bodies: Sequence[str]) -> Iterable[str]:
-    if "{body}" in text:
-        return itertools.chain.from_iterable(_expanded(text.replace("{body}", body), ()) for body in bodies)
+    if _BODY in text:
+        return itertools.chain.from_iterable(_expanded(text.replace(_BODY, body), ()) for body in bodies)
     group = _GROUP.search(text)
     if group is None:
         return (text,)
@@ -286,15 +362,7 @@ def _expanded(text: str, bodies: Sequence[str]) -> Iterable[str]:
     )
 
 
-def _table_phrases(texts: Sequence[str], bodies: Sequence[str]) -> Iterable[tuple[str, ...]]:
-    """The phrases of one list as words; "*" stands for any word, "hurt*" for every word with that beginning."""
-    plain = "\n".join(itertools.chain.from_iterable(_expanded(text, bodies) for text in texts))
-    for line in normalised(plain).split("\n"):  # in one go: that is most of the time it takes
-        if words := tuple(_TABLE_WORD.findall(line)):
-            yield words
-
-
-def _spellings(stops: Iterable[str], known: set[str]) -> dict[str, str]:
+def _spellings(stops: Iterable[str], known: frozenset[str]) -> dict[str, str]:
     """How recognisers may misspell a word of a stop: doubled letters, and in longer words a missing or swapped one."""
     found: dict[str, str] = {}
     for word in sorted(stops, key=lambda word: (-len(word), word), reverse=True):
@@ -308,22 +376,54 @@ def _spellings(stops: Iterable[str], known: set[str]) -> dict[str, str]:
     return found
 
 
-_LEAST = 4
-"""Letters of a word that may be one of a stop with another letter."""
+_LEAST, _LEAST_JOINED = 4, 6
+"""Letters of a word, and of several that were one, that may be those of a stop with another letter."""
+_PIECES = 3
 
 
-def is_misheard(words: Sequence[str]) -> bool:
-    """Whether one unknown word is said again and again that is a word of a stop but for one letter: "stob stob"."""
+def sounded(words: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
+    """The words as a stop that they sound like: cut elsewhere ("s top"), other words of the same sound ("weight"), or
+    said again and again with one letter wrong ("stob stob"); and how many words were read as another one.
+    """
     phrases = load()
-    if len(words) < 2 or len(set(words)) > 1 or words[0] in phrases.known:
-        return False
-    said = _letters(words[0])
-    return len(said) >= _LEAST and any(len(call) >= _LEAST and _is_one_off(said, call) for call in phrases.calls)
+    alike: dict[int, Match] = {one.start: one for one in find(words).of("sounds")}  # the longest, which comes last
+    letters = [_letters(word) for word in words]
+    read: list[str] = []
+    others = at = 0
+    while at < len(words):
+        for end in range(min(at + _PIECES, len(words)), at, -1):
+            piece = words[at:end]
+            if at in alike and alike[at].end == end:
+                read += words_of(alike[at].name)
+                others += len(piece) == 1
+                break
+            if (len(piece) > 1 or piece[0] not in phrases.known) and (said := _said_as(piece, letters[at:end], words)):
+                read += said
+                break
+        else:
+            end = at + 1
+            read.append(words[at])
+        at = end
+    return tuple(read), others
+
+
+def _said_as(piece: tuple[str, ...], letters: Sequence[str], words: tuple[str, ...]) -> tuple[str, ...]:
+    """The call whose letters these are, or but for one letter where they are said again; () where there is none."""
+    phrases = load()
+    said = _DOUBLED.sub(r"\1", "".join(letters))  # "stand stil"
+    if said in phrases.calls:
+        return phrases.calls[said]
+    least = _LEAST if len(piece) == 1 else _LEAST_JOINED
+    if len(said) < least or is_cjk(said) or phrases.known.issuperset(piece):
+        return ()
+    if sum(words[at : at + len(piece)] == piece for at in range(len(words))) < 2:
+        return ()
+    return next((call for its, call in phrases.calls.items() if len(its) >= least and _is_one_off(said, its)), ())
 
 
 def _letters(word: str) -> str:
-    """A syllable of Korean as its letters."""
-    return unicodedata.normalize("NFD", word)
+    """The letters of a word, a doubled one once; a syllable of Korean as its letters."""
+    return _DOUBLED.sub(r"\1", unicodedata.normalize("NFD", word))
 
 
 def _is_one_off(word: str, other: str) -> bool:
