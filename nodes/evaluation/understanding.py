@@ -18,9 +18,9 @@ from typing import Literal
 
 import msgspec
 
-from nodes.evaluation.figures import share_of
 from nodes.planner.parser import Parser
 from nodes.planner.understanding import Conversation, Intent, Order, OrderVocabulary, after_robot, understand_in
+from nodes.statistics.paired import wilson
 from runtime.command_line.arguments import answered
 
 FIELDS = ("deed", "skill", "things", "except", "place")
@@ -177,7 +177,7 @@ def figures_of_scores(scores: Sequence[UtteranceScore]) -> dict[str, object]:
     tags = sorted({tag for one in scores for tag in one.labelled.tags})
     return {
         **_figure(scores),
-        "wrong_deeds": share_of(sum(one.is_wrong_deed for one in scores), len(scores)),
+        "wrong_deeds": _share(sum(one.is_wrong_deed for one in scores), len(scores)),
         "differing": {field: sum(field in one.wrong for one in scores) for field in FIELDS},
         "by_deed": {deed: _figure([one for one in scores if one.labelled.deed == deed]) for deed in deeds},
         "by_tag": {tag: _figure([one for one in scores if tag in one.labelled.tags]) for tag in tags},
@@ -185,7 +185,12 @@ def figures_of_scores(scores: Sequence[UtteranceScore]) -> dict[str, object]:
 
 
 def _figure(scores: Sequence[UtteranceScore]) -> dict[str, object]:
-    return {"count": len(scores), "right": share_of(sum(not one.wrong for one in scores), len(scores))}
+    return {"count": len(scores), "right": _share(sum(not one.wrong for one in scores), len(scores))}
+
+
+def _share(part: int, whole: int) -> dict[str, float]:
+    low, high = wilson(part, whole)
+    return {"count": part, "share": part / whole if whole else 0.0, "low": low, "high": high}
 
 
 def _table(figures: dict[str, object]) -> str:
