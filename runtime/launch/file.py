@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from runtime.bag.export_table import parse_export
 from runtime.coordination.health import GatewayHealth, gateway_topic
@@ -30,8 +32,7 @@ from runtime.serialization.toml_errors import convert, guess, parse_toml, read_t
 TABLES = ("nodes", "instead", "processes", "seats", "links", "budgets", "hosts", "run", "watchdog", "export")
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(msgspec.Struct, frozen=True):
     """A launch file, read and resolved."""
 
     path: Path
@@ -48,11 +49,11 @@ class Launch:
     robot: str = ""  # "module:NAME" of its limits, or the path of a robot file; "": a Stretch 3
     one_user: bool = False  # of this machine
     links: tuple[LinkModel, ...] = ()  # in virtual time only
-    seats: Mapping[str, SeatTable] = field(default_factory=dict)
-    hosts: Mapping[str, Host] = field(default_factory=dict)
+    seats: Mapping[str, SeatTable] = msgspec.field(default_factory=dict)
+    hosts: Mapping[str, Host] = msgspec.field(default_factory=dict)
     host: str = ""  # the one that is meant; "": all of them
-    budgets: Budgets = field(default_factory=Budgets)
-    realtime: Mapping[str, RealTime] = field(default_factory=dict)  # by process
+    budgets: Budgets = msgspec.field(default_factory=Budgets)
+    realtime: Mapping[str, RealTime] = msgspec.field(default_factory=dict)  # by process
     watchdog: WatchdogTable | None = None
 
     @property
