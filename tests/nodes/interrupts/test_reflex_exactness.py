@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import msgspec
+from typing import Literal
+
 import pytest
 
 from nodes.interrupts.intent import forget, understand
@@ -38,6 +39,7 @@ from runtime import Node, Publisher, QoS, Simulation, Subscription, on, to_ns
 from tests.support.sentences import sentence
 
 UNKNOWN = "Blimp wozzle!"
+PHASES: tuple[Literal["spotted", "refuted"], ...] = ("spotted", "refuted")
 
 
 class Prompter(Node):
@@ -162,8 +164,9 @@ def test_where_a_stop_may_stand_behind_other_words_it_holds_and_says_nothing() -
 def test_a_spotted_alarm_holds_in_the_persons_name_and_is_refuted_once(mode: str, holds: bool) -> None:
     room = Room()
     room.guard(mode)
-    spotted = Alarm(speaker="Ann", word="ah", sureness=0.9, captured_ns=7, ended_ns=9)
-    refuted = msgspec.structs.replace(spotted, phase="refuted")
+    spotted, refuted = (
+        Alarm(speaker="Ann", word="ah", sureness=0.9, captured_ns=7, ended_ns=9, phase=phase) for phase in PHASES
+    )
     for alarm in (refuted, spotted, refuted, refuted):
         room.sim.publish("alarm", alarm)
         room.sim.run(seconds=0.01)
