@@ -10,10 +10,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from runtime.abilities import devices_of
 from runtime.errors import LaunchFileError, UserError
-from runtime.launch.graph import Graph, NodeSpec
+from runtime.launch.graph import ROLES, Graph, NodeSpec
 from runtime.launch.nodes_table import node_spec
-from runtime.node import Node, ports_of
+from runtime.node import ports_of
 from runtime.ports import Publisher, Subscription
 from runtime.serialization.toml_errors import guess
 
@@ -65,7 +66,7 @@ def _check(specs: Mapping[str, NodeSpec], names: frozenset[str]) -> None:
             f"--without {name}: it is the robot's driver, without which the guard guards nothing; leave out others",
             code="P005",
         )
-    ears = {name for name, spec in specs.items() if spec.cls.lifts_stops}
+    ears = {name for name, spec in specs.items() if getattr(spec.cls, ROLES["lifters"], False)}
     if ears and ears <= names and any(_is_real(spec) for spec in specs.values()):
         raise LaunchFileError(
             f"--without {sorted(ears)[0]}: the robot is real, and nobody else stops it by words; leave out others",
@@ -86,10 +87,8 @@ def _drivers(graph: Graph) -> set[str]:
 
 def _is_real(spec: NodeSpec) -> bool:
     """Whether it moves real things; one that cannot be built here may."""
-    if spec.cls.devices is Node.devices:
-        return False
     try:
-        return bool(spec.build().devices())
+        return bool(devices_of(spec.build()))
     except UserError:
         return True
 
