@@ -5,11 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Literal, Protocol, Self, runtime_checkable
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, runtime_checkable
 
 from runtime.coordination.health import Spending
 from runtime.message import Stamped
+
+if TYPE_CHECKING:
+    from runtime.launch.file import Launch
+    from runtime.launch.graph import Graph
 
 Finding = tuple[Literal["ok", "note", "problem"], str]
 
@@ -113,3 +118,20 @@ class TakesFromRun(Protocol):
     @classmethod
     def run_facts(cls, key: str, value: str) -> Mapping[str, object]:
         """Return what a recording notes of that value. Raises UserError where it is not for this class."""
+
+
+@runtime_checkable
+class KeepsGraph(Protocol):
+    """Of the class whose node issues fences; `name` is what that node is called."""
+
+    @classmethod
+    def graph_notes(cls, name: str, launch: Launch) -> Iterable[tuple[str, str]]:
+        """Return what `check` tells of the nodes around it: the table, such as "nodes.guard", and a sentence."""
+
+    @classmethod
+    def watchdog_program(cls) -> Path:
+        """Return the program that `[watchdog]` starts beside its process: a file of Python that stands alone."""
+
+    @classmethod
+    def needed(cls, name: str, graph: Graph, without: Collection[str]) -> Iterable[tuple[str, str]]:
+        """Return which of these nodes may not be left out, each with the reason."""

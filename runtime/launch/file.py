@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from runtime.abilities import devices_of
 from runtime.bag.export_table import parse_export
 from runtime.coordination.health import GatewayHealth, gateway_topic
 from runtime.errors import LaunchFileError, MissingVariable, UserError, choices, nearest
@@ -84,11 +83,8 @@ class Launch:
                         "for it; give the guard more",
                     )
                 )
-        for name, spec in self.graph.nodes.items() if place and self.watchdog is None else ():
-            if not spec.unset and (devices := devices_of(spec.build())):
-                why = f"nothing watches the process of {devices[0]}; add a table [watchdog] (docs/watchdog.md)"
-                found.append((f"nodes.{name}", why))
-        return found
+        keeper = self.graph.keeper
+        return found if keeper is None else [*found, *keeper.graph_notes(self.graph.authority, self)]
 
     @property
     def shared_facts(self) -> dict[str, object]:
@@ -203,7 +199,8 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
         with refusing("P004"):
             parse_export(tables.get("export", {}), graph.types)
         with refusing("P004"):
-            watchdog = parse_watchdog(tables.get("watchdog"), has_guard=graph.is_obeyed(graph.authority))
+            has_guard = graph.keeper is not None and graph.is_obeyed(graph.authority)
+            watchdog = parse_watchdog(tables.get("watchdog"), has_guard=has_guard)
         with refusing("P042"):
             links = parse_links(tables.get("links", {}), nodes=graph.nodes, topics=graph.topics)
     except LaunchFileError:

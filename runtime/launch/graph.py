@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import msgspec
 
-from runtime.abilities import HasDevices, NamesSeats, NeedsListeners, TakesLong, WantsParameters
+from runtime.abilities import HasDevices, KeepsGraph, NamesSeats, NeedsListeners, TakesLong, WantsParameters
 from runtime.alignment import Alignment, alignments_of
 from runtime.bag.journal import Calls, calls_topic
 from runtime.context import AgeRules
@@ -149,6 +149,12 @@ class Graph:
         topic = self.topics.get(FENCE_TOPIC)
         publishers = {end.node for end in topic.publishers} if topic is not None else set()
         return next(iter(publishers)) if len(publishers) == 1 else ""
+
+    @property
+    def keeper(self) -> type[KeepsGraph] | None:
+        """The class of that node, where it knows of the nodes around it."""
+        spec = self.nodes.get(self.authority)
+        return spec.cls if spec is not None and issubclass(spec.cls, KeepsGraph) else None
 
     @property
     def exclusive(self) -> dict[str, str]:
@@ -309,7 +315,7 @@ class Graph:
         own += [
             (name, note) for name, node in nodes if isinstance(node, WantsParameters) for note in node.parameter_notes()
         ]
-        return own + [(self.authority, note) for note in self._deafness(self.authority)]
+        return own
 
     def is_obeyed(self, guard: str) -> bool:
         """Whether a node takes this one's orders within their process, as a driver does its guard's."""
@@ -317,26 +323,6 @@ class Graph:
             end for topic in self.topics.values() for end in topic.subscribers if guard in _names(topic.publishers)
         )
         return any(end.port.qos.in_process for end in heard)
-
-    def _deafness(self, guard: str) -> Iterator[str]:
-        """Why nobody can shout at the robot of this guard, or only over a detour."""
-        if not self.is_obeyed(guard):
-            return  # it moves nothing
-        place = self.nodes[guard]
-        lifters, ears = self.roles["lifters"], self.roles["ears"]
-        if not lifters:
-            yield (
-                "nobody can stop this robot by words: no node takes them for it; add one with use = "
-                '"nodes.interrupts.reflex:Reflex" to its process'
-            )
-        elif not ears:
-            yield "nobody can shout at this robot: no node hears people; add ears, such as a recogniser or a page"
-        if len(lifters) > 1:
-            yield f"{' and '.join(lifters)} both take words for it, and each lifts what the other stopped; keep one"
-        for name in lifters:
-            other = self.nodes[name]
-            if (other.process or name, other.host) != (place.process or guard, place.host):
-                yield f"{name} takes words for it in another process: a stop waits for two; put it beside {guard}"
 
     def check(self) -> None:
         """Raise GraphError with the first of the problems."""
