@@ -118,7 +118,7 @@ def test_the_runtime_alone_checks_tests_runs_and_echoes_what_the_readme_writes(w
     did("check", "mine.toml")
     test = "import sys; sys.path.append('.'); import test_mine; test_mine.test_talker_counts_twice_a_second()"
     assert run(python, project, "-c", test).returncode == 0
-    command = [python, "-P", "-c", PROGRAM, "run", "mine.toml", "--for", "30"]
+    command = [str(python), "-P", "-c", PROGRAM, "run", "mine.toml", "--for", "30"]
     with subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE, text=True) as running:
         try:
             eventually(lambda: "beat" in run(python, project, "-c", PROGRAM, "topics").stdout, "it runs")
