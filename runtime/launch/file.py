@@ -238,7 +238,7 @@ def _run_table(written: Any, specs: Sequence[NodeSpec], path: Path) -> tuple[Run
     for key in sorted(others - {*taken}):
         known = [*RunTable.__struct_fields__, *taken]
         if nearest(key, known):
-            raise UserError(f"[run] has the unknown key {key!r}; {guess(key, known)}")
+            raise UserError(f"[run] has the unknown key {key!r}; {guess(key, known)}", code="P004")
         why = f"[run] {key} is {written[key]!r}, but no node of this file takes it; leave it out"
         raise UserError(why, code="P013")
     own = {key: value for key, value in written.items() if key not in taken} if others else written
