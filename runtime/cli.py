@@ -41,6 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         if argv is None:
+            telling.keep_numbers()
             end_as_by_interrupt()
         sys.stdout = telling.writable(sys.stdout)  # what is asked for; it fails where it cannot be given
         telling.use("stderr")  # what is told besides

@@ -12,11 +12,12 @@ import logging
 import random
 import re
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Never, Protocol, TypeVar, get_args, overload
+
+import msgspec
 
 from runtime.clock import Clock, SystemClock
 from runtime.context import HandlerContext, current_call
@@ -53,8 +54,7 @@ def rate_problem(hz: object) -> str:
     return f"expected {SLOWEST_HZ:.5f} to {FASTEST_HZ:.0f} times a second"
 
 
-@dataclass(frozen=True, slots=True)
-class Timer:
+class Timer(msgspec.Struct, frozen=True):
     """A method that runs `hz` times a second, at start + (k + phase) / hz."""
 
     name: str
@@ -64,8 +64,7 @@ class Timer:
     phase: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class MessageHandler:
+class MessageHandler(msgspec.Struct, frozen=True):
     """A method that runs for each message of a port."""
 
     name: str
@@ -74,8 +73,7 @@ class MessageHandler:
     takes_stamped: bool = False  # the message with its envelope
 
 
-@dataclass(frozen=True, slots=True)
-class DeadlineWatch:
+class DeadlineWatch(msgspec.Struct, frozen=True):
     """A method that runs when a port has been silent for longer than its QoS allows."""
 
     name: str
@@ -86,8 +84,7 @@ class DeadlineWatch:
 Handler = Timer | MessageHandler | DeadlineWatch
 
 
-@dataclass(frozen=True, slots=True)
-class _Mark:
+class _Mark(msgspec.Struct, frozen=True):
     hz: float | None
     ports: tuple[Port[Any], ...]
     blocking: bool

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from nodes.interrupts.intent import says_yes, understand
 from nodes.interrupts.people import ROBOT, HearsPeople, Judged
@@ -73,8 +74,7 @@ def depths_of(text: str, *, is_stopped: bool) -> tuple[Depth, ...]:
     return (meaning.depth,) if meaning.depth is not None else ()
 
 
-@dataclass(frozen=True, slots=True)
-class StopCalled:
+class StopCalled(msgspec.Struct, frozen=True):
     """One stop since the robot last moved."""
 
     ident: str

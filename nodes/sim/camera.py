@@ -13,8 +13,7 @@ from nodes.sim.rendering.gl_probe import enable_gl
 from runtime import Node, Publisher, Subscription, UserError, every
 
 if TYPE_CHECKING:
-    import mujoco
-
+    from nodes.robot_file.engine import mujoco
     from nodes.sim.rendering.renderer import Frame
 
 CAMERAS = ("head", "wrist", "room")
@@ -27,8 +26,7 @@ class WorldView:
     """
 
     def __init__(self, model: mujoco.MjModel, camera: str, width: int, height: int, backend: str = "rays") -> None:
-        import mujoco
-
+        from nodes.robot_file.engine import mujoco
         from nodes.sim.rendering.renderer import make_renderer
 
         self._model = model
@@ -42,7 +40,7 @@ class WorldView:
 
     def see(self, world: World) -> Frame:
         """The picture of that world."""
-        import mujoco
+        from nodes.robot_file.engine import mujoco
 
         np.copyto(self._data.qpos, world.qpos)
         np.copyto(self._data.mocap_pos, world.mocap_pos)
@@ -59,7 +57,7 @@ class WorldView:
 
 def compiled(xml: str) -> mujoco.MjModel:
     """The model of an MJCF text."""
-    import mujoco
+    from nodes.robot_file.engine import mujoco
 
     return mujoco.MjModel.from_xml_string(xml)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-import mujoco
 import numpy as np
 
 from nodes.robot.protocol import RobotLimits
 from nodes.robot_file.body import PREFIX, put_into
+from nodes.robot_file.engine import mujoco
 from nodes.robot_file.model import GRIPPER, Driven, RobotModel, load_robot
 from nodes.sim.mjcf import BASE_GAIN, BASE_JOINTS, BASE_YAW_GAIN, HIDDEN_GROUP, kitchen_alone
 from nodes.sim.physics import BASE_FORCE_N, BASE_TORQUE_NM, BuiltRobot, DrivenJoint, PhysicsRobot, Servo

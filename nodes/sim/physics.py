@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 
-import mujoco
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from nodes.msgs import JointCommand, JointVector, RobotMode, RobotState, RobotStatus
 from nodes.robot.products import product
 from nodes.robot.protocol import JointLimit, RobotError, RobotLimits
+from nodes.robot_file.engine import mujoco
 from nodes.sim.grip import Grip
 from nodes.sim.messages import BodyPart, ObjectTruth, Truth, World
 from nodes.sim.motion import JointSetPoints, WheelSpeeds
@@ -46,8 +46,7 @@ Vector = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Servo:
+class Servo(msgspec.Struct, frozen=True):
     """A position-controlled joint: stiffness and damping per m or rad, and the most it can give (N or N m)."""
 
     stiffness: float
@@ -55,8 +54,7 @@ class Servo:
     force: float
 
 
-@dataclass(frozen=True, slots=True)
-class DrivenJoint:
+class DrivenJoint(msgspec.Struct, frozen=True):
     """One entry of the joint vectors: what the model moves for it, and how.
 
     `carriers` are joints of the model, and actuators of the same names; together they are at `factor` times the value
@@ -72,8 +70,7 @@ class DrivenJoint:
     offset: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltRobot:
+class BuiltRobot(msgspec.Struct, frozen=True):
     """A robot in its scene, as the simulation drives it.
 
     `base` are three joints, along x, along y and around z, with velocity actuators of the same names; (): it stands.

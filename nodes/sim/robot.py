@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 
-import mujoco
 import numpy as np
 
 from nodes.msgs import JOINTS
 from nodes.robot.protocol import RobotLimits
+from nodes.robot_file.engine import mujoco
 from nodes.sim.grip import fix, keep_awake
 from nodes.sim.messages import BodyPart
 from nodes.sim.mjcf import BASE_JOINTS, FINGER, SERVOS, SimScene, build_scene

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from dataclasses import asdict
 from pathlib import Path
+
+from msgspec.structs import asdict
 
 from runtime.abilities import SpendsMoney
 from runtime.command_line.arguments import add_launch_options

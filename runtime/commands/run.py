@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import copy
+import gc
 import json
 import os
 import re
@@ -61,6 +62,8 @@ def main(argv: list[str]) -> int:
 
 
 def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
+    gc.disable()  # until the run begins: what is loaded and checked stays, and looking through it takes time
+    ends.callback(gc.enable)
     use_one_thread(is_virtual=arguments.virtual)
     open_more_files()
     launch = load(
@@ -116,6 +119,7 @@ def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
     restarted: dict[str, list[str]] = {}
     unclean: dict[str, str] = {}
     try:
+        gc.enable()
         if arguments.virtual:
             outcome = run_virtual(
                 launch, recording,

@@ -235,7 +235,7 @@ class Executor(NodeOutput):
             return ThreadRunner(bound, lane, self.clock, leave=self._leave, priority=priority, source=source)
         return LoopRunner(bound, lane, self.clock, loop, self._is_ending, source)
 
-    def _leave(self, wish: SystemExit) -> None:
+    def _leave(self, wish: BaseException) -> None:
         """A handler in a thread wants the process to end: the loop ends, as where one on the loop does."""
 
         def leave() -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from runtime.bag.export_table import parse_export
 from runtime.coordination.health import GatewayHealth, gateway_topic
@@ -30,8 +32,7 @@ from runtime.serialization.toml_errors import convert, guess, parse_toml, read_t
 TABLES = ("nodes", "instead", "processes", "seats", "links", "budgets", "hosts", "run", "watchdog", "export")
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(msgspec.Struct, frozen=True):
     """A launch file, read and resolved."""
 
     path: Path
@@ -45,14 +46,14 @@ class Launch:
     for_s: float | None = None
     frozen_s: float = 2.0  # a process of which no thread ran for so long is killed, and restarted
     is_forked: bool = True  # its processes are forked from one that has imported their nodes
-    shared: Mapping[str, str] = field(default_factory=dict)  # other keys of [run], for the nodes that take them
+    shared: Mapping[str, str] = msgspec.field(default_factory=dict)  # other keys of [run], for the nodes that take them
     one_user: bool = False  # of this machine
     links: tuple[LinkModel, ...] = ()  # in virtual time only
-    seats: Mapping[str, SeatTable] = field(default_factory=dict)
-    hosts: Mapping[str, Host] = field(default_factory=dict)
+    seats: Mapping[str, SeatTable] = msgspec.field(default_factory=dict)
+    hosts: Mapping[str, Host] = msgspec.field(default_factory=dict)
     host: str = ""  # the one that is meant; "": all of them
-    budgets: Budgets = field(default_factory=Budgets)
-    realtime: Mapping[str, RealTime] = field(default_factory=dict)  # by process
+    budgets: Budgets = msgspec.field(default_factory=Budgets)
+    realtime: Mapping[str, RealTime] = msgspec.field(default_factory=dict)  # by process
     watchdog: WatchdogTable | None = None
 
     @property
@@ -238,7 +239,7 @@ def _run_table(written: Any, specs: Sequence[NodeSpec], path: Path) -> tuple[Run
     for key in sorted(others - {*taken}):
         known = [*RunTable.__struct_fields__, *taken]
         if nearest(key, known):
-            raise UserError(f"[run] has the unknown key {key!r}; {guess(key, known)}", code="P004")
+            raise UserError(f"[run] has the unknown key {key!r}; {guess(key, known)}", code="P003")
         why = f"[run] {key} is {written[key]!r}, but no node of this file takes it; leave it out"
         raise UserError(why, code="P013")
     own = {key: value for key, value in written.items() if key not in taken} if others else written

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import msgspec
@@ -36,17 +35,16 @@ from runtime.serialization.toml_errors import expected, guess, key_for
 Restart = Literal["always", "on-failure", "never"]
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSpec:
+class NodeSpec(msgspec.Struct, frozen=True):
     """One node of a graph: its class and everything that a launch file may say about it."""
 
     name: str
     cls: type[Node]
-    params: Mapping[str, Any] = field(default_factory=dict)
-    remap: Mapping[str, str] = field(default_factory=dict)
-    hz: Mapping[str, float] = field(default_factory=dict)  # handler -> rate
-    after: Mapping[str, str] = field(default_factory=dict)  # timer -> topic with whose messages it is in step
-    latency: Mapping[str, Latency] = field(default_factory=dict)  # handler -> duration in virtual time
+    params: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    remap: Mapping[str, str] = msgspec.field(default_factory=dict)
+    hz: Mapping[str, float] = msgspec.field(default_factory=dict)  # handler -> rate
+    after: Mapping[str, str] = msgspec.field(default_factory=dict)  # timer -> topic with whose messages it is in step
+    latency: Mapping[str, Latency] = msgspec.field(default_factory=dict)  # handler -> duration in virtual time
     process: str = ""
     host: str = ""  # the machine it runs on, where the launch names several
     restart: Restart = "on-failure"
@@ -70,21 +68,19 @@ class NodeSpec:
         return self.remap.get(port.topic, port.topic)
 
 
-@dataclass(frozen=True, slots=True)
-class End:
+class End(msgspec.Struct, frozen=True):
     """One end of a topic: a port of a node."""
 
     node: str
     port: Publisher[Any] | Subscription[Any]
 
 
-@dataclass(slots=True)
-class Topic:
+class Topic(msgspec.Struct):
     """The publishers and subscribers of one topic."""
 
     name: str
-    publishers: list[End] = field(default_factory=list)
-    subscribers: list[End] = field(default_factory=list)
+    publishers: list[End] = msgspec.field(default_factory=list)
+    subscribers: list[End] = msgspec.field(default_factory=list)
 
 
 class Graph:

@@ -6,12 +6,13 @@ import importlib
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Annotated, Any
 
 from msgspec import Meta, field
+from msgspec.structs import replace
 
 from runtime.abilities import ShapesPorts, TakesFromRun
 from runtime.errors import LaunchFileError, UserError, choices

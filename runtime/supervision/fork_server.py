@@ -240,6 +240,7 @@ def _share(nodes: Iterable[type[Node]]) -> None:
 
 
 def _begin(connection: socket.socket, other: socket.socket, nodes: Iterable[type[Node]]) -> None:
+    gc.disable()
     other.close()
     held_signal.block()
     os.setsid()  # Ctrl-C is the supervisor's to answer
@@ -258,7 +259,6 @@ def _serve(connection: socket.socket, apart: Iterable[str] = ()) -> None:
     number = threads()
     connection.send(json.dumps({"threads": 0 if number == 1 else number, "apart": sorted(apart)}).encode())
     held_signal.block()
-    gc.collect()
     gc.freeze()  # what is never looked through for garbage is not copied for each process
     gc.disable()
     _show("fork server")

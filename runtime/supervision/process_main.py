@@ -172,11 +172,11 @@ class Process:
         work = self._loop.create_task(self._run())
         try:
             self._loop.run_until_complete(work)
-        except SystemExit as wish:  # of a handler: the others end as at the end of the run
+        except (SystemExit, KeyboardInterrupt) as wish:  # of a handler: the others end as at the end of the run
             self._stop.set()
             if not work.done():
                 self._loop.run_until_complete(work)
-            return self._leave(wish.code)
+            return self._leave(wish.code if isinstance(wish, SystemExit) else type(wish).__name__)
         except PolyrhythmError as problem:
             self._control.tell("failed", text=str(problem))
             return 2

@@ -10,12 +10,12 @@ import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
 from nodes.robot.products import product
 from nodes.robot_file.body import PREFIX
+from nodes.robot_file.engine import mujoco
 from nodes.sim.mjcf import HIDDEN_GROUP
 from nodes.sim.rendering.casting import Caster
 from nodes.sim.rendering.pixel_grid import NOTHING, Doubles, Floats, Integers
