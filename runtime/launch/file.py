@@ -234,13 +234,14 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
 
 def _run_table(written: Any, specs: Sequence[NodeSpec], path: Path) -> tuple[RunTable, dict[str, str]]:
     """[run], and of its keys those that nodes take, as [run] gives them to all alike."""
+    table = "[run]"
     taken = {key: parameter for spec in specs for key, parameter in taken_from_run(spec.cls).items() if parameter}
     others = set(written) - {*RunTable.__struct_fields__} if isinstance(written, dict) else set()
     for key in sorted(others - {*taken}):
         known = [*RunTable.__struct_fields__, *taken]
         if nearest(key, known):
-            raise UserError(f"[run] has the unknown key {key!r}; {guess(key, known)}", code="P003")
-        why = f"[run] {key} is {written[key]!r}, but no node of this file takes it; leave it out"
+            raise UserError(f"{table} has the unknown key {key!r}; {guess(key, known)}", code="P003")
+        why = f"{table} {key} is {written[key]!r}, but no node of this file takes it; leave it out"
         raise UserError(why, code="P013")
     own = {key: value for key, value in written.items() if key not in taken} if others else written
     shared = convert({key: written[key] for key in others & {*taken}}, dict[str, str], table="run")
