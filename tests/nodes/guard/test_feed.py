@@ -14,8 +14,8 @@ import pytest
 from nodes.guard.feed import SILENT_NS, WatchdogFeed
 from nodes.guard.lasting_faults import CommandedMotion
 from nodes.guard.motion_profile import Motion
+from nodes.guard.watchdog import ECHO, FEED
 from nodes.stretch.limits import STOW
-from runtime.supervision.watchdog import ECHO, FEED
 from tests.support.standing import moving
 
 pytestmark = pytest.mark.processes
