@@ -125,6 +125,8 @@ TARGETS = (
             "tests/nodes/interrupts/test_reflex_exactness.py",
             "tests/nodes/interrupts/test_soft_hold.py",
             "tests/nodes/interrupts/test_false_alarm.py",
+            "tests/nodes/interrupts/test_alarm.py",
+            "tests/nodes/interrupts/test_people.py",
             "tests/nodes/interrupts/test_bounds.py",
         ),
     ),
