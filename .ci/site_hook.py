@@ -23,8 +23,8 @@ SHIM = "https://unpkg.com/iframe-worker/shim"
 PROJECT = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "examples/README.md")
 API = {
     "runtime": "What a node is made of: messages, ports, handlers, time, graphs, services and goals.",
-    "runtime.msgs": "The messages of robots, voices and interrupts.",
-    "runtime.msgs.episode": "The messages of episodes.",
+    "nodes.msgs": "The messages of robots, voices and interrupts.",
+    "nodes.msgs.episode": "The messages of episodes.",
     "nodes.robot.protocol": "What a robot of your own has to be able to do.",
     "nodes.guard.node": "The guard and its parameters.",
 }

@@ -16,9 +16,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.msgs import ActionChunk
 from nodes.policy.onnx.chunks import BLEND_S, Playback
 from runtime.clock import to_ns
-from runtime.msgs import ActionChunk
 
 Noise = Literal["none", "chunks", "numbers"]
 Player = Literal["newest", "playback"]

@@ -28,6 +28,7 @@ from bench.libero_scene import INSTALL, LIBERO, play_libero
 from examples.train_policy.imagined import ImaginedRobot
 from examples.train_policy.teacher import MOTION, is_done
 from nodes.models.onnx_file import read_model_with_data
+from nodes.msgs import Action, JointCommand, RobotState, SeenObject, aimed_at
 from nodes.plotting.figure import Figure
 from nodes.policy.onnx.inputs import feel, pose_of
 from nodes.policy.onnx.policy import place_of
@@ -36,7 +37,6 @@ from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M
 from nodes.statistics.paired import wilson
 from nodes.stretch.kinematics import ARM, GRIPPER, LIFT, grasp_point, to_odometry
 from runtime.command_line.arguments import count
-from runtime.msgs import Action, JointCommand, RobotState, SeenObject, aimed_at
 
 LONG_STEPS = 24
 OFF_M = 0.008

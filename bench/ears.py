@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodes.interrupts.intent import understand
+from nodes.msgs import SOUND_RATE_HZ
 from nodes.voice.hearing import whisper
 from nodes.voice.hearing.activity import Activity
 from nodes.voice.hearing.alarm_spotter import AlarmSpotter, Spotted
@@ -42,7 +43,6 @@ from nodes.voice.wav import as_wav
 from runtime import Health
 from runtime.bag.file import BagReader
 from runtime.clock import NS_PER_S
-from runtime.msgs import SOUND_RATE_HZ
 
 Samples = NDArray[np.float32]
 

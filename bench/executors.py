@@ -11,9 +11,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.msgs import ActionChunk
 from nodes.policy.onnx.chunks import Playback
 from runtime.clock import to_ns
-from runtime.msgs import ActionChunk
 
 STEP_S = 0.05
 STEP_NS = to_ns(STEP_S)

@@ -21,13 +21,13 @@ import zmq
 
 from bench.result import Result, percentile
 from bridges.gateway_images import JpegImages
+from nodes.msgs import Image, JointCommand, RobotState
 from runtime.clock import SystemClock, to_ns
 from runtime.hosts.admission import Traffic
 from runtime.hosts.gateway import Gateway
 from runtime.hosts.hosts_table import Host, HostPair
 from runtime.hosts.sockets import Doors
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import Image, JointCommand, RobotState
 from tests.support.ports import free_ports
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -6,8 +6,8 @@ import json
 import time
 
 from bench.image_peers import FRAMES, WARM_UP, frames
+from nodes.msgs import Image
 from runtime import Message, Node, Publisher, Subscription, every, on
-from runtime.msgs import Image
 
 SPARE = 5  # images, of those counted: a few may be lost, and none is waited for
 

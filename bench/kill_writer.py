@@ -6,9 +6,9 @@ import sys
 import time
 from pathlib import Path
 
+from nodes.msgs import Utterance
 from runtime.bag.file import BagWriter
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Utterance
 
 HZ = 100
 

@@ -21,9 +21,9 @@ from pathlib import Path
 
 from bench.netem import OTHER, ROBOT, Cable, Shape, can_make
 from bench.result import percentile
+from nodes.msgs import GuardState
 from runtime.bag.file import BagReader
 from runtime.clock import SystemClock, to_ns
-from runtime.msgs import GuardState
 from tests.runtime.hosts.two_hosts import Hosts
 
 ROOT = Path(__file__).resolve().parent.parent

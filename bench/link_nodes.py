@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from nodes.msgs import Image, JointCommand, RobotState, SceneDescription, Subtask
 from runtime import Node, Publisher, QoS, Subscription, every
-from runtime.msgs import Image, JointCommand, RobotState, SceneDescription, Subtask
 
 SWAY_M, PERIOD_S = 0.05, 8.0
 

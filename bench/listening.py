@@ -20,7 +20,7 @@ from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.planning import plan_episode, starter_library, tasks_of
 from nodes.episodes.evaluation.by_rules import judge_by_rules
 from nodes.episodes.runner.runner import conduct_episode
-from runtime.msgs.episode import Act, Turn
+from nodes.msgs.episode import Act, Turn
 
 SEEDS = 20
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "episodes-listening.md"

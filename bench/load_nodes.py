@@ -11,8 +11,8 @@ import numpy as np
 
 from bench.image_peers import FRAMES, frames
 from bench.result import lateness_ms, percentile
+from nodes.msgs import Image
 from runtime import Message, Node, Publisher, QoS, Subscription, every, on
-from runtime.msgs import Image
 
 WARM_UP = 100  # messages
 

@@ -70,7 +70,7 @@ TARGETS = (
             "nodes/seats/compare.py",
             "runtime/coordination/lease.py",
             "runtime/coordination/fence.py",
-            "runtime/msgs/signature.py",
+            "nodes/msgs/signature.py",
         ),
         (
             "tests/nodes/guard/test_exactness.py",
@@ -98,7 +98,7 @@ TARGETS = (
             "tests/nodes/guard/untrusted/test_false_states.py",
             "tests/nodes/guard/stops/test_who_lifts.py",
             "tests/nodes/guard/untrusted/test_trust.py",
-            "tests/runtime/msgs/test_signature.py",
+            "tests/nodes/msgs/test_signature.py",
             "tests/runtime/coordination/test_leases.py",
             "tests/runtime/coordination/test_fence.py",
             "tests/nodes/seats/test_shadow_compare.py",

@@ -46,9 +46,9 @@ def _lateness() -> list[Result]:
 
 def _throughput() -> Result:
     """Lossless 640x480 images with exact depth through the recorder's own handler."""
+    from nodes.msgs import Image
     from nodes.recording.recorder import Recorder
     from runtime.message import Envelope, Stamped
-    from runtime.msgs import Image
 
     rgb, depth = photograph(480, 640)
     frame_bytes = rgb.nbytes + depth.nbytes

@@ -12,9 +12,9 @@ import threading
 import time
 from pathlib import Path
 
+from nodes.msgs import Utterance
 from runtime.clock import SystemClock
 from runtime.message import Envelope
-from runtime.msgs import Utterance
 from runtime.transport.reliable.tag import Terms
 from runtime.transport.zeromq import PublisherSockets, SubscriberThread
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from nodes.msgs import Image
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Image
 from runtime.transport.zeromq import PublisherSockets, Reader
 
 SIZES_KIB = (8, 16, 32, 64, 128, 256, 512, 1024, 2048)

@@ -7,8 +7,8 @@ import json
 import numpy as np
 
 from bench.result import percentile
+from nodes.msgs import Image
 from runtime import Message, Node, Publisher, Subscription, every, on
-from runtime.msgs import Image
 
 COUNT = 150
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from nodes.msgs import GuardState, Image, JointCommand, RobotState
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.coordination.lease import LEASE_TOPIC, Lease
-from runtime.msgs import GuardState, Image, JointCommand, RobotState
 
 STOW = (0.30, 0.0, 3.0, -0.62, 0.0, 0.0, 0.0, 0.0)
 IDLE_NS = 300_000_000

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.msgs import Image
 from runtime.message import Message
-from runtime.msgs import Image
 
 DEEPEST_M = 65.535
 MAX_PIXELS = 8192 * 8192

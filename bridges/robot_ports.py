@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from nodes.msgs import Action, Feedback, GuardState, Interrupt, Subtask, Utterance
 from runtime import Node, QoS, Subscription
-from runtime.msgs import Action, Feedback, GuardState, Interrupt, Subtask, Utterance
 
 OPTIONAL = QoS(required=False)
 

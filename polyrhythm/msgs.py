@@ -1,3 +1,3 @@
-"""The messages of `runtime.msgs`: what robots, guards, people and models say to each other."""
+"""The messages of `nodes.msgs`: what robots, guards, people and models say to each other."""
 
-from runtime.msgs import *  # noqa: F403  # exactly its __all__
+from nodes.msgs import *  # noqa: F403  # exactly its __all__

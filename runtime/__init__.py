@@ -10,7 +10,7 @@ What users import stands in `__all__` below. The files of this folder:
 - for all rooms: `histogram`, `renamed`; `__main__` is the command, with `exit_codes`, and `cli` what it does
 
 The rooms, from the ground up: `serialization`, `transport`, `coordination`, `bag`, `hosts`, `launch`, `execution`,
-`virtual`, `supervision`, `command_line`, `commands`; and `msgs`, the words of robots, which no other room reads.
+`virtual`, `supervision`, `command_line`, `commands`.
 """
 
 from __future__ import annotations

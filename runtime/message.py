@@ -6,6 +6,7 @@ made from it inherits: with an `Image` the age "image", with an `Utterance` "utt
 of the run's clock, which moves when the message crosses to another host, unless `message_durations` lists it. What
 tells of the world outside, a file's name or a full disk, sets `message_is_traced` to False: two runs are equal without.
 A large type names in `message_link_codec` what makes it small for the link between two hosts, as "module:Class".
+One that cancels what others do sets `message_wants_fences`: somebody has to issue the fences by which it does.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
         message_durations: ClassVar[frozenset[str]] = frozenset()
         message_is_traced: ClassVar[bool] = True
         message_link_codec: ClassVar[str] = ""
+        message_wants_fences: ClassVar[bool] = False
 
         @property
         def message_is_urgent(self) -> bool:
@@ -89,6 +91,7 @@ else:
         message_durations: ClassVar[frozenset[str]] = frozenset()
         message_is_traced: ClassVar[bool] = True
         message_link_codec: ClassVar[str] = ""
+        message_wants_fences: ClassVar[bool] = False
 
         @property
         def message_is_urgent(self) -> bool:

@@ -18,6 +18,17 @@ def renamed(kind: Literal["names", "modules"]) -> dict[str, str]:
     return found
 
 
+_today: dict[str, str] = {}
+
+
+def name_today(name: str) -> str:
+    """What a recording calls "module:Class", by the module's name of today: one of the version before knew another."""
+    if name not in _today:
+        module, colon, qualname = name.partition(":")
+        _today[name] = renamed("modules").get(module, module) + colon + qualname
+    return _today[name]
+
+
 class OldModules:
     """Asked last for a module that nobody has: says what an old one of ours is called now."""
 

@@ -12,13 +12,13 @@ from bench.faults.measures import Figures
 from bench.faults.rig import Rig
 from bench.faults.trials import fallen
 from nodes.models.answers import ModelError
+from nodes.msgs import Scene, SeenObject, Utterance
 from nodes.planner.model_prompt import parse as parse_plan
 from nodes.planner.openai_api import OpenAIPlanner
 from nodes.planner.rules import Surroundings
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
 from nodes.vlm.model_prompt import parse as parse_scene
 from runtime import Simulation
-from runtime.msgs import Scene, SeenObject, Utterance
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers, raw
 
 NUMBER = 10_000

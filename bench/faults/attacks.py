@@ -33,12 +33,12 @@ from bench.faults.measures import (
 )
 from bench.faults.nodes import ANA_GOES_ON, ANA_IS_HURT, ANA_STOPS, BEN_GOES_ON, BEN_STOPS, SPEED_MPS
 from bench.faults.rig import ESTOPPED, RETREATING, ROOT, STOPPED, FaultError, Rig
+from nodes.msgs import EStop, GuardState, Interrupt, JointCommand, RobotService, RobotState, RobotStatus, Utterance
+from nodes.msgs.signature import order, token_of
 from nodes.stretch.limits import STOW
 from runtime import FENCE_TOPIC, LEASE_TOPIC, Fence, Lease
 from runtime.clock import SystemClock
 from runtime.message import Envelope, Message
-from runtime.msgs import EStop, GuardState, Interrupt, JointCommand, RobotService, RobotState, RobotStatus, Utterance
-from runtime.msgs.signature import order, token_of
 from runtime.transport.taps import Injector
 
 ENTER = "Enter to held, ms"

@@ -17,8 +17,8 @@ from bench.faults.measures import KILLED, STALE, Figures, held, stale
 from bench.faults.nodes import SPEED_MPS
 from bench.faults.rig import MOVING, ROOT, STOPPED, FaultError, Rig
 from bench.faults.trials import Trial
+from nodes.msgs.signature import request, token_of
 from nodes.stretch.limits import STOW
-from runtime.msgs.signature import request, token_of
 
 LINK = "link lost to held, ms"
 BACK = "seat taken back, ms"

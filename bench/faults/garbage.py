@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
+from nodes.msgs import JointCommand
 from nodes.stretch.limits import STOW
 from runtime.message import Envelope
-from runtime.msgs import JointCommand
 from runtime.serialization.codec import Frame, encode
 from runtime.supervision.registry import FoundRun
 from runtime.transport.taps import Injector

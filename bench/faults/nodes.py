@@ -15,10 +15,7 @@ import numpy as np
 from bench.faults.black_box import Switchboard, folder, guard_box, motor_box, order_box
 from bench.faults.garbage import garble, send_bombs
 from nodes.guard.node import Guard
-from nodes.stretch.limits import STOW, STRETCH_3
-from runtime import RELIABLE, Message, Node, Publisher, QoS, Subscription, every, on
-from runtime.message import Envelope, Stamped
-from runtime.msgs import (
+from nodes.msgs import (
     GuardMode,
     Image,
     Interrupt,
@@ -29,6 +26,9 @@ from runtime.msgs import (
     Subtask,
     Utterance,
 )
+from nodes.stretch.limits import STOW, STRETCH_3
+from runtime import RELIABLE, Message, Node, Publisher, QoS, Subscription, every, on
+from runtime.message import Envelope, Stamped
 from tests.support.guard.hostile import SENTENCES
 
 MODES = get_args(GuardMode)

@@ -18,10 +18,10 @@ from pathlib import Path
 
 from bench.faults.black_box import FOLDER_VARIABLE, Switchboard, bare_box, guard_box, motor_box
 from bench.faults.nodes import MODES, SPEED_MPS
+from nodes.msgs import TERMINAL, EStop, Utterance
+from nodes.msgs.signature import order, token_of
 from runtime.command_line.attach import Sender
 from runtime.message import Message
-from runtime.msgs import TERMINAL, EStop, Utterance
-from runtime.msgs.signature import order, token_of
 from runtime.operating_system.real_time import ask_for_fifo, be_ordinary
 from runtime.supervision.registry import FoundRun, find_runs
 

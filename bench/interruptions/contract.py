@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.msgs import Action, SeenObject, Subtask
+from nodes.msgs import Action, SeenObject, Subtask
 
 
 def thing_of(action: Action) -> SeenObject | None:

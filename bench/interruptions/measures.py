@@ -19,6 +19,7 @@ from bench.interruptions.contract import fits_action, fits_plan
 from bench.interruptions.person import LIFTED_M, gripper_of
 from bench.interruptions.scenarios import shipped
 from nodes.evaluation.trials import Result
+from nodes.msgs import RobotState
 from nodes.report.command import summary_of
 from nodes.report.run import Run
 from nodes.report.summary import spread, summarise
@@ -26,7 +27,6 @@ from nodes.robot.rest import is_at_rest
 from nodes.sim.messages import Interruption, ObjectTruth
 from nodes.sim.people.judgement import ON_TABLE_M
 from runtime import NS_PER_S, Stamped, to_s
-from runtime.msgs import RobotState
 
 Measures = dict[str, float | str | bool | None]
 

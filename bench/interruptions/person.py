@@ -8,11 +8,11 @@ from typing import Literal
 
 from bench.interruptions.contract import thing_of
 from bench.interruptions.scenarios import BURST_S, draw, names, partner_names
+from nodes.msgs import Action, GuardState, RobotState, Utterance
 from nodes.sim.messages import BodyPart, Interruption, ObjectTruth, Truth
 from nodes.sim.people.judgement import ON_TABLE_M, list_words
 from nodes.stretch.kinematics import grasp_point, to_odometry
 from runtime import RELIABLE, Node, Publisher, QoS, Subscription, UserError, on, to_ns, to_s
-from runtime.msgs import Action, GuardState, RobotState, Utterance
 
 ORDER = "Please clear the table: put the cups in the bin"
 GO_ON = "All right, go on"

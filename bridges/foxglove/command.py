@@ -8,11 +8,11 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from nodes.msgs import TERMINAL, EStop, Image, Utterance
 from runtime.clock import SystemClock
 from runtime.command_line.arguments import answered, check_new, count, port_number, seconds
 from runtime.command_line.attach import Sender, StopSignal, add_run_argument, attach, hear, user_name
 from runtime.errors import CodecError, UserError
-from runtime.msgs import TERMINAL, EStop, Image, Utterance
 from runtime.supervision.registry import FoundRun
 
 PORT = 8765

@@ -20,6 +20,7 @@ from foxglove.messages import CompressedImage, Timestamp
 from foxglove.websocket import Capability, ChannelView, Client, Parameter, ServerListener, ServiceRequest
 
 from bridges.web.http.jpeg import JpegCache
+from nodes.msgs import Image
 from nodes.recording.foxglove.schemas import CALIBRATION_NAME, SCHEMAS
 from nodes.recording.foxglove.typed_topics import ASSETS, MADE_OF, TOPICS, TypedTopics, described
 from nodes.robot.looks import Looks, looks_of
@@ -29,7 +30,6 @@ from runtime.command_line.plain_messages import find_type
 from runtime.errors import UserError
 from runtime.launch.process_plan import TopicInfo
 from runtime.message import Message, Stamped, array_fields
-from runtime.msgs import Image
 from runtime.serialization.codec import Frame, decode
 from runtime.serialization.msgspec_cache import from_json
 

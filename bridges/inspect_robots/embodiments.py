@@ -26,12 +26,12 @@ from inspect_robots import (
 from inspect_robots.embodiment import AUTO_RESET, PRIVILEGED_SUCCESS, RENDERABLE, RESETTABLE, SEEDABLE, SELF_PACED
 from inspect_robots.types import Action
 
+from nodes.msgs import JointCommand
 from nodes.robot.protocol import RobotLimits
 from nodes.robot.robot_from_launch import load_body
 from nodes.seats.attached_env import AttachedEnv
 from nodes.sim.guarded_env import GuardedEnv, Stepped
 from runtime.errors import UserError
-from runtime.msgs import JointCommand
 
 WITHOUT = "collaborator,recorder,room_camera"
 """Left out of laptop.toml: the scripted person, who would give orders of their own, and what nobody here looks at."""

@@ -21,13 +21,13 @@ from inspect_robots import (
 from inspect_robots.types import Action
 
 from nodes.models.onnx_file import read_model
+from nodes.msgs import JointCommand
 from nodes.policy.onnx.convention import convention_of, out_of_range
 from nodes.policy.onnx.inputs import Felt
 from nodes.policy.onnx.policy import STEP_S
 from nodes.policy.onnx.session import PolicySession
 from nodes.robot.robot_from_launch import DEFAULT, load_limits
 from runtime.errors import PolyrhythmError, UserError
-from runtime.msgs import JointCommand
 
 CAMERAS = {"image": "head", "wrist": "wrist"}
 """By the model's name."""

@@ -7,11 +7,11 @@ opens). The robot's own kinematics make joints of them, and its guard limits the
 from __future__ import annotations
 
 from bridges.lerobot.device import LeRobotDevice, Setting
+from nodes.msgs import GuardState, JointCommand, JointVector, RobotState
 from nodes.robot.protocol import RobotError, Twist
 from nodes.robot.robot_from_launch import DEFAULT, ForRobot, load_hand, load_limits
 from nodes.seats.seat_node import Seated
 from runtime import ParameterError, Publisher, QoS, Subscription, UserError, every, on, to_s
-from runtime.msgs import GuardState, JointCommand, JointVector, RobotState
 
 STALE_S = 0.2
 """What was held longer ago than this is no command."""

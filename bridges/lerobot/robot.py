@@ -15,9 +15,9 @@ from bridges.lerobot.device import DeviceHello, DeviceLink, DeviceReading, LeRob
 from bridges.lerobot.facts import GRIPPER, read_facts
 from bridges.stretch.following import FollowingRobot
 from bridges.stretch.onboard.words import Told
+from nodes.msgs import JointCommand, RobotMode, RobotStatus
 from nodes.robot.protocol import RobotError, RobotLimits
 from runtime.clock import SystemClock, to_ns, to_s
-from runtime.msgs import JointCommand, RobotMode, RobotStatus
 
 AHEAD_S = 0.15
 """How far ahead of where a joint was measured a goal may be, by its speed."""

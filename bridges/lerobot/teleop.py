@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from bridges.lerobot.device import DeviceHello, LeRobotDevice, Setting
 from bridges.lerobot.facts import LeRobotFacts, read_facts
+from nodes.msgs import GuardState, JointCommand, JointVector, RobotState
 from nodes.robot.protocol import RobotError
 from nodes.robot.robot_from_launch import ForRobot
 from nodes.seats.seat_node import Seated
 from runtime import Message, ParameterError, Publisher, QoS, Subscription, UserError, every, on, to_ns, to_s
-from runtime.msgs import GuardState, JointCommand, JointVector, RobotState
 
 STALE_S = 0.2
 """Where the leader was longer ago than this is no command."""

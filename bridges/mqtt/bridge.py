@@ -17,6 +17,21 @@ from bridges.mqtt.commands import STOPS, VERBS, Command, CommandReply, Gatekeepe
 from bridges.mqtt.connection import MqttOutbox
 from bridges.mqtt.topics import Topics, discovery_documents
 from bridges.robot_ports import OPTIONAL, RobotPorts
+from nodes.msgs import (
+    JOINTS,
+    Action,
+    EStop,
+    Feedback,
+    GuardOrder,
+    GuardState,
+    Interrupt,
+    RobotService,
+    RobotState,
+    RobotStatus,
+    Subtask,
+    Utterance,
+)
+from nodes.msgs.signature import order, service, token_of
 from nodes.robot.robot_from_launch import ForRobot, joint_names, load_limits
 from runtime import (
     RELIABLE,
@@ -31,21 +46,6 @@ from runtime import (
     on,
     wall_time_ns,
 )
-from runtime.msgs import (
-    JOINTS,
-    Action,
-    EStop,
-    Feedback,
-    GuardOrder,
-    GuardState,
-    Interrupt,
-    RobotService,
-    RobotState,
-    RobotStatus,
-    Subtask,
-    Utterance,
-)
-from runtime.msgs.signature import order, service, token_of
 
 if TYPE_CHECKING:
     from bridges.mqtt.client import Incoming

@@ -14,10 +14,10 @@ import msgspec
 from bridges.mqtt.client import Broker, BrokerConnection, Incoming, connect, lets_anyone_in
 from bridges.mqtt.commands import CommandReply, fields_of
 from bridges.mqtt.topics import Document, Topics, state_document, telemetry_document
+from nodes.msgs import JOINTS, GuardState, RobotState, RobotStatus
 from runtime import Message
 from runtime.clock import Clock, to_s, wall_time_ns
 from runtime.errors import TransportError
-from runtime.msgs import JOINTS, GuardState, RobotState, RobotStatus
 
 PERIOD_S = 0.2
 """Telemetry goes out at most this often, and so do changes of the state."""

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from bridges.mqtt.commands import CommandReply
-from runtime.msgs import JOINTS, GuardState, RobotState, RobotStatus
+from nodes.msgs import JOINTS, GuardState, RobotState, RobotStatus
 
 Document = dict[str, Any]
 

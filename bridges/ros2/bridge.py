@@ -25,6 +25,7 @@ from bridges.ros2.conversions import (
     our_stamp,
 )
 from bridges.ros2.link import TWISTS, Link, link_problem, open_link, type_problem
+from nodes.msgs import JOINTS, RobotState
 from nodes.recording.foxglove.typed_topics import TypedTopics
 from nodes.robot.robot_from_launch import ForRobot, joint_names, load_limits
 from runtime import (
@@ -41,7 +42,6 @@ from runtime import (
     wall_time_ns,
 )
 from runtime.launch.nodes_table import load_name
-from runtime.msgs import JOINTS, RobotState
 
 MOST_WAITING = 50
 _ROS_NAME = re.compile(r"/[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*")
@@ -214,7 +214,5 @@ def _message_of(row: ToRosRow) -> type[Message]:
         raise ParameterError(f"to_ros: {row.topic!r} has a `message`, which only {STRING} takes (as JSON)")
     found = load_name(row.message)
     if not (isinstance(found, type) and issubclass(found, Message)):
-        raise UserError(
-            f"to_ros: message {row.message!r} is no message; expected one such as 'runtime.msgs:GuardState'"
-        )
+        raise UserError(f"to_ros: message {row.message!r} is no message; expected one such as 'nodes.msgs:GuardState'")
     return found

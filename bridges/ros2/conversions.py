@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from bridges.ros2.link import TWISTS
+from nodes.msgs import Image, JointCommand, RobotState, Utterance
 from nodes.recording.foxglove.typed_topics import TypedTopics
 from nodes.recording.ros2_messages import (
     BaseValues,
@@ -26,7 +27,6 @@ from nodes.recording.ros2_messages import (
 )
 from runtime.bag.schema import array_forms, encode_message
 from runtime.message import Message, Stamped
-from runtime.msgs import Image, JointCommand, RobotState, Utterance
 
 JPEG_QUALITY = 90
 FARTHEST_NS = 1_000_000_000

@@ -14,6 +14,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from bridges.ros2.link import TWISTS, Link, link_problem, open_link, type_problem
+from nodes.msgs import JointCommand, RobotMode, RobotState, RobotStatus
 from nodes.recording.ros2_messages import (
     BaseValues,
     JointValues,
@@ -31,7 +32,6 @@ from nodes.robot.protocol import RobotError, RobotLimits
 from nodes.robot.robot_from_launch import load_limits
 from runtime.clock import NS_PER_S, SystemClock, to_ns, to_s, wall_time_ns
 from runtime.errors import ParameterError, UserError, choices
-from runtime.msgs import JointCommand, RobotMode, RobotState, RobotStatus
 
 FIRST_S = 5.0
 """A robot that says nothing of its joints for this long at the start is none."""

@@ -27,13 +27,13 @@ from bridges.stretch import calibration as measured
 from bridges.stretch.doctor import LOW_BATTERY_V, VARIABLES
 from bridges.stretch.link import found_python
 from bridges.stretch.robot import StretchRobot, calibration_file
+from nodes.msgs import JOINTS, JointCommand, RobotState, RobotStatus
 from nodes.robot.protocol import Robot, RobotError
 from nodes.robot.robot_from_launch import STRETCH, claim_of, joint_names
 from runtime.clock import NS_PER_S, SystemClock, to_s
 from runtime.command_line.arguments import answered
 from runtime.errors import UserError
 from runtime.launch.nodes_table import load_name
-from runtime.msgs import JOINTS, JointCommand, RobotState, RobotStatus
 from runtime.operating_system.whole_file import write_whole
 from runtime.supervision.registry import Claims
 

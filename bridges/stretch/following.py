@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from bridges.stretch.onboard.words import Told
+from nodes.msgs import JointCommand, RobotMode, RobotState, RobotStatus
 from nodes.robot.protocol import RobotError, RobotLimits
 from runtime.clock import SystemClock, to_ns, to_s
 from runtime.errors import ParameterError
-from runtime.msgs import JointCommand, RobotMode, RobotState, RobotStatus
 
 WATCHDOG_S = 0.5
 """Without a command for this long everything stands still."""

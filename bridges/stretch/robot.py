@@ -16,9 +16,9 @@ from bridges.stretch import calibration as measured
 from bridges.stretch.following import FollowingRobot
 from bridges.stretch.link import OnboardLink, OnboardProcess, found_python
 from bridges.stretch.onboard.words import Goals, Hello, Reading
+from nodes.msgs import JOINTS, JointCommand, RobotMode
 from nodes.robot.protocol import BaseLimit, JointLimit, RobotError, RobotLimits
 from runtime.clock import to_s
-from runtime.msgs import JOINTS, JointCommand, RobotMode
 
 LEASED_S = 0.3
 """A lease that was asked for is live by then, or another one is asked for."""

@@ -30,10 +30,10 @@ from bridges.stretch4.status import (
     read_status,
     servo_of,
 )
+from nodes.msgs import JointCommand, RobotMode
 from nodes.robot.protocol import JointLimit, RobotError, RobotLimits
 from nodes.robot.robot_from_launch import load_limits
 from runtime.clock import SystemClock, to_ns, to_s
-from runtime.msgs import JointCommand, RobotMode
 
 LIMITS = "nodes.stretch.limits:STRETCH_4"
 """What its guard keeps; the robot's own are these, narrowed."""

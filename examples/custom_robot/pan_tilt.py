@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from typing import Protocol
 
+from nodes.msgs import JointCommand, RobotState, RobotStatus
 from nodes.robot.protocol import JointLimit, RobotLimits
 from runtime import Node, Publisher, QoS, Subscription, every
-from runtime.msgs import JointCommand, RobotState, RobotStatus
 
 LIMITS = RobotLimits(
     joints=(  # name, lowest, highest, speed, acceleration: rad, per s, per s2

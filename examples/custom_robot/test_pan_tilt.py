@@ -5,11 +5,11 @@ from pathlib import Path
 
 from pan_tilt import LIMITS, LookAbout, PanTilt
 
+from nodes.msgs import RobotState, Utterance
 from nodes.robot.conformance import Bench, RobotConformance
 from nodes.robot.driver import Driver
 from runtime import Simulation
 from runtime.launch.file import load
-from runtime.msgs import RobotState, Utterance
 
 
 class TestPanTilt(RobotConformance):

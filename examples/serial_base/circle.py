@@ -1,7 +1,7 @@
 """A policy that drives in a circle and looks ahead."""
 
+from nodes.msgs import JointCommand, RobotState
 from runtime import Node, Publisher, QoS, Subscription, every
-from runtime.msgs import JointCommand, RobotState
 
 
 class Circle(Node):

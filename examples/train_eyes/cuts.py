@@ -25,12 +25,12 @@ from nodes.kitchen.robot import KitchenRobot
 from nodes.kitchen.vision.blobs import Blob, look, map_of
 from nodes.kitchen.vision.crops import COLOURS, CONTENTS, KINDS, cut_out
 from nodes.kitchen.world import Kitchen, ThingSpec, lay_out, load_world
+from nodes.msgs import JOINTS, RobotState
 from nodes.sim.messages import BodyPart
 from nodes.sim.rendering.renderer import RayRenderer
 from nodes.stretch.body import BODY
 from nodes.stretch.kinematics import look_at
 from runtime.errors import UserError
-from runtime.msgs import JOINTS, RobotState
 
 Label = tuple[int, int, int, int, int, int]
 """Kind, colour, fill, contents, dirty, open; -1 where nothing is asked."""

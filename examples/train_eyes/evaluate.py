@@ -22,7 +22,7 @@ from examples.train_eyes.shapes import Split
 from nodes.kitchen.vision.blobs import Blob, look
 from nodes.kitchen.vision.crops import FILLS, KINDS, OTHER, Classification, CropReader, cut_out
 from nodes.kitchen.vision.grounding import ground
-from runtime.msgs import SeenObject
+from nodes.msgs import SeenObject
 
 FIRST = 100_000
 LEAST_PX = 40

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
+from nodes.msgs import JointCommand, RobotState
 from nodes.sim.messages import ObjectTruth
 from nodes.sim.table_scene import KINDS, TABLE_HEIGHT_M, is_in_bin, lay_table
 from nodes.stretch.kinematics import GRIPPER, grasp_point, to_odometry
 from nodes.stretch.limits import STOW, STRETCH_3
-from runtime.msgs import JointCommand, RobotState
 
 WIDTHS_M, HEIGHTS_M = (0.04, 0.09), (0.05, 0.18)
 """Of the things of a lesson: no two tables have the same ones."""

@@ -17,6 +17,7 @@ import numpy as np
 from examples.train_policy.imagined import ImaginedRobot
 from examples.train_policy.teacher import is_done, taught
 from nodes.guard.node import Guard
+from nodes.msgs import Action, GuardState, JointCommand, JointVector, RobotState, SeenObject, aimed_at
 from nodes.policy.learn.rows import HISTORY, RATE_HZ, Rows, counts, flat
 from nodes.policy.onnx.chunks import Playback, as_message
 from nodes.policy.onnx.inputs import feel
@@ -26,7 +27,6 @@ from nodes.sim.driver import SimDriver
 from nodes.sim.messages import ObjectTruth, Truth
 from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M, KINDS, TABLE_HEIGHT_M, TABLE_X_M, TABLE_Y_M
 from runtime import Node, Publisher, QoS, Simulation, Subscription, every, on
-from runtime.msgs import Action, GuardState, JointCommand, JointVector, RobotState, SeenObject, aimed_at
 
 SEEN_OFF_M = 0.003
 """How far off the VLM sees a thing, one standard deviation: three times what its targets were off in whole runs."""

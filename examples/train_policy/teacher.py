@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from nodes.msgs import Action, JointVector, RobotState
 from nodes.policy.onnx.inputs import pose_of, target_of
 from nodes.policy.sight import spot_of
 from nodes.policy.skill_phases import LIFTED_OFF_M, NEAR_M, PICK, PLACE, Phase, begin, plan, with_goals
@@ -38,7 +39,6 @@ from nodes.stretch.kinematics import (
     look_at,
 )
 from nodes.stretch.limits import STRETCH_3
-from runtime.msgs import Action, JointVector, RobotState
 
 MOTION = StretchMotion()
 TALLEST_M = 0.68

@@ -29,8 +29,8 @@ from examples.train_stop_spotter.voices import (
     festival,
     flite,
 )
+from nodes.msgs import SOUND_RATE_HZ
 from nodes.voice.hearing.alarm_spotter import BANDS, FIELD, HOP, STRIDE, Ear
-from runtime.msgs import SOUND_RATE_HZ
 
 Samples = NDArray[np.float32]
 

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from examples.train_stop_spotter.sentences import labels
+from nodes.msgs import SOUND_RATE_HZ
 from nodes.voice.hearing.sound_file import decode_sound
-from runtime.msgs import SOUND_RATE_HZ
 
 Samples = NDArray[np.float32]
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from examples.train_visuomotor.lessons import BLEND_S, HEIGHT_PX, NAMES, STEP_S, WIDTH_PX
 from nodes.guard.node import Guard
+from nodes.msgs import Action, Feedback, GuardState, SeenObject, aimed_at
 from nodes.policy.expert import ExpertPolicy
 from nodes.policy.onnx.policy import OnnxPolicy, place_of
 from nodes.sim.camera import SimCamera
@@ -26,7 +27,6 @@ from nodes.statistics.paired import wilson
 from runtime import Node, Publisher, QoS, Simulation, Subscription, every, on
 from runtime.command_line.arguments import answered
 from runtime.launch.graph import NodeSpec
-from runtime.msgs import Action, Feedback, GuardState, SeenObject, aimed_at
 
 CUPS = tuple(name for name in NAMES if name.endswith("cup"))
 LIMIT_S = 100.0

@@ -22,8 +22,8 @@ from examples.train_visuomotor.network import (
 )
 from examples.train_visuomotor.pictures import Scenes
 from examples.train_visuomotor.teacher import Aim, wanted
+from nodes.msgs import RobotState
 from nodes.policy.onnx.tensors import COLUMNS
-from runtime.msgs import RobotState
 
 PICKS = ("picking up the {it}", "pick up the {it}", "taking the {it}", "pick the {it}")
 PLACES = ("putting the {held} in the {it}", "put the {held} into the {it}", "placing the {held} in the {it}",

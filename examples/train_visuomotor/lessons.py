@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from examples.train_policy.imagined import ImaginedRobot
 from examples.train_visuomotor.teacher import Aim, lift_for, wanted
+from nodes.msgs import JointCommand, RobotState
 from nodes.policy.onnx.chunks import Playback, as_message
 from nodes.policy.onnx.inputs import PolicyAnswer, pose_of
 from nodes.policy.skill_phases import Spot
 from nodes.sim.messages import ObjectTruth
 from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M, KINDS, TABLE_HEIGHT_M, lay_table
 from nodes.stretch.kinematics import GRIPPER, HEAD_PAN, HEAD_TILT, LIFT, from_odometry, grasp_point, to_odometry
-from runtime.msgs import JointCommand, RobotState
 
 RATE_HZ = 25
 WIDTH_PX, HEIGHT_PX = 64, 48

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from examples.train_visuomotor.lessons import BIN, HEIGHT_PX, NAMES, WIDTH_PX, Rows, plane_of
+from nodes.msgs import JOINTS
 from nodes.sim.camera import WorldView, model_of
 from nodes.sim.messages import World
 from nodes.sim.mjcf import CAMERA_FOVY_DEG
 from nodes.sim.physics import followers
 from nodes.sim.table_scene import BIN_XY_M, TABLE_HEIGHT_M
 from nodes.stretch.kinematics import GRIPPER, from_odometry, head_camera_pose, wrist_camera_pose
-from runtime.msgs import JOINTS
 
 CAMERAS = {"head": (160, 120), "wrist": (96, 72)}
 """As launch/laptop.toml has them; the policy makes them smaller."""

@@ -18,6 +18,7 @@ from examples.train_visuomotor.network import MEMORY, SKILL_INPUTS, Pupil, text_
 from examples.train_visuomotor.pictures import CAMERAS, Scenes, project, scenes_of, small
 from examples.train_visuomotor.teacher import Aim
 from nodes.guard.node import Guard
+from nodes.msgs import Action, GuardState, JointCommand, RobotState
 from nodes.policy.onnx.inputs import feel, pose_of
 from nodes.sim.camera import WorldView, model_of
 from nodes.sim.driver import SimDriver
@@ -26,7 +27,6 @@ from nodes.sim.table_scene import BIN_XY_M, TABLE_HEIGHT_M
 from nodes.stretch.kinematics import from_odometry
 from runtime import Node, Publisher, QoS, Simulation, Subscription, every, on
 from runtime.launch.graph import NodeSpec
-from runtime.msgs import Action, GuardState, JointCommand, RobotState
 
 WRIST_EVERY = 5
 KEEPS_EVERY = 6

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from nodes.msgs import RobotState
 from nodes.policy.skill_phases import Spot
 from nodes.policy.stretch_motion import DRIVE_GAIN_PER_S, DRIVE_MPS, DRIVE_MPS2, OPEN_M, is_out
 from nodes.stretch.kinematics import (
@@ -29,7 +30,6 @@ from nodes.stretch.kinematics import (
     look_at,
 )
 from nodes.stretch.limits import STOW, STRETCH_3
-from runtime.msgs import RobotState
 
 TRAVEL_M = 0.885
 """The lift at which the gripper passes above all that stands on the table, with a cup in it."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from nodes.msgs import Utterance
 from runtime import Message, Node, Publisher, QoS, Subscription, every, on
-from runtime.msgs import Utterance
 
 ORDER = re.compile(r"\b(?:light|lamp)s?\b.*\b(?P<wanted>on|off)\b|\b(?P<first>on|off)\b.*\b(?:light|lamp)s?\b", re.I)
 SCRIPT = {1: "Good morning", 2: "Lamp on, please", 5: "It is late. Switch the lamp off"}

@@ -9,8 +9,8 @@ import numpy as np
 
 from nodes.camera.repeats import REPEATS_S, Repeats
 from nodes.camera.webcam import ROTATIONS, CameraState
+from nodes.msgs import Image
 from runtime import Node, ParameterError, PolyrhythmError, Publisher, every, to_ns, to_s
-from runtime.msgs import Image
 
 if TYPE_CHECKING:
     from nodes.camera.realsense_source import RealSense

@@ -12,10 +12,10 @@ from math import acos, hypot
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.msgs import Image, RobotState
 from nodes.robot.products import product
 from nodes.robot.protocol import Body
 from runtime.clock import to_s
-from runtime.msgs import Image, RobotState
 
 REPEATS_S = 0.3
 """One picture for longer than this is no single frame that came twice, s."""

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from nodes.camera.repeats import REPEATS_S, Repeats
+from nodes.msgs import Image
 from runtime import Message, Node, ParameterError, Publisher, every, to_ns, to_s
-from runtime.msgs import Image
 
 if TYPE_CHECKING:
     from nodes.camera.calibration import Lens

@@ -11,9 +11,7 @@ import msgspec
 from nodes.interrupts.intent import understand
 from nodes.interrupts.phrase_matcher import clipped
 from nodes.interrupts.reflex import Reflex
-from nodes.planner.scripted import ASK_FROM, ScriptedPlanner
-from runtime import RELIABLE, URGENT, Message, Node, Publisher, QoS, Subscription, UserError, every, on
-from runtime.msgs import (
+from nodes.msgs import (
     Action,
     Feedback,
     GuardState,
@@ -24,6 +22,8 @@ from runtime.msgs import (
     Subtask,
     Utterance,
 )
+from nodes.planner.scripted import ASK_FROM, ScriptedPlanner
+from runtime import RELIABLE, URGENT, Message, Node, Publisher, QoS, Subscription, UserError, every, on
 
 ARMS: Mapping[str, tuple[str, ...]] = {
     "A": (),

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from nodes.guard.node import Guard
 from nodes.interrupts.reflex import Reflex
+from nodes.msgs import Interrupt, JointCommand, RobotState, Utterance
 from nodes.robot.driver import Driver
 from nodes.sim.kinematic import KinematicRobot
 from runtime import Node, NodeSpec, Publisher, Simulation, every
-from runtime.msgs import Interrupt, JointCommand, RobotState, Utterance
 
 UTTERANCES_A_MINUTE = 10
 """People who talk all the time beside the robot, and mean nothing of it for the robot."""

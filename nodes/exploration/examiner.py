@@ -28,11 +28,11 @@ from nodes.exploration.room import (
     metres,
     questions_of,
 )
+from nodes.msgs import JOINTS, RobotState, Scene, SeenObject, Utterance
 from nodes.robot.products import product
 from nodes.robot.protocol import Body
 from nodes.robot.robot_from_launch import load_body
 from runtime import RELIABLE, Node, Publisher, Subscription, UserError, every, on, to_s
-from runtime.msgs import JOINTS, RobotState, Scene, SeenObject, Utterance
 
 ACROSS_RAD, UP_RAD = math.radians(69.0), math.radians(55.0)
 COLUMNS, ROWS = 40, 32

@@ -30,10 +30,10 @@ from nodes.exploration.room import (
 )
 from nodes.models.json_reading import UnreadableError, read_object
 from nodes.models.servers import Servers
+from nodes.msgs import JOINTS, JointCommand, RobotState, Utterance
 from nodes.stretch.kinematics import HEAD_PAN
 from nodes.stretch.limits import STOW
 from runtime import RELIABLE, Node, Publisher, Subscription, UserError, every, on, to_s
-from runtime.msgs import JOINTS, JointCommand, RobotState, Utterance
 
 DETOUR = 4
 """Cells; a frontier explorer goes so far out of its way to try a thing."""

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from nodes.interrupts.fence_issuer import FenceIssuer
+from nodes.msgs import SeatRequest
 from runtime.clock import to_s
 from runtime.coordination.lease import Kind, Lease
 from runtime.message import Epochs
-from runtime.msgs import SeatRequest
 
 TOLD_LATE_S = 0.2
 """A ladder may have heard the holder's last word so much earlier than the guard."""

@@ -10,9 +10,9 @@ from collections import deque
 from math import copysign, cos, exp, hypot, isfinite, pi, sin, tau
 
 from nodes.guard.lasting_faults import ASKED_TICKS, LAG_S, CommandedMotion, Fault
+from nodes.msgs import RobotState
 from nodes.robot.rest import REST_MPS, REST_RADPS
 from runtime.clock import to_s
-from runtime.msgs import RobotState
 
 BEHIND_M, BEHIND_RAD = 0.05, 0.15
 """How far the base may be from where it is asked to be, beside its way in `LAG_S` at the speed asked lately.

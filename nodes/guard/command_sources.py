@@ -6,10 +6,10 @@ from math import isfinite
 from typing import Literal, NamedTuple
 
 from nodes.guard.monitors import FUTURE_NS, GuardSettings, is_whole
+from nodes.msgs import JointCommand
 from nodes.robot.protocol import RobotLimits
 from runtime.clock import to_ns, to_s
 from runtime.message import UNKNOWN_NS, Envelope, Stamped
-from runtime.msgs import JointCommand
 
 MOST_SOURCES = 16
 """How many command sources are remembered between two decisions of a person; commands of further ones are refused.

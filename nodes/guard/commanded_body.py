@@ -14,9 +14,9 @@ from nodes.guard.motion_profile import Motion, Wheels, base_velocity, brake, dri
 from nodes.guard.release import Release
 from nodes.guard.retreat import SHARE, TrailStep
 from nodes.guard.space import BodyMotion, Space
+from nodes.msgs import JointCommand, JointVector
 from nodes.robot.protocol import RobotLimits
 from runtime.clock import to_ns, to_s
-from runtime.msgs import JointCommand, JointVector
 
 GRIPPER = "gripper"
 """Name of the joint that may hold a person; a larger position is a wider opening."""

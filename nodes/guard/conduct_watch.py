@@ -6,9 +6,9 @@ from collections.abc import Collection
 
 from nodes.guard.base_motion import BaseWatch
 from nodes.guard.lasting_faults import LASTS_S, RUNSTOP_S, CommandedMotion, Conduct, Fault
+from nodes.msgs import RobotState
 from nodes.robot.protocol import RobotLimits
 from runtime.clock import to_s
-from runtime.msgs import RobotState
 
 
 class ConductWatch:

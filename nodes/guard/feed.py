@@ -14,8 +14,8 @@ from pathlib import Path
 from zlib import crc32
 
 from nodes.guard.lasting_faults import CommandedMotion
+from nodes.msgs import RobotState
 from runtime.clock import to_ns, to_s
-from runtime.msgs import RobotState
 from runtime.supervision.watchdog import ECHO, FEED
 
 SILENT_NS = to_ns(1.0)

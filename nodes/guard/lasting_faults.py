@@ -13,9 +13,9 @@ from math import hypot, isfinite
 from typing import Literal
 
 from nodes.guard.motion_profile import Motion
+from nodes.msgs import RobotState
 from nodes.robot.protocol import RobotLimits
 from runtime.clock import to_ns, to_s
-from runtime.msgs import RobotState
 
 Fault = Literal["unknown", "following", "motion", "contact", "effort"]
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from nodes.guard.monitors import FUTURE_NS
+from nodes.msgs import GuardMode, Interrupt
+from nodes.msgs.robot import AnswerCode
 from runtime.clock import to_ns, to_s
-from runtime.msgs import GuardMode, Interrupt
-from runtime.msgs.robot import AnswerCode
 
 Lock = Literal["none", "anybody", "persons", "crowd", "emergency"]
 Key = Literal["machine", "person", "operator"]

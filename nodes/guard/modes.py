@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from runtime.msgs import GuardMode
+from nodes.msgs import GuardMode
 
 Event = Literal["arm", "command", "hold", "service", "retreat", "stop", "resume", "release", "estop", "rearm"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import isfinite
 
+from nodes.msgs import Cause, RobotState, RobotStatus
 from nodes.robot.protocol import RobotLimits
 from nodes.robot.rest import is_at_rest
 from runtime.clock import to_ns, to_s
-from runtime.msgs import Cause, RobotState, RobotStatus
 
 FUTURE_NS = to_ns(0.005)
 """How far ahead of now a stamp may be. A stamp further ahead is refused, because it would lengthen its own validity."""

@@ -22,6 +22,27 @@ from nodes.guard.motion_profile import limits_of
 from nodes.guard.persistence import SavedState, StateFile
 from nodes.guard.space import Space
 from nodes.guard.state_machine import LONGEST_TEXT, GuardMachine
+from nodes.msgs import (
+    TERMINAL,
+    AnswerCode,
+    Cause,
+    DriverOrder,
+    EStop,
+    GuardAnswer,
+    GuardOrder,
+    GuardState,
+    Image,
+    Interrupt,
+    JointCommand,
+    OutOfBudget,
+    RobotService,
+    RobotState,
+    RobotStatus,
+    SceneDescription,
+    SeatRequest,
+    Subtask,
+)
+from nodes.msgs.signature import TOKEN_FILE, Signatures, make_token
 from nodes.robot.robot_from_launch import ForRobot, body_named, claim_of
 from runtime import (
     ALONE,
@@ -42,27 +63,6 @@ from runtime import (
     to_ns,
     to_s,
 )
-from runtime.msgs import (
-    TERMINAL,
-    AnswerCode,
-    Cause,
-    DriverOrder,
-    EStop,
-    GuardAnswer,
-    GuardOrder,
-    GuardState,
-    Image,
-    Interrupt,
-    JointCommand,
-    OutOfBudget,
-    RobotService,
-    RobotState,
-    RobotStatus,
-    SceneDescription,
-    SeatRequest,
-    Subtask,
-)
-from runtime.msgs.signature import TOKEN_FILE, Signatures, make_token
 from runtime.operating_system.estop_signal import EstopSignals
 from runtime.supervision.registry import account
 

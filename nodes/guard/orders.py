@@ -9,12 +9,12 @@ from typing import Literal, get_args
 
 import msgspec
 
+from nodes.msgs import TERMINAL, EStop, GuardAnswer, GuardState, RobotService
+from nodes.msgs.signature import order, service, token_of
 from runtime.clock import SystemClock
 from runtime.command_line.attach import Arrival, Sender, StopSignal, at_once, attach, hear, unreached, user_name
 from runtime.errors import PolyrhythmError, choices
 from runtime.message import Envelope
-from runtime.msgs import TERMINAL, EStop, GuardAnswer, GuardState, RobotService
-from runtime.msgs.signature import order, service, token_of
 from runtime.serialization.codec import decode
 from runtime.supervision.registry import FoundRun, find_runs
 from runtime.supervision.view import plain

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from nodes.guard.lasting_faults import LAG_S, LASTS_S, RANGE_SHARE
 from nodes.guard.motion_profile import Motion, brake, toward
+from nodes.msgs import RobotState
 from nodes.robot.protocol import JointLimit, RobotLimits
 from nodes.robot.rest import is_still
 from runtime.clock import to_ns
-from runtime.msgs import RobotState
 
 STANDS_NS = to_ns(0.1)
 """A joint counts as standing after this time within `STANDS_SHARE` of its range."""

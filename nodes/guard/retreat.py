@@ -9,8 +9,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Literal
 
+from nodes.msgs import RobotState
 from nodes.robot.rest import is_at_rest
-from runtime.msgs import RobotState
 
 SHARE = 0.25
 """Share of the speed at which it came, and of each joint's speed limit, at which it goes back."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 from math import isfinite
 from typing import Literal
 
+from nodes.msgs import GuardMode, Interrupt
 from runtime.clock import to_ns, to_s
-from runtime.msgs import GuardMode, Interrupt
 
 LONGEST_HOLD_NS = to_ns(1.5)
 """A soft hold ends by itself after this time at the latest."""

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodes.guard.motion_profile import Motion, Wheels, base_velocity, brake, drive, toward
+from nodes.msgs import JointCommand, RobotState
 from nodes.robot.protocol import Ball, BaseLimit, CartesianLimits, RobotLimits
 from nodes.robot.robot_from_launch import outline_of
 from runtime.errors import ParameterError
-from runtime.msgs import JointCommand, RobotState
 
 LAG_S = 0.1
 """The base is taken to drive on for this long before it brakes, s: wheels react late."""

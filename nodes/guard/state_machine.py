@@ -24,10 +24,10 @@ from nodes.guard.monitors import GuardSettings, Monitors
 from nodes.guard.retreat import WayBack
 from nodes.guard.soft_hold import SoftHold
 from nodes.guard.space import Space
+from nodes.msgs import Cause, GuardMode, GuardState, Interrupt, JointCommand, RobotState, RobotStatus
 from nodes.robot.protocol import RobotLimits
 from runtime.clock import to_ns, to_s
 from runtime.message import Stamped
-from runtime.msgs import Cause, GuardMode, GuardState, Interrupt, JointCommand, RobotState, RobotStatus
 
 SLOWED_NS = to_ns(0.5)
 """The reason for a slower motion stays in the report for this long, so that it does not flicker from tick to tick."""

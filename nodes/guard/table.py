@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 from nodes.guard.modes import TRANSITIONS, Event
-from runtime.msgs import GuardMode
+from nodes.msgs import GuardMode
 
 BEGIN, END = "<!-- table: begin, written by python -m nodes.guard.table -->", "<!-- table: end -->"
 

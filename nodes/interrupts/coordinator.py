@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from nodes.interrupts.fence_issuer import FenceIssuer
+from nodes.msgs import Interrupt
 from runtime import ALONE, FENCE_TOPIC, Fence, Node, Publisher, QoS, Subscription, every, on
-from runtime.msgs import Interrupt
 
 REPEATED_HZ = 2
 

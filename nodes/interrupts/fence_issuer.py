@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from nodes.msgs import PREEMPTS, Interrupt
 from runtime.coordination.fence import Fence, raised
 from runtime.message import Epochs
-from runtime.msgs import PREEMPTS, Interrupt
 
 OTHERWISE = ("replan", "stop")
 """Interrupts that preempt a seat other than planner, VLM and policy, where the launch file's table names none."""

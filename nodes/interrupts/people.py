@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Literal
 
 from nodes.interrupts.phrase_matcher import clipped, words_of
+from nodes.msgs import Saying, Utterance
+from nodes.msgs.signature import Signatures, token_of
 from runtime import Node, PolyrhythmError, QoS, Stamped, Subscription, on, to_ns
 from runtime.message import Envelope
-from runtime.msgs import Saying, Utterance
-from runtime.msgs.signature import Signatures, token_of
 from runtime.run_facts import RunFacts
 
 ROBOT = "robot"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from nodes.msgs import Effect, GuardState, Interrupt, InterruptRecord
 from runtime import RELIABLE, Fence, Node, Publisher, QoS, Subscription, every, on, to_s
-from runtime.msgs import Effect, GuardState, Interrupt, InterruptRecord
 
 BOUND_S = 3.0
 """Effects that have not come after this time, s, are reported as missing; a Stretch's base needs 1 s to stand."""

@@ -10,8 +10,7 @@ from typing import Literal
 from nodes.interrupts.intent import says_yes, understand
 from nodes.interrupts.people import ROBOT, HearsPeople, Judged
 from nodes.interrupts.phrase_matcher import clipped, words_of
-from runtime import RELIABLE, URGENT, Publisher, QoS, Subscription, on, to_s
-from runtime.msgs import (
+from nodes.msgs import (
     Alarm,
     AnswerCode,
     Cause,
@@ -23,6 +22,7 @@ from runtime.msgs import (
     SceneDescription,
     Utterance,
 )
+from runtime import RELIABLE, URGENT, Publisher, QoS, Subscription, on, to_s
 
 Depth = Literal["amend", "replan", "stop", "resume", "hold"]
 

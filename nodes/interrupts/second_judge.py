@@ -8,8 +8,8 @@ from nodes.interrupts.intent import understand
 from nodes.interrupts.people import HearsPeople
 from nodes.interrupts.phrase_matcher import clipped
 from nodes.interrupts.stop_classifier import StopClassifier
+from nodes.msgs import Interrupt, Utterance
 from runtime import URGENT, Publisher, QoS, Subscription, on
-from runtime.msgs import Interrupt, Utterance
 
 
 class SecondJudge(HearsPeople):

@@ -8,9 +8,9 @@ from nodes.kitchen.eyes import IdealDetector
 from nodes.kitchen.messages import KitchenTruth, Obstacles
 from nodes.kitchen.robot import KitchenRobot
 from nodes.kitchen.scenario import load_scenario
+from nodes.msgs import Scene
 from nodes.sim.driver import SimDriver
 from runtime import Publisher, UserError, every
-from runtime.msgs import Scene
 
 ROBOT = "nodes.kitchen.robot:KitchenRobot"
 

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from nodes.kitchen.messages import KitchenThing, KitchenTruth
 from nodes.kitchen.robot import PARKED_X_M
 from nodes.kitchen.world import Kitchen, relations_of, seen_place
+from nodes.msgs import Scene, SeenObject, SeenPerson
 from nodes.perception.gestures import direction_of, nearest_to_line, swings
 from runtime.clock import to_ns
-from runtime.msgs import Scene, SeenObject, SeenPerson
 
 NOISE_M = 0.003
 POINT_AT_M, LOOK_AT_M = 0.10, 0.25

@@ -26,10 +26,10 @@ from nodes.kitchen.scenario import (
     wordings_of,
 )
 from nodes.kitchen.world import Kitchen, load_world
+from nodes.msgs import GuardState, Utterance
 from nodes.sim.messages import BodyPart
 from nodes.sim.people.collaborator import FORGIVE_AFTER_S, GO_ON, TOUCHES
 from runtime import Node, Publisher, QoS, Subscription, every, on, to_ns, to_s
-from runtime.msgs import GuardState, Utterance
 
 HAND_MPS = 0.6
 RATE_HZ = 20

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from nodes.kitchen.mind.mind import Mind
+from nodes.msgs import Scene, SceneDescription
 from nodes.planner.memory import keep, remembered
 from nodes.planner.rules import Surroundings
 from nodes.planner.scripted import ScriptedPlanner
 from runtime import every, on
-from runtime.msgs import Scene, SceneDescription
 
 
 class KitchenPlanner(ScriptedPlanner):

@@ -14,6 +14,7 @@ import msgspec
 
 from nodes.kitchen.messages import Obstacles
 from nodes.kitchen.world import FreeSpace, Kitchen, Place, load_world
+from nodes.msgs import JOINTS, Action, Feedback, RobotState, Scene, SeenObject, SeenPerson, SkillSpec, Utterance
 from nodes.policy.expert import RATE_HZ, ExpertPolicy
 from nodes.policy.hand_over import HAND_OVER, onto_palm
 from nodes.policy.sight import spot_of
@@ -21,7 +22,6 @@ from nodes.policy.skill_catalogue import PLACE, SPECS, THING, Plan
 from nodes.policy.skill_phases import LEAVE, PICK, SET_DOWN, Phase, Spot, plan
 from nodes.robot.route import find_route
 from runtime import Publisher, QoS, Subscription, every, on
-from runtime.msgs import JOINTS, Action, Feedback, RobotState, Scene, SeenObject, SeenPerson, SkillSpec, Utterance
 
 NEAR_HAND_M = 0.24
 """A hand this near to where the arm goes is in its way."""

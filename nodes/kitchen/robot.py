@@ -14,11 +14,11 @@ from nodes.kitchen.messages import KitchenThing, KitchenTruth
 from nodes.kitchen.mjcf import PARTS, build_kitchen
 from nodes.kitchen.scenario import load_scenario
 from nodes.kitchen.world import Laid, Layout, default_specs, lay_out, load_world, place_at
+from nodes.msgs import JOINTS
 from nodes.sim.messages import BodyPart
 from nodes.sim.mjcf import SimScene
 from nodes.sim.robot import SimRobot
 from runtime.clock import to_ns
-from runtime.msgs import JOINTS
 
 RULE_PERIOD_S = 0.1
 WASH_S, FILL_S = 1.5, 4.0

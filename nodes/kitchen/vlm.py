@@ -17,10 +17,10 @@ import msgspec
 from nodes.kitchen.policy import stand_for
 from nodes.kitchen.vision.grounding import ground_in, is_named
 from nodes.kitchen.world import Kitchen, Place, load_world
+from nodes.msgs import JOINTS, Action, Argument, Image, Scene, SeenObject, Subtask, Utterance, aimed_at
 from nodes.vlm.local import LocalVLM, hand_at
 from nodes.vlm.next_action import LOOKS_ROUND, Decision, Situation, is_still_good
 from runtime import QoS, Subscription
-from runtime.msgs import JOINTS, Action, Argument, Image, Scene, SeenObject, Subtask, Utterance, aimed_at
 
 if TYPE_CHECKING:
     from nodes.kitchen.vision.sight import Sight

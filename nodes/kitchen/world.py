@@ -15,10 +15,10 @@ from typing import Any, Literal
 
 import msgspec
 
+from nodes.msgs import Relation, SeenObject
 from nodes.robot.route import PointM
 from nodes.sim.table_scene import Rgb, Thing
 from runtime.errors import UserError, choices
-from runtime.msgs import Relation, SeenObject
 from runtime.serialization.toml_errors import read_toml
 
 SLOT_M, ROW_M = 0.18, (0.10, 0.24)

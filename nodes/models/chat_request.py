@@ -14,8 +14,8 @@ from nodes.models.http_client import HttpClient, load
 from nodes.models.json_reading import ONLY_THOUGHT, UnreadableError, read_json, without_thoughts
 from nodes.models.model import Model, Patience, Server
 from nodes.models.request import ModelRequest
+from nodes.msgs import Image
 from runtime.clock import Clock
-from runtime.msgs import Image
 
 ATTEMPTS = 2
 """A robot's question is asked once more and no oftener: the next one is about a newer world."""

@@ -8,9 +8,9 @@ from collections.abc import Awaitable
 from functools import partial
 
 from nodes.models.budget import Budget
+from nodes.msgs import Image
 from runtime.clock import Clock, to_ns
 from runtime.coordination.health import Spending
-from runtime.msgs import Image
 
 LONGEST_PAUSE_S = 20.0
 

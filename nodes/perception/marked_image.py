@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import msgspec
 import numpy as np
 
-from runtime.msgs import Image, Scene, SeenObject
+from nodes.msgs import Image, Scene, SeenObject
 
 LEAST_WIDTH_PX = 640
 """A smaller image is enlarged, so that ids can be read in it."""

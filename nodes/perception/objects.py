@@ -14,6 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.msgs import SeenObject
 from nodes.perception.colors import name_colour
 from nodes.perception.point_cloud import (
     Bools,
@@ -30,7 +31,6 @@ from nodes.perception.shapes import BoxShape, ShapeNames, shape_names
 from nodes.perception.table_plane import Hull, find_levels
 from nodes.robot.products import product
 from nodes.robot.protocol import Capsule
-from runtime.msgs import SeenObject
 
 THING_LEAST_M = 0.012
 """Lowest a thing's points may be above the table: below is the table's own noise."""

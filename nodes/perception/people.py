@@ -7,10 +7,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Literal
 
+from nodes.msgs import SeenObject, SeenPerson
 from nodes.perception.gestures import PointM, nearest_to_line, swings
 from nodes.perception.hands import Face, HandPose
 from runtime.clock import to_ns, to_s
-from runtime.msgs import SeenObject, SeenPerson
 
 PERSON = "person"
 POINT_AT_M, LOOK_AT_M = 0.11, 0.25

@@ -8,13 +8,7 @@ from pathlib import Path
 import msgspec
 
 from nodes.models.answers import ChatSettings
-from nodes.perception.marked_image import marked
-from nodes.planner.memory import keep, remembered
-from nodes.planner.model_prompt import History, PlannerAnswer, words
-from nodes.planner.rules import Surroundings
-from nodes.seats.seat_node import SeatNode
-from runtime import RELIABLE, ParameterError, Publisher, QoS, Subscription, on
-from runtime.msgs import (
+from nodes.msgs import (
     Feedback,
     Image,
     Interrupt,
@@ -26,6 +20,12 @@ from runtime.msgs import (
     Subtask,
     Utterance,
 )
+from nodes.perception.marked_image import marked
+from nodes.planner.memory import keep, remembered
+from nodes.planner.model_prompt import History, PlannerAnswer, words
+from nodes.planner.rules import Surroundings
+from nodes.seats.seat_node import SeatNode
+from runtime import RELIABLE, ParameterError, Publisher, QoS, Subscription, on
 
 ASKED_AGAIN = 2
 """How often a model is told why its answer cannot be used; then a person is asked to say it otherwise."""

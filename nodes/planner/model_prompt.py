@@ -12,8 +12,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from nodes.models.answers import ModelError, named, quoted, read_answer, texts_of
-from nodes.planner.rules import Surroundings
-from runtime.msgs import (
+from nodes.msgs import (
     Condition,
     Interrupt,
     Reference,
@@ -24,6 +23,7 @@ from runtime.msgs import (
     Subtask,
     Utterance,
 )
+from nodes.planner.rules import Surroundings
 
 LONGEST_HISTORY = 40
 """Lines that are told word for word; of earlier ones a summary is."""

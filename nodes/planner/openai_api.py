@@ -12,6 +12,7 @@ from typing import Literal
 from nodes.models.answers import ExtraBody, ModelError, settings_from
 from nodes.models.budget import budget_of
 from nodes.models.chat_request import ChatRequest
+from nodes.msgs import OutOfBudget, Saying, SceneDescription, Subtask, Utterance
 from nodes.planner.model_planner import ASKED_AGAIN, ModelPlanner
 from nodes.planner.model_prompt import (
     PlannerAnswer,
@@ -26,7 +27,6 @@ from nodes.planner.model_prompt import (
 from nodes.planner.rules import ANSWER_WITHIN_S
 from nodes.planner.scene_text import report_text
 from runtime import Fence, ParameterError, Spending, every, on
-from runtime.msgs import OutOfBudget, Saying, SceneDescription, Subtask, Utterance
 
 DEFAULT_MODEL = "gpt-4.1-mini"
 PATIENCE_S = 90.0

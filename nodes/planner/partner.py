@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 
+from nodes.msgs import Reference, Scene, SkillCatalogue, Utterance
 from nodes.planner.rules import Surroundings, covers, parser_of
 from nodes.planner.understanding import Conversation, Order, OrderVocabulary, understand_in
 from runtime import Message, Node, Publisher, QoS, Subscription, on
-from runtime.msgs import Reference, Scene, SkillCatalogue, Utterance
 
 PRIOR = 0.15
 """How probable an objection to a thing is of which nobody has spoken."""

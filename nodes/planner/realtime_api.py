@@ -15,6 +15,16 @@ from nodes.models.answers import BudgetError, ModelError, language_problem, sett
 from nodes.models.budget import Budget, budget_of
 from nodes.models.chat_request import data_url
 from nodes.models.realtime import RealtimeConnection
+from nodes.msgs import (
+    Feedback,
+    Interrupt,
+    OutOfBudget,
+    Saying,
+    Sound,
+    SoundSoFar,
+    SpokenSound,
+    Utterance,
+)
 from nodes.planner.model_planner import ASKED_AGAIN, ModelPlanner
 from nodes.planner.model_prompt import (
     answer_schema,
@@ -38,16 +48,6 @@ from nodes.planner.realtime_talk import (
 )
 from nodes.planner.scene_text import report_text
 from runtime import RELIABLE, Fence, ParameterError, Publisher, QoS, Spending, Stamped, Subscription, every, on, to_ns
-from runtime.msgs import (
-    Feedback,
-    Interrupt,
-    OutOfBudget,
-    Saying,
-    Sound,
-    SoundSoFar,
-    SpokenSound,
-    Utterance,
-)
 
 DEFAULT_MODEL = "gpt-realtime-2.1"
 PUMP_HZ = 40

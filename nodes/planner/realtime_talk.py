@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from nodes.models.chat_format import token_count
 from nodes.models.json_reading import whole_characters
 from nodes.models.refusals import retry_after_s
-from runtime.msgs import SOUND_RATE_HZ
-from runtime.msgs.voice import SPOKEN_RATE_HZ
+from nodes.msgs import SOUND_RATE_HZ
+from nodes.msgs.voice import SPOKEN_RATE_HZ
 
 Event = dict[str, Any]
 TOOL = "set_subtask"

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from nodes.msgs import Reference, Scene, SeenObject
 from nodes.planner.understanding import Order, Unnamed
-from runtime.msgs import Reference, Scene, SeenObject
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from nodes.msgs import Reference, Scene, SeenObject, SkillSpec
 from nodes.planner.lexicon import plural_of
 from nodes.planner.understanding import ALL, Intent, Order, OrderVocabulary
-from runtime.msgs import Reference, Scene, SeenObject, SkillSpec
 
 if TYPE_CHECKING:
     from nodes.planner.rules import Finished

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from nodes.interrupts.intent import understand
+from nodes.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SkillSpec, Subtask
 from nodes.planner.languages import in_another_language
 from nodes.planner.lexicon import lexicon_file, plural_of
 from nodes.planner.parser import Parser
@@ -27,7 +28,7 @@ from nodes.planner.replies import (
     things_words,
     where_are,
 )
-from nodes.planner.spelled import naming, spelled_out
+from nodes.planner.spelled import SpelledOut, naming, spelled_out
 from nodes.planner.stopped import read_beside_stop, told_as_paused, why_unread
 from nodes.planner.understanding import (
     ALL,
@@ -44,7 +45,6 @@ from nodes.planner.understanding import (
     understand_in,
 )
 from runtime.clock import to_s
-from runtime.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SkillSpec, Subtask
 
 ANSWER_WITHIN_S = 30.0
 """How long a question waits for an answer."""
@@ -188,8 +188,19 @@ def hear(
     if named:
         return replace(plan, names=names), named
     spelled = spelled_out(text, around.scene, plan.names, speaker, _kind_meant(plan))
+    if spelled.reply:
+        return _untold(plan, spelled, around, now_ns)
     plan, reply = _hear(plan, spelled.text, around, now_ns, speaker)
     return plan, f"{spelled.aside} {reply}" if spelled.aside and "?" in reply else reply
+
+
+def _untold(plan: OrdersUnderWay, spelled: SpelledOut, around: Surroundings, now_ns: int) -> tuple[OrdersUnderWay, str]:
+    """What cannot be told is asked, and what it may forbid is held until then."""
+    clauses = parser_of(around.world).clauses(spelled.text)
+    if plan.order is None or all(one.type in ("order", "question") and not one.is_negated for one in clauses):
+        return plan, spelled.reply
+    plan, whether = _ask_whether(plan, plan.order.things, now_ns)
+    return plan, f"{spelled.reply} {whether}"
 
 
 def _kind_meant(plan: OrdersUnderWay) -> str:
@@ -366,7 +377,8 @@ def _nothing(
         if plan.choices:
             return replace(plan, asked_ns=0, choices=(), is_paused=False), "All right."
         was_asked = plan.asked_ns > 0
-        if not was_asked and (down := _put_down(plan, around, now_ns)) is not None:
+        down = _put_down(plan, around, now_ns) if plan.order is not None and not was_asked else None
+        if down is not None:
             return down, f"All right. {_promise(down.orders[0])}"
         plan = replace(plan, asked_ns=0, is_over=plan.is_over or not was_asked)
         is_held = was_asked and plan.is_held and plan.order is not None
@@ -636,13 +648,15 @@ def _ids_there(order: Order, scene: Scene) -> frozenset[str]:
 
 
 def _put_down(plan: OrdersUnderWay, around: Surroundings, now_ns: int) -> OrdersUnderWay | None:
-    """The plan to put back what is in the hand for the order under way; None where nothing is."""
+    """The plan to put back what is in the hand; None where nothing is."""
     held = {one.subject for one in around.scene.relations if one.relation == "held by" and one.object == "robot"}
     in_hand = as_references([one for one in around.scene.things if one.id in held], around.scene)
-    if plan.order is None or not in_hand or around.spec("put_back") is None:
+    if not in_hand or around.spec("put_back") is None:
         return None
     down = (Order("put_back", in_hand),)
-    return replace(plan, number=plan.number + 1, revision=0, orders=down, is_paused=False, ordered_ns=now_ns)
+    return replace(
+        plan, number=plan.number + 1, revision=0, orders=down, is_over=False, is_paused=False, ordered_ns=now_ns
+    )  # fmt: skip
 
 
 def _undo(plan: OrdersUnderWay, around: Surroundings, now_ns: int) -> tuple[OrdersUnderWay, str]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from nodes.models.answers import quoted
-from runtime.msgs import Reference, Scene, SceneDescription, SeenObject, SeenPerson, Subtask
+from nodes.msgs import Reference, Scene, SceneDescription, SeenObject, SeenPerson, Subtask
 
 MOST_THINGS, MOST_PEOPLE = 30, 8
 APART_RAD = 0.05

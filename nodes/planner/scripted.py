@@ -7,13 +7,7 @@ from dataclasses import replace
 from typing import Literal
 
 from nodes.interrupts.intent import understand
-from nodes.planner.parser import Noun
-from nodes.planner.partner import Objections, doubt_about
-from nodes.planner.rules import OrdersUnderWay, Surroundings, covers, doubt, given_up, hear, parser_of, report
-from nodes.planner.understanding import Conversation, Order, is_vague, understand_in
-from nodes.seats.seat_node import SeatNode
-from runtime import RELIABLE, Fence, Publisher, QoS, Subscription, every, on, to_s
-from runtime.msgs import (
+from nodes.msgs import (
     Feedback,
     Interrupt,
     Reference,
@@ -23,6 +17,12 @@ from runtime.msgs import (
     Subtask,
     Utterance,
 )
+from nodes.planner.parser import Noun
+from nodes.planner.partner import Objections, doubt_about
+from nodes.planner.rules import OrdersUnderWay, Surroundings, covers, doubt, given_up, hear, parser_of, report
+from nodes.planner.understanding import Conversation, Order, is_vague, understand_in
+from nodes.seats.seat_node import SeatNode
+from runtime import RELIABLE, Fence, Publisher, QoS, Subscription, every, on, to_s
 
 HISTORY_KEPT = 100
 KNOWS_WITHIN_S = 8.0

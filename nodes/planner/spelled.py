@@ -10,10 +10,11 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
+from nodes.msgs import Scene, SeenObject, SeenPerson
 from nodes.planner.languages import english_words
 from nodes.planner.scene_text import from_left
-from runtime.msgs import Scene, SeenObject, SeenPerson
 
 BESIDE_M = 0.05
 """What stands next to something is nearer to it than all others by this."""
@@ -25,6 +26,17 @@ _SIDE = r"(?P<side>left|right|middle)"
 _IS = r"(?:(?:that|which) (?:is|stands) |standing )?"
 _PUTS = re.compile(r"\b(?:put|place|set|move|stand|drop)\b", re.I)
 _WHERE_TO = re.compile(r"\b(?:in|on|into|onto|to|away|off|back)\b", re.I)
+_NEAR = r"(?:next to|beside|by|near|nearest(?: to)?|closest to)"
+_SIDE_OF = r"(?:(?:on|to|at) (?:the |your |my )?)?(?P<side>left|right)(?:[- ]hand)?(?: side)? of"
+_ANY_WAY = rf"(?:{_NEAR}|between|{_SIDE_OF.replace('?P<side>', '?:')})"
+_UNTOLD = re.compile(rf"\b(?:the|that|this) (?:one|thing|object) {_IS}{_ANY_WAY} ", re.I)
+_ELLIPSIS = re.compile(rf"(?:no,? |it is |i mean )?(?={_ANY_WAY} )", re.I)
+_ASKS_WHAT = re.compile(rf"what (?:is|stands|do you see) (?={_ANY_WAY} )(.*)", re.I)
+_ASKS_WHO = re.compile(
+    r"(?:and |but |oh,? |well,? )?(?:says who|(?:on|by|at) whose (?:orders?|commands?|request|authority|say[- ]so)"
+    r"|whose (?:order|idea|wish) (?:was|is) (?:that|this|it)|according to whom?|who(?: ever)? wants? (?:that|this|it)"
+    r"|who (?:sent|gave) you(?: that| this)?(?: order)?|(?:and )?who are you to say that)\W*", re.I
+)  # fmt: skip
 _NAMING = (
     r"(?:please |let us |we )?(?:call|name) {thing} (?P<name>[a-z]+)",
     r"{thing}(?: is|'s)(?: called| named) (?P<name>[a-z]+)",
@@ -34,10 +46,11 @@ _NAMING = (
 
 @dataclass(frozen=True, slots=True)
 class SpelledOut:
-    """The words with plain references; and what is to be said beside a question which one is meant."""
+    """The words with plain references; what is said beside a question which one is meant; what is said to all of it."""
 
     text: str
     aside: str = ""
+    reply: str = ""
 
 
 def spelled_out(text: str, scene: Scene, names: Mapping[str, str], speaker: str = "", kind: str = "") -> SpelledOut:
@@ -46,26 +59,47 @@ def spelled_out(text: str, scene: Scene, names: Mapping[str, str], speaker: str 
     for name, ident in names.items():
         if ident in by_id and _is_unique(by_id[ident], scene):
             text = re.sub(rf"\b{name}\b", f"the {by_id[ident].name}", text, flags=re.I)
+    if _ASKS_WHO.fullmatch(text.strip()):
+        return SpelledOut("Who told you that?")
+    asked = _ASKS_WHAT.fullmatch(text.strip(" ?.!"))
+    if asked is not None:
+        text = f"the thing {asked[1]}"
+    elif kind and (begins := _ELLIPSIS.match(text.strip())):  # "Left of the blue one.", of cups that are asked for
+        text = f"the {kind} {text.strip()[begins.end() :]}"
     asides: list[str] = []
     for pattern, find in _ways(scene):
-
-        def meant(found: re.Match[str], find: _Finder = find) -> str:
-            label = found["kind"].lower() if found["kind"].lower() != "one" else kind
-            things = _candidates(label, scene)
-            is_open = not label or (label == kind and found[0].lower().endswith("right one"))  # the one that is meant
-            if is_open or not things or (find in (_beside, _between) and _is_goal(found)):
-                return found[0]
-            chosen = [one for row in _rows(found[0], things, scene, speaker) if (one := find(found, row, scene))]
-            if len({one.id for one in chosen}) == 1 and _is_unique(chosen[0], scene):
-                return f"the {chosen[0].name}"
-            if find is _in_row and len(chosen) > 1:
-                asides.append(
-                    f"From where I look, that is the {chosen[0].name}; from the other side, the {chosen[-1].name}."
-                )
-            return found[0]
-
+        meant = partial(_meant, find=find, scene=scene, speaker=speaker, kind=kind, asides=asides)
         text = re.sub(pattern, meant, text, flags=re.I)
-    return SpelledOut(text, " ".join(dict.fromkeys(asides)))
+    aside = " ".join(dict.fromkeys(asides))
+    untold = _UNTOLD.search(text)
+    if untold is not None and not _is_goal(untold):
+        return SpelledOut(text, reply=f"{aside} I cannot tell which one that is. Which one do you mean?".strip())
+    if asked is not None:
+        return SpelledOut(text, reply=f"That is {text}.")
+    return SpelledOut(text, aside)
+
+
+def _meant(found: re.Match[str], find: _Finder, scene: Scene, speaker: str, kind: str, asides: list[str]) -> str:
+    """The name of what such words mean; the words, or only its kind, where they do not tell."""
+    word = found["kind"].lower()
+    label = kind if word == "one" else "" if word in _ANYTHING else word
+    alike = _candidates(label, scene)
+    is_relative = find in (_beside, _between, _side_of)
+    if is_relative:
+        marks = [_mark(found[each], scene, label) for each in ("a", "b") if each in found.re.groupindex]
+        things = list({one.id: one for one in (*alike, *marks) if one is not None}.values())
+        is_open = _is_goal(found)
+    else:
+        things, is_open = alike, not label or (label == kind and found[0].lower().endswith("right one"))
+    if is_open or not things:  # "the right one" is the one that is meant
+        return found[0]
+    rows = _rows(found[0], things, scene, speaker) if find is not _beside else [things]
+    chosen = [one for row in rows if (one := find(found, row, scene, label))]
+    if len({one.id for one in chosen}) == 1 and len(chosen) == len(rows) and _is_unique(chosen[0], scene):
+        return f"the {chosen[0].name}"
+    if find in (_in_row, _side_of) and len(chosen) > 1:
+        asides.append(f"From where I look, that is the {chosen[0].name}; from the other side, the {chosen[-1].name}.")
+    return f"the {label}" if is_relative and len(alike) > 1 and label else found[0]
 
 
 def naming(text: str, scene: Scene, names: Mapping[str, str], shown: str = "") -> tuple[Mapping[str, str], str]:
@@ -88,17 +122,24 @@ def naming(text: str, scene: Scene, names: Mapping[str, str], shown: str = "") -
     return {**names, name: things[0].id}, f"All right, the {things[0].name} is called {found['name']}."
 
 
-_Finder = Callable[[re.Match[str], Sequence[SeenObject], Scene], SeenObject | None]
+_ANYTHING = ("thing", "object")
+_Finder = Callable[[re.Match[str], Sequence[SeenObject], Scene, str], SeenObject | None]
 
 
 def _ways(scene: Scene) -> list[tuple[str, _Finder]]:
     labels = {one.label for one in scene.things if not one.is_place}
-    every = {one.name for one in scene.things} | {one.label for one in scene.things}
-    kind = rf"(?P<kind>{'|'.join(map(re.escape, sorted(labels, key=len, reverse=True)))}|one)"
-    mark = rf"(?:the |a )?(?P<{{}}>{'|'.join(map(re.escape, sorted(every, key=len, reverse=True)))})\b"
+    colours = {one.colour for one in scene.things if one.colour}
+    every = {one.name for one in scene.things} | {one.label for one in scene.things} | {f"{one} one" for one in colours}
+    names = "|".join(map(re.escape, sorted(labels, key=len, reverse=True)))
+    kind, any_kind = (rf"(?P<kind>{names}|{more})" for more in ("one", "|".join(("one", *_ANYTHING))))
+    called = "|".join(
+        [*map(re.escape, sorted(every, key=len, reverse=True)), *(rf"{one}(?= and\b)" for one in colours)]
+    )
+    mark = rf"(?:the |a |that )?(?P<{{}}>{called})\b"
     return [
-        (rf"\bthe {kind} {_IS}between {mark.format('a')} and {mark.format('b')}", _between),
-        (rf"\bthe {kind} {_IS}(?:next to|beside|by|near|nearest(?: to)?|closest to) {mark.format('a')}", _beside),
+        (rf"\bthe {any_kind} {_IS}between {mark.format('a')} and {mark.format('b')}", _between),
+        (rf"\bthe {any_kind} {_IS}{_SIDE_OF} {mark.format('a')}", _side_of),
+        (rf"\bthe {any_kind} {_IS}{_NEAR} {mark.format('a')}", _beside),
         (
             rf"\bthe {_NUMBER}{kind} {_IS}(?:on|to|at|from|in) (?:the|your|my) (?:far |very )?{_SIDE}(?:[- ]hand)?"
             r"(?: side)?\b(?! of)",
@@ -135,7 +176,7 @@ def _rows(words: str, things: list[SeenObject], scene: Scene, speaker: str) -> l
     return rows or [own, own[::-1]]
 
 
-def _in_row(found: re.Match[str], row: Sequence[SeenObject], scene: Scene) -> SeenObject | None:
+def _in_row(found: re.Match[str], row: Sequence[SeenObject], scene: Scene, kind: str) -> SeenObject | None:
     number, side = _NUMBERS[(found["number"] or "first").lower()], found["side"].lower()
     if side == "middle":
         return row[len(row) // 2] if len(row) % 2 else None
@@ -143,7 +184,7 @@ def _in_row(found: re.Match[str], row: Sequence[SeenObject], scene: Scene) -> Se
     return ordered[number] if number < len(ordered) else None
 
 
-def _nearest(found: re.Match[str], row: Sequence[SeenObject], scene: Scene) -> SeenObject | None:
+def _nearest(found: re.Match[str], row: Sequence[SeenObject], scene: Scene, kind: str) -> SeenObject | None:
     """As seen by the robot, or by the only person that there is."""
     is_robot = (found["whom"] or "").lower() == "you"
     if not is_robot and len(scene.people) != 1:
@@ -154,13 +195,29 @@ def _nearest(found: re.Match[str], row: Sequence[SeenObject], scene: Scene) -> S
     return ordered[0 if found["far"].lower() in ("nearest", "closest") else -1]
 
 
-def _mark(words: str, scene: Scene) -> SeenObject | None:
-    found = [one for one in scene.things if words.lower() in (one.name, one.label)]
+def _mark(words: str, scene: Scene, kind: str) -> SeenObject | None:
+    """The only thing or place that is called so; "the red one" is of the kind that is spoken of."""
+    name = words.lower().removesuffix(" one")
+    found = [
+        one
+        for one in scene.things
+        if name in (one.name, one.label) or (name == one.colour and kind in ("", one.label) and not one.is_place)
+    ]
     return found[0] if len(found) == 1 else None
 
 
-def _beside(found: re.Match[str], row: Sequence[SeenObject], scene: Scene) -> SeenObject | None:
-    mark = _mark(found["a"], scene)
+def _side_of(found: re.Match[str], row: Sequence[SeenObject], scene: Scene, kind: str) -> SeenObject | None:
+    """Its neighbour on that side, of that kind."""
+    mark = _mark(found["a"], scene, kind)
+    numbers = [number for number, one in enumerate(row) if mark is not None and one.id == mark.id]
+    if not numbers:
+        return None
+    there = row[: numbers[0]][::-1] if found["side"].lower() == "left" else row[numbers[0] + 1 :]
+    return there[0] if there else None
+
+
+def _beside(found: re.Match[str], row: Sequence[SeenObject], scene: Scene, kind: str) -> SeenObject | None:
+    mark = _mark(found["a"], scene, kind)
     if mark is None:
         return None
     far = sorted((math.dist((one.x_m, one.y_m), (mark.x_m, mark.y_m)), one.id, one) for one in row if one.id != mark.id)
@@ -168,8 +225,8 @@ def _beside(found: re.Match[str], row: Sequence[SeenObject], scene: Scene) -> Se
     return far[0][2] if is_clear else None
 
 
-def _between(found: re.Match[str], row: Sequence[SeenObject], scene: Scene) -> SeenObject | None:
-    one, two = _mark(found["a"], scene), _mark(found["b"], scene)
+def _between(found: re.Match[str], row: Sequence[SeenObject], scene: Scene, kind: str) -> SeenObject | None:
+    one, two = _mark(found["a"], scene, kind), _mark(found["b"], scene, kind)
     if one is None or two is None or one.id == two.id:
         return None
     (ax, ay), (bx, by) = (one.x_m, one.y_m), (two.x_m, two.y_m)

@@ -12,9 +12,9 @@ from typing import Literal
 
 import msgspec
 
+from nodes.msgs import Reference
 from nodes.planner.lexicon import Lexicon, lexicon_file
 from nodes.planner.parser import Clause, Noun, Parser
-from runtime.msgs import Reference
 
 Deed = Literal["do", "ask", "refuse", "answer", "nothing"]
 Awaits = Literal["", "place", "thing", "yes"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from nodes.msgs import Action
 from runtime.message import Stamped
-from runtime.msgs import Action
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,9 @@ from typing import Literal
 import msgspec
 
 from nodes.interrupts.intent import says_yes, understand
+from nodes.msgs import Action, Argument, Risk, RobotState, SeenObject, SeenPerson, SkillArgument, SkillSpec, Utterance
 from nodes.policy.living import is_living, names_living
 from runtime.clock import to_ns
-from runtime.msgs import Action, Argument, Risk, RobotState, SeenObject, SeenPerson, SkillArgument, SkillSpec, Utterance
 
 YES_FOR_S = 15.0
 """How long a person's yes to one action is good."""

@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from nodes.msgs import JointVector, RobotState
 from nodes.policy.skill_phases import (
     LIFTED_OFF_M,
     MARGIN_M,
@@ -29,7 +30,6 @@ from nodes.policy.skill_phases import (
 from nodes.robot.products import product
 from nodes.robot.protocol import PointM
 from nodes.robot_file.body import FileBody, Pose
-from runtime.msgs import JointVector, RobotState
 
 DOWN = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
 """The hand's x, y and z in columns: z down, y, along which the fingers open, along the room's x."""

@@ -16,6 +16,21 @@ from dataclasses import dataclass, replace
 from typing import Literal, cast
 
 from nodes.interrupts.people import HearsPeople
+from nodes.msgs import (
+    Action,
+    Feedback,
+    FeedbackCode,
+    GuardState,
+    Image,
+    Interrupt,
+    JointCommand,
+    JointVector,
+    RobotState,
+    Scene,
+    SeenPerson,
+    SkillCatalogue,
+    Utterance,
+)
 from nodes.policy.action_request import ActionRequest
 from nodes.policy.allowed import SEEN_FOR_S, Confirmations, spares_hands, why_not
 from nodes.policy.sight import blend, is_hand_at, judge, knows, spot_of, state_at
@@ -57,21 +72,6 @@ from runtime import (
     on,
     to_ns,
     to_s,
-)
-from runtime.msgs import (
-    Action,
-    Feedback,
-    FeedbackCode,
-    GuardState,
-    Image,
-    Interrupt,
-    JointCommand,
-    JointVector,
-    RobotState,
-    Scene,
-    SeenPerson,
-    SkillCatalogue,
-    Utterance,
 )
 
 RATE_HZ = 20

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from nodes.msgs import Action, RobotState, SkillArgument, SkillSpec
 from nodes.policy.skill_catalogue import Plan, PolicySkill
 from nodes.policy.skill_phases import PUT_BACK, SET_BACK, Spot, plan
-from runtime.msgs import Action, RobotState, SkillArgument, SkillSpec
 
 PERSON = SkillArgument(name="person", type="person", sentence="The hand of the person.")
 _CARRY = replace(PUT_BACK[0], says="bringing it to the {it}", fails="the gripper does not get to the {it}")

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from nodes.msgs import JOINTS, JointVector, RobotState
 from nodes.policy.skill_phases import Spot
 from nodes.policy.stretch_motion import (
     FINGER_BELOW_M,
@@ -36,7 +37,6 @@ from nodes.stretch.kinematics import (
     look_at,
     solve,
 )
-from runtime.msgs import JOINTS, JointVector, RobotState
 
 STEP_RAD = 1e-4
 TALLEST_M = 0.68

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from nodes.interrupts.phrase_matcher import words_of
-from runtime.msgs import SeenObject
+from nodes.msgs import SeenObject
 
 _PARTS = re.compile(r"[,;:()/|\[\]{}\n]+")
 SHORTEST_ENDING = 4

@@ -9,10 +9,10 @@ from typing import Literal
 
 import msgspec
 
+from nodes.msgs import Image, RobotState, SeenObject
 from nodes.perception.shapes import shape_names
 from nodes.policy.skill_phases import Spot
 from nodes.robot.protocol import Body
-from runtime.msgs import Image, RobotState, SeenObject
 
 MATCH_M = 0.13
 """A thing of the right name this near the place in mind is the one meant."""

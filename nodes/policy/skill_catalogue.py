@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 
+from nodes.msgs import Action, RobotState, SkillArgument, SkillCatalogue, SkillSpec
 from nodes.policy.skill_phases import Phase, Spot
 from runtime.errors import ParameterError
-from runtime.msgs import Action, RobotState, SkillArgument, SkillCatalogue, SkillSpec
 
 Plan = tuple[tuple[Phase, Spot], ...]
 Phases = Callable[[Action, RobotState, Spot | None], Plan | str]

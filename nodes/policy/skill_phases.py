@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
+from nodes.msgs import JointVector, RobotState
 from nodes.robot.protocol import Body, RobotLimits
-from runtime.msgs import JointVector, RobotState
 
 BELOW_TOP_M = 0.04
 """How far below a thing's top the point between the fingertips closes."""

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from nodes.msgs import JointVector, RobotState
 from nodes.policy.skill_phases import (
     LIFTED_OFF_M,
     MARGIN_M,
@@ -51,7 +52,6 @@ from nodes.stretch.kinematics import (
     to_odometry,
 )
 from nodes.stretch.limits import STRETCH_3
-from runtime.msgs import JointVector, RobotState
 
 FINGER_BELOW_M = FINGER_END_M - GRASP_REACH_M
 """How far the ends of the fingers are below the point between them."""

@@ -15,11 +15,11 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
+from nodes.msgs import Image
 from runtime.bag.schema import ENVELOPE_KEY, Document, envelope_document, envelope_schema
 from runtime.clock import NS_PER_S
 from runtime.errors import RecordingError
 from runtime.message import Envelope
-from runtime.msgs import Image
 
 SCHEMA_NAME = "foxglove.CompressedImage"
 MAX_PIXELS = 16_000_000
@@ -32,7 +32,7 @@ SCHEMA = msgspec.json.encode(
     {
         "title": SCHEMA_NAME,
         "description": "A compressed image",
-        "$comment": "foxglove.CompressedImage, with the fields of runtime.msgs:Image that it lacks",
+        "$comment": "foxglove.CompressedImage, with the fields of nodes.msgs:Image that it lacks",
         "type": "object",
         "properties": {
             "timestamp": {

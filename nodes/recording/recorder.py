@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from nodes.msgs import Image, RecorderState
 from nodes.recording.missed_messages import MissedMessages
 from nodes.recording.ring_buffer import RingBuffer, free_space, is_unfinished, last_written, model_files, next_part
 from nodes.robot.robot_from_launch import ForRobot
@@ -26,7 +27,6 @@ from runtime import (
     to_s,
     wall_time_ns,
 )
-from runtime.msgs import Image, RecorderState
 
 if TYPE_CHECKING:
     from nodes.recording.foxglove.typed_topics import TypedTopics
@@ -378,7 +378,7 @@ class Recorder(ForRobot, Node):
             )
             bag.write_document(
                 envelope.topic, recorded_image.SCHEMA_NAME, recorded_image.SCHEMA, document, envelope,
-                type_name="runtime.msgs:Image",
+                type_name="nodes.msgs:Image",
             )  # fmt: skip
             if image.depth_m is None or self.depth == "none":
                 return

@@ -22,9 +22,9 @@ from rosbags.typesys import Stores, TypesysError, get_types_from_idl, get_types_
 from rosbags.typesys.store import Typestore
 from rosbags.typesys.stores import ros2_humble
 
+from nodes.msgs import RobotState
 from runtime.clock import NS_PER_S
 from runtime.errors import CodecError
-from runtime.msgs import RobotState
 
 MAP = "map"
 FRAMES = {

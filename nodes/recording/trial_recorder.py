@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from nodes.msgs import RecorderState, RunningTrial, Trial
 from nodes.recording.recorder import Recorder
 from nodes.recording.ring_buffer import is_unfinished
 from runtime import Publisher, QoS, RecordingError, Stamped, Subscription
-from runtime.msgs import RecorderState, RunningTrial, Trial
 
 NO_TRIAL = RecorderState(mode="waiting", why="no trial runs")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nodes.msgs import Action, GuardState, Interrupt, Subtask
 from nodes.report.run import Run, TopicMessages
 from nodes.robot.rest import is_at_rest
 from runtime.clock import to_s
 from runtime.message import Stamped
-from runtime.msgs import Action, GuardState, Interrupt, Subtask
 
 WITHIN_NS = 15_000_000_000
 """A plan or an action that comes later than that is not taken for an answer to the interrupt."""

@@ -12,13 +12,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.msgs import Interrupt
 from nodes.report.actions import action_spans
 from nodes.report.run import Run
 from runtime.bag.file import BagReader
 from runtime.bag.parts import parts_of
 from runtime.errors import RecordingError
 from runtime.message import Stamped
-from runtime.msgs import Interrupt
 
 Kind = Literal["order", "amend", "stop", "resume", "action", "success", "failure", "between", "end"]
 

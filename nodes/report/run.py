@@ -9,16 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic
 
-from nodes.sim.messages import Interruption, Truth
-from runtime.bag.file import BagReader
-from runtime.bag.parts import begin_ns_of, noted, parts_of, zero_ns_of
-from runtime.bag.record import BagMessage
-from runtime.clock import to_s
-from runtime.coordination.health import Health
-from runtime.coordination.lease import LEASE_TOPIC, Lease, SeatHolders
-from runtime.errors import RecordingError
-from runtime.message import M, Stamped
-from runtime.msgs import (
+from nodes.msgs import (
     Action,
     Feedback,
     GuardState,
@@ -32,6 +23,15 @@ from runtime.msgs import (
     Utterance,
     WizardResponse,
 )
+from nodes.sim.messages import Interruption, Truth
+from runtime.bag.file import BagReader
+from runtime.bag.parts import begin_ns_of, noted, parts_of, zero_ns_of
+from runtime.bag.record import BagMessage
+from runtime.clock import to_s
+from runtime.coordination.health import Health
+from runtime.coordination.lease import LEASE_TOPIC, Lease, SeatHolders
+from runtime.errors import RecordingError
+from runtime.message import M, Stamped
 
 TRIAL_ENDS = {
     "completed": "completed",

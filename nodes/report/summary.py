@@ -10,13 +10,13 @@ from typing import Any
 
 import msgspec
 
+from nodes.msgs import MISTAKE, TAKEN_BACK, InterruptRecord
 from nodes.report import node_figures as healths
 from nodes.report.actions import action_spans
 from nodes.report.interrupt_outcomes import followed, stop_times
 from nodes.report.node_figures import NodeSummary, PathSummary, SpendingSummary, TimerSummary
 from nodes.report.run import Run
 from runtime.clock import to_s
-from runtime.msgs import MISTAKE, TAKEN_BACK, InterruptRecord
 
 EFFECTS = ("fenced", "held", "at_rest", "planner", "vlm", "policy", "resumed")
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from nodes.msgs import Utterance
 from nodes.plotting.figure import Axes, Figure, settings
 from nodes.report.actions import action_spans
 from nodes.report.interrupt_outcomes import stop_times
 from nodes.report.run import Run, TopicMessages
-from runtime.msgs import Utterance
 
 INK = "#202124"
 FAINT = "#8a8d93"

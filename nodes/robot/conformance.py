@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 from msgspec.msgpack import encode
 
+from nodes.msgs import JOINTS, JointCommand, RobotState
 from nodes.robot.protocol import Robot, RobotError
 from nodes.robot.robot_from_launch import joint_names, limits_problem, load_limits
 from runtime.clock import NS_PER_S, to_ns, to_s
-from runtime.msgs import JOINTS, JointCommand, RobotState
 
 PERIOD_S = 0.02
 FIRST = 0

@@ -7,10 +7,10 @@ import inspect
 import math
 from typing import cast
 
+from nodes.msgs import JOINTS, DriverOrder, GuardState, JointCommand, JointVector, RobotMode, RobotState, RobotStatus
 from nodes.robot.protocol import Robot, RobotError, RobotLimits
 from nodes.robot.robot_from_launch import ForRobot, claim_of, joint_names, load_limits
 from runtime import ALONE, Node, Publisher, QoS, Subscription, UserError, every, on
-from runtime.msgs import JOINTS, DriverOrder, GuardState, JointCommand, JointVector, RobotMode, RobotState, RobotStatus
 
 Parameter = int | float | str | bool
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from math import cos, sin
 from typing import Any
 
+from nodes.msgs import ActionChunk, JointCommand, JointVector, RobotState
 from nodes.robot.protocol import PointM
-from runtime.msgs import ActionChunk, JointCommand, JointVector, RobotState
 
 Point = Callable[[JointVector], PointM]
 """A function from joint positions to the position of the hand in the base frame, m."""

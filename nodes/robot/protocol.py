@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # numpy comes with them, and every run that starts reads this
     import numpy as np
     from numpy.typing import NDArray
 
-    from runtime.msgs import JointCommand, JointVector, RobotState, RobotStatus
+    from nodes.msgs import JointCommand, JointVector, RobotState, RobotStatus
 
     CameraPose = tuple[NDArray[np.float64], NDArray[np.float64]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from runtime.msgs import JOINTS, RobotState
+from nodes.msgs import JOINTS, RobotState
 
 REST_MPS, REST_RADPS = 0.005, 0.02
 """Largest measured speed of a robot that stands: of the base and of sliding joints in m/s, of what turns in rad/s."""

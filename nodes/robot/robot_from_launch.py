@@ -17,7 +17,7 @@ from runtime.launch.nodes_table import lacks, load_as, load_module, load_name
 from runtime.renamed import renamed
 
 if TYPE_CHECKING:
-    from runtime.msgs import JointVector
+    from nodes.msgs import JointVector
 
 STRETCH = "stretch_3"
 """The robot's name where `[run] robot` names none."""

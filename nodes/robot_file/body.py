@@ -14,12 +14,12 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.msgs import JointVector, RobotState
 from nodes.robot.products import product
 from nodes.robot.protocol import Ball, Capsule, PointM, Twist
 from nodes.robot_file.model import GRIPPER, RobotModel, load_robot
 from nodes.robot_file.table import CameraTable
 from runtime.errors import UserError
-from runtime.msgs import JointVector, RobotState
 
 Floats = NDArray[np.float64]
 

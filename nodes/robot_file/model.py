@@ -11,13 +11,13 @@ from pathlib import Path
 
 import mujoco
 
+from nodes.msgs import JointVector
 from nodes.robot.looks import mesh_path
 from nodes.robot.protocol import FIXED_BASE, Ball, BaseLimit, CartesianLimits, JointLimit, RobotLimits
 from nodes.robot_file.mesh_file import mesh_problem
 from nodes.robot_file.table import DEFAULT_RISE_S, JointTable, RobotTable, model_path, path_of, read_robot
 from runtime.errors import UserError, choices
 from runtime.launch.nodes_table import load_name
-from runtime.msgs import JointVector
 
 DRIVEN = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
 GRIPPER = "gripper"

@@ -10,6 +10,8 @@ from collections.abc import Generator
 from contextlib import suppress
 from typing import Any
 
+from nodes.msgs import Image, JointCommand, RobotState, Utterance
+from nodes.msgs.signature import request, token_of, words
 from nodes.robot.protocol import RobotLimits
 from nodes.robot.robot_from_launch import DEFAULT, load_limits
 from nodes.sim.guarded_env import STEP_S, Stepped, check_command, stepped
@@ -19,8 +21,6 @@ from runtime.coordination.lease import Lease
 from runtime.errors import PolyrhythmError, UserError
 from runtime.launch.process_plan import load_type
 from runtime.message import Stamped
-from runtime.msgs import Image, JointCommand, RobotState, Utterance
-from runtime.msgs.signature import request, token_of, words
 from runtime.serialization.codec import decode
 
 log = logging.getLogger(__name__)

@@ -11,14 +11,14 @@ from typing import Literal
 
 import msgspec
 
+from nodes.msgs import Comparison
+from nodes.msgs.signature import request, token_of
 from nodes.seats.terminal_holder import TerminalHolder
 from runtime.clock import NS_PER_S, SystemClock
 from runtime.command_line.arguments import seconds
 from runtime.command_line.attach import Sender, StopSignal, add_run_argument, attach, hear, user_name
 from runtime.coordination.lease import LEASE_TOPIC, Lease
 from runtime.errors import PolyrhythmError, UserError, choices
-from runtime.msgs import Comparison
-from runtime.msgs.signature import request, token_of
 from runtime.serialization.codec import decode
 from runtime.supervision.registry import FoundRun
 

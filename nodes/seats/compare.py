@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import hypot
 
+from nodes.msgs import Action, Comparison, JointCommand, Subtask
 from runtime import Lease, Node, Publisher, QoS, Stamped, Subscription, every, on, to_s
-from runtime.msgs import Action, Comparison, JointCommand, Subtask
 
 FRESH_S = 0.5
 """Commands that are further apart than this, s, belong to different situations and are not compared."""

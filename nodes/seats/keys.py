@@ -10,9 +10,9 @@ import tty
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+from nodes.msgs import JOINTS, JointCommand
 from runtime.clock import SystemClock, to_ns, to_s
 from runtime.command_line.attach import Arrival, Sender
-from runtime.msgs import JOINTS, JointCommand
 from runtime.serialization.codec import decode
 
 PERIOD_S = 0.05

@@ -10,9 +10,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from runtime import RELIABLE, URGENT, Lease, Node, ParameterError, Publisher, QoS, Subscription, every, on, to_s
-from runtime.launch.seats_table import Rung, SeatTable
-from runtime.msgs import (
+from nodes.msgs import (
     GuardState,
     Interrupt,
     JointCommand,
@@ -23,6 +21,8 @@ from runtime.msgs import (
     Subtask,
     Utterance,
 )
+from runtime import RELIABLE, URGENT, Lease, Node, ParameterError, Publisher, QoS, Subscription, every, on, to_s
+from runtime.launch.seats_table import Rung, SeatTable
 
 NAMES: dict[str, str] = {"planner": "planner", "vlm": "vision model", "policy": "control policy"}
 

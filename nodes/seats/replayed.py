@@ -17,10 +17,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from nodes.msgs import Action, JointCommand, SceneDescription, Subtask
 from nodes.seats.recorded_track import RecordedTrack, read_score
 from nodes.seats.seat_node import Seated
 from runtime import RELIABLE, ParameterError, Publisher, every
-from runtime.msgs import Action, JointCommand, SceneDescription, Subtask
 from runtime.node import ports_of
 
 RATE_HZ = 50

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
+from nodes.msgs import Effect
 from runtime import LEASE_TOPIC, RELIABLE, Fence, Lease, Node, Publisher, QoS, Subscription, on
-from runtime.msgs import Effect
 
 
 class Seated(Node):

@@ -8,13 +8,13 @@ import select
 import sys
 from typing import TYPE_CHECKING, ClassVar
 
+from nodes.msgs import JOINTS, GuardState
+from nodes.msgs.signature import request, token_of
 from runtime.clock import SystemClock, to_ns, to_s
 from runtime.command_line.attach import Arrival, Sender, StopSignal, hear, topic_of
 from runtime.commands.pub import prepare
 from runtime.coordination.lease import Kind, Lease
 from runtime.errors import UserError, choices
-from runtime.msgs import JOINTS, GuardState
-from runtime.msgs.signature import request, token_of
 from runtime.serialization.codec import decode
 from runtime.supervision.registry import FoundRun
 from runtime.supervision.view import plain, terminal_width

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nodes.msgs import Image
 from nodes.robot.robot_from_launch import ForRobot, is_file
 from nodes.sim.messages import World
 from nodes.sim.rendering.gl_probe import enable_gl
 from runtime import Node, Publisher, Subscription, UserError, every
-from runtime.msgs import Image
 
 if TYPE_CHECKING:
     import mujoco

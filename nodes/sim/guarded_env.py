@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.msgs import GuardState, Image, JointCommand, RobotState, Utterance
 from nodes.robot.protocol import RobotLimits
 from nodes.robot.robot_from_launch import DEFAULT, load_limits
 from nodes.sim.messages import Truth
 from runtime import Simulation, UserError
 from runtime.launch.file import Launch, find, load
 from runtime.message import Stamped
-from runtime.msgs import GuardState, Image, JointCommand, RobotState, Utterance
 
 STEP_S = 0.05
 BEGINS_S = 1.0

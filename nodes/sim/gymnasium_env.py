@@ -15,13 +15,13 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from nodes.msgs import JointCommand, RobotState
 from nodes.robot.protocol import Body
 from nodes.robot.robot_from_launch import load_body
 from nodes.sim.guarded_env import GuardedEnv, Stepped
 from nodes.sim.messages import Truth
 from nodes.sim.table_scene import kinds_of
 from runtime.errors import ParameterError
-from runtime.msgs import JointCommand, RobotState
 
 Observation = dict[str, NDArray[Any]]
 Action = NDArray[np.float32]

@@ -11,12 +11,12 @@ import math
 
 import numpy as np
 
+from nodes.msgs import JointCommand, JointVector, RobotMode, RobotState, RobotStatus
 from nodes.robot.protocol import RobotError, RobotLimits
 from nodes.sim.motion import JointSetPoints, WheelSpeeds
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.clock import to_ns, to_s
 from runtime.errors import UserError
-from runtime.msgs import JointCommand, JointVector, RobotMode, RobotState, RobotStatus
 
 STEP_S = 0.01
 CATCH_UP_S = 1.0

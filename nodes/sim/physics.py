@@ -17,6 +17,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.msgs import JointCommand, JointVector, RobotMode, RobotState, RobotStatus
 from nodes.robot.products import product
 from nodes.robot.protocol import JointLimit, RobotError, RobotLimits
 from nodes.sim.grip import Grip
@@ -24,7 +25,6 @@ from nodes.sim.messages import BodyPart, ObjectTruth, Truth, World
 from nodes.sim.motion import JointSetPoints, WheelSpeeds
 from nodes.sim.table_scene import Thing, is_in_bin
 from runtime.clock import to_ns, to_s
-from runtime.msgs import JointCommand, JointVector, RobotMode, RobotState, RobotStatus
 
 PHYSICS_STEP_S = 0.004
 BASE_FORCE_N = 60.0

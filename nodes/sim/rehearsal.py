@@ -14,13 +14,13 @@ from typing import Protocol, cast
 
 import numpy as np
 
+from nodes.msgs import JOINTS, JointCommand, JointVector, RobotState, RobotStatus
 from nodes.robot.driver import robot_class
 from nodes.robot.protocol import Robot
 from nodes.sim.motion import JointSetPoints, WheelSpeeds
 from nodes.sim.physics import CATCH_UP_S, PHYSICS_STEP_S
 from nodes.sim.robot import CONTACT_PERCENT, SimRobot
 from runtime.clock import to_ns, to_s
-from runtime.msgs import JOINTS, JointCommand, JointVector, RobotState, RobotStatus
 
 TWIN = "bridges.stretch.twin.played:TwinStretch"
 GRIPPER = JOINTS.index("gripper")

@@ -10,6 +10,7 @@ import math
 import mujoco
 import numpy as np
 
+from nodes.msgs import JOINTS
 from nodes.robot.protocol import RobotLimits
 from nodes.sim.grip import fix, keep_awake
 from nodes.sim.messages import BodyPart
@@ -17,7 +18,6 @@ from nodes.sim.mjcf import BASE_JOINTS, FINGER, SERVOS, SimScene, build_scene
 from nodes.sim.physics import STILL_SPEED, BuiltRobot, DrivenJoint, PhysicsRobot
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.errors import UserError
-from runtime.msgs import JOINTS
 
 CONTACT_PERCENT = {"base": (-60.0, 60.0), "arm": (-55.0, 55.0), "lift": (-15.0, 70.0)}
 """Effort beyond which a joint reports contact (Stretch's defaults)."""

@@ -7,6 +7,7 @@ from math import cos, pi, sin
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.msgs import JointVector, RobotState
 from nodes.robot.products import product
 from nodes.robot.protocol import Ball, Capsule, PointM
 from nodes.stretch.kinematics import (
@@ -31,7 +32,6 @@ from nodes.stretch.kinematics import (
     turn_z,
     wrist_camera_pose,
 )
-from runtime.msgs import JointVector, RobotState
 
 Floats = NDArray[np.float64]
 ARM_BACK_M = 0.14

@@ -24,9 +24,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.msgs import JOINTS, JointVector
 from nodes.robot.products import product
 from nodes.stretch.limits import STRETCH_3
-from runtime.msgs import JOINTS, JointVector
 
 Vector = NDArray[np.float64]
 Pose = tuple[NDArray[np.float64], Vector]

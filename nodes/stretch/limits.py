@@ -4,8 +4,8 @@ Nominal values of Hello Robot's stretch_body 0.7.31 for model SE3, and of stretc
 its standard gripper (`default` motion profile, padded ranges); a real robot's driver reads its own.
 """
 
+from nodes.msgs import JOINTS
 from nodes.robot.protocol import BaseLimit, CartesianLimits, JointLimit, RobotLimits
-from runtime.msgs import JOINTS
 
 STRETCH_3 = RobotLimits(
     joints=(

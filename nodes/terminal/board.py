@@ -14,8 +14,8 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from nodes.msgs import GuardState
 from runtime.coordination.health import Health
-from runtime.msgs import GuardState
 from runtime.supervision.view import plain
 
 SILENT_NS = 3_000_000_000

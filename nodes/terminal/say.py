@@ -14,6 +14,8 @@ from typing import TextIO
 import msgspec
 
 from nodes.interrupts.intent import is_stop
+from nodes.msgs import GuardState, Utterance
+from nodes.msgs.signature import token_of, words
 from runtime.clock import SystemClock
 from runtime.command_line.arguments import answered, seconds
 from runtime.command_line.attach import (
@@ -28,8 +30,6 @@ from runtime.command_line.attach import (
     user_name,
 )
 from runtime.errors import PolyrhythmError, UserError
-from runtime.msgs import GuardState, Utterance
-from runtime.msgs.signature import token_of, words
 from runtime.serialization.codec import decode
 from runtime.supervision.registry import FoundRun, find_runs
 from runtime.supervision.view import plain

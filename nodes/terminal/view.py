@@ -12,13 +12,13 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from nodes.msgs import Action, Feedback, GuardState, Interrupt, Subtask, Utterance
 from nodes.terminal.board import ADDRESS, BoardLine, ProcessRow, TerminalBoard, once
 from nodes.terminal.typed_lines import TypedLines
 from runtime.clock import Clock, SystemClock, to_ns, to_s
 from runtime.coordination.health import Health
 from runtime.coordination.lease import Lease, SeatHolders
 from runtime.message import Message, Stamped
-from runtime.msgs import Action, Feedback, GuardState, Interrupt, Subtask, Utterance
 from runtime.supervision.view import plain
 
 INTERRUPT_STYLES = {"stop": "bold red", "resume": "green", "amend": "yellow", "replan": "yellow", "hold": "yellow"}

@@ -27,6 +27,7 @@ from nodes.models.http_client import HttpClient
 from nodes.models.json_reading import UnreadableError
 from nodes.models.model import Model, Patience, Server
 from nodes.models.refusals import ContextFullError, RefusedError
+from nodes.msgs import Image, Scene
 from nodes.planner.model_prompt import answer_schema, parse, system_prompt
 from nodes.planner.rules import Surroundings
 from nodes.policy.skill_catalogue import SPECS
@@ -35,7 +36,6 @@ from nodes.vlm.model_prompt import parse as parse_seen
 from nodes.vlm.model_prompt import system_prompt as seen_prompt
 from runtime.command_line.arguments import answered, seconds
 from runtime.errors import UserError
-from runtime.msgs import Image, Scene
 
 LONG_CHARACTERS = 24_000
 """About 6,000 tokens: a long talk's history, or a day's."""

@@ -15,9 +15,29 @@ import msgspec
 
 from nodes.interrupts.intent import says_yes, understand
 from nodes.interrupts.people import HearsPeople
+from nodes.msgs import (
+    Action,
+    Feedback,
+    FeedbackCode,
+    GuardState,
+    Image,
+    Interrupt,
+    Reference,
+    Relation,
+    RobotState,
+    Scene,
+    SceneDescription,
+    SeenObject,
+    SeenPerson,
+    SkillCatalogue,
+    Subtask,
+    Utterance,
+    aimed_at,
+)
 from nodes.perception.shapes import shape_names
 from nodes.planner.referents import as_references, named_under_way, referents
 from nodes.planner.rules import Surroundings, parser_of
+from nodes.planner.spelled import spelled_out
 from nodes.planner.understanding import Conversation, Order, is_vague, spared_by, understand_in
 from nodes.robot.robot_from_launch import ForRobot, load_body
 from nodes.seats.seat_node import SeatNode
@@ -53,25 +73,6 @@ from runtime import (
     on,
     to_ns,
     to_s,
-)
-from runtime.msgs import (
-    Action,
-    Feedback,
-    FeedbackCode,
-    GuardState,
-    Image,
-    Interrupt,
-    Reference,
-    Relation,
-    RobotState,
-    Scene,
-    SceneDescription,
-    SeenObject,
-    SeenPerson,
-    SkillCatalogue,
-    Subtask,
-    Utterance,
-    aimed_at,
 )
 
 if TYPE_CHECKING:
@@ -289,9 +290,11 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
 
     def _amend(self, utterance: Utterance) -> None:
         """What is to be left alone is left at once; the planner hears it too, and remembers it."""
-        text = utterance.text
         assert self.task is not None
         task = self.task
+        kinds = {one.label for one in task.things} - {"*"}
+        kind = kinds.pop() if len(kinds) == 1 else ""
+        text = spelled_out(utterance.text, self._scene(), {}, utterance.speaker, kind).text
         catalogue = self.skills.latest()
         world = Surroundings(self._scene(), catalogue.skills if catalogue is not None else ()).world
         order = Order(task.skill, task.things, task.excluding, task.place, task.relation)

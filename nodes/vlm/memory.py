@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from runtime.msgs import SeenObject
+from nodes.msgs import SeenObject
 
 SAME_M, SAME_BOX_M, SAME_GUESS_M = 0.07, 0.30, 0.60
 """Two sightings this near are of one thing; of one box; of one place of that name, where one is only pointed at."""

@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 
 from nodes.models.answers import ModelError, named, quoted, read_answer, texts_of
+from nodes.msgs import SkillSpec, Subtask
 from nodes.planner.model_prompt import skills_text
 from nodes.vlm.next_action import Situation, place_of, tried
-from runtime.msgs import SkillSpec, Subtask
 
 Coordinates = Literal["pixel", "thousandth"]
 COORDINATES: tuple[Coordinates, ...] = get_args(Coordinates)

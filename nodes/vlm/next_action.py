@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from runtime.msgs import Action, Argument, FeedbackCode, Reference, SeenObject, SkillArgument, SkillSpec, Subtask
+from nodes.msgs import Action, Argument, FeedbackCode, Reference, SeenObject, SkillArgument, SkillSpec, Subtask
 
 Progress = Literal["idle", "working", "finished", "failed", "held"]
 Outcome = Literal["running", "success", "failure"]

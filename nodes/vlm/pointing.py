@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.msgs import SeenObject
 from nodes.robot.products import product
-from runtime.msgs import SeenObject
 
 PATCH_PX = 2
 SAME_M, SAME_BOX_M = 0.10, 0.30

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from nodes.models.answers import ModelError
 from nodes.models.request import ModelRequest
+from nodes.msgs import Argument, Image, OutOfBudget, RobotState, SeenObject, SeenPerson, Subtask, Utterance
 from nodes.planner.rules import ANSWER_WITHIN_S
 from nodes.policy.sight import state_at
 from nodes.vlm.local import LocalVLM
@@ -31,7 +32,6 @@ from nodes.vlm.model_prompt import (
 from nodes.vlm.next_action import MOST_TRIES, Decision, Situation, await_hand, is_excluded, measured, spare
 from nodes.vlm.pointing import place_thing, point_at
 from runtime import RELIABLE, Fence, ParameterError, Publisher, QoS, Spending, Subscription, every, on
-from runtime.msgs import Argument, Image, OutOfBudget, RobotState, SeenObject, SeenPerson, Subtask, Utterance
 
 SAID_KEPT = 5
 IN_HAND_M = 0.15

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nodes.msgs import RobotState
 from nodes.policy.sight import state_between
 from nodes.robot.protocol import Body
-from runtime.msgs import RobotState
 
 CLOSE_NS = 30_000_000
 """Between states this near to each other any motion is even enough to interpolate."""

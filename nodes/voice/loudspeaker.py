@@ -17,6 +17,7 @@ from typing import Any, Literal
 from nodes.interrupts.intent import understand
 from nodes.models.answers import ModelError
 from nodes.models.budget import Budget, budget_of
+from nodes.msgs import Interrupt, LoudspeakerState, Saying, Speech, SpokenSound, Utterance, VoiceOrder
 from nodes.voice.program import ProgramError
 from nodes.voice.speaking.pieces import LONGEST_TEXT, pieces_of
 from nodes.voice.speaking.playing import BYTES_PER_FRAME, RATE_HZ, Nowhere, Player, VoiceError
@@ -45,7 +46,6 @@ from runtime import (
     on,
     to_s,
 )
-from runtime.msgs import Interrupt, LoudspeakerState, Saying, Speech, SpokenSound, Utterance, VoiceOrder
 
 ESPEAK = f"espeak-ng --stdin --stdout -s {PACE} -p {PITCH}"
 NOWHERE = "none"

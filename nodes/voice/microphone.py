@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nodes.msgs import Alarm, MicrophoneState, Saying, Sound, SoundSoFar, Speech
 from nodes.voice.hearing.blocks import BLOCK_NS
 from nodes.voice.hearing.segments import Segmenter, SegmentRules, SpeechSegment
 from runtime import (
@@ -29,7 +30,6 @@ from runtime import (
     to_ns,
     to_s,
 )
-from runtime.msgs import Alarm, MicrophoneState, Saying, Sound, SoundSoFar, Speech
 
 if TYPE_CHECKING:
     from nodes.voice.hearing.activity import Activity

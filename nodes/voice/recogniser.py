@@ -21,13 +21,13 @@ from nodes.interrupts.people import FEWEST_WORDS, HearsPeople
 from nodes.interrupts.phrase_matcher import words_of
 from nodes.models.answers import ChatSettings, ModelError, language_problem, settings_from
 from nodes.models.budget import Budget, budget_of
+from nodes.msgs import SOUND_RATE_HZ, Alarm, RecogniserState, Sound, SoundSoFar, Utterance
 from nodes.voice.hearing import whisper
 from nodes.voice.hearing.alarm_spotter import SURE_FROM
 from nodes.voice.hearing.clean_text import clean
 from nodes.voice.hearing.segments import SHORTEST_VOICED_S
 from nodes.voice.program import ProgramError, command_problems
 from runtime import RELIABLE, URGENT, ParameterError, Publisher, QoS, Spending, Stamped, Subscription, on, to_ns
-from runtime.msgs import SOUND_RATE_HZ, Alarm, RecogniserState, Sound, SoundSoFar, Utterance
 
 if TYPE_CHECKING:
     from nodes.voice.hearing.recognition import Recognition

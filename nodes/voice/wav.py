@@ -6,8 +6,8 @@ import io
 import wave
 from pathlib import Path
 
+from nodes.msgs import SAMPLE_BYTES, SOUND_RATE_HZ
 from runtime.errors import UserError
-from runtime.msgs import SAMPLE_BYTES, SOUND_RATE_HZ
 
 
 def as_wav(samples: bytes) -> bytes:

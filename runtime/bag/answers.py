@@ -23,6 +23,7 @@ import msgspec
 from runtime.clock import Clock, TimeSource, close_call, no_answer, to_s
 from runtime.context import current_call
 from runtime.errors import NoAnswerError, RecordingError
+from runtime.renamed import name_today
 
 T = TypeVar("T")
 
@@ -77,7 +78,7 @@ def _name_of(cls: type) -> str:
 
 def _class(name: str) -> Any:
     """A class that the program has loaded by itself: a recording makes it load nothing."""
-    module, _, qualname = name.partition(":")
+    module, _, qualname = name_today(name).partition(":")
     found: Any = sys.modules.get(module)
     for part in qualname.split("."):
         found = getattr(found, part, None)

@@ -45,6 +45,7 @@ from runtime.bag.schema import ENVELOPE_KEY, Document, Form, array_forms, encode
 from runtime.clock import to_ns
 from runtime.errors import RecordingError
 from runtime.message import Envelope, Stamped
+from runtime.renamed import name_today
 
 FLUSH_S = 0.5
 CHUNK_BYTES = 256 * 1024
@@ -410,7 +411,7 @@ class BagReader:
             schema=schema.name if schema is not None else "",
             log_time_ns=record.log_time,
             data=record.data,
-            type_name=channel.metadata.get("type", "") if channel is not None else "",
+            type_name=name_today(channel.metadata.get("type", "")) if channel is not None else "",
             schema_data=schema.data if schema is not None else b"",
             sequence=record.sequence,
             encoding=channel.message_encoding if channel is not None else "json",

@@ -270,7 +270,7 @@ class Graph:
     def unfenced(self) -> list[tuple[str, str]]:
         """Where an interrupt would cancel nothing, since nobody issues fences."""
         said = [topic for topic in self.topics.values() if topic.publishers]
-        interrupts = [topic for topic in said if _carries(topic, "Interrupt")]
+        interrupts = [topic for topic in said if topic.publishers[0].port.message.message_wants_fences]
         if not self.seats or not interrupts or any(topic.publishers[0].port.message is Fence for topic in said):
             return []
         seated = next(name for name, spec in self.nodes.items() if spec.cls.seat)
@@ -566,12 +566,6 @@ def _name_problems(spec: NodeSpec, handlers: Sequence[Handler]) -> list[str]:
         if topic not in topics:
             problems.append(f"remap names {topic!r}, no topic of {spec.cls.__name__}; known: {choices(topics)}")
     return problems
-
-
-def _carries(topic: Topic, name: str) -> bool:
-    """Whether messages of a class of the runtime's own with that name travel there; without loading them all."""
-    message = topic.publishers[0].port.message
-    return any(cls.__name__ == name and cls.__module__ == "runtime.msgs.interrupt" for cls in message.__mro__)
 
 
 def _issuer_problems(topic: Topic) -> list[tuple[str, str]]:

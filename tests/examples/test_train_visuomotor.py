@@ -12,6 +12,7 @@ from msgspec import structs
 from examples.train_visuomotor.evaluate import main as evaluate
 from examples.train_visuomotor.lessons import BIN, NAMES, imagine, lift_of, plane_of
 from examples.train_visuomotor.teacher import NEAR_LOW_M, TRAVEL_M, Aim, wanted
+from nodes.msgs import RobotState
 from nodes.policy.stretch_motion import OPEN_M
 from nodes.stretch.kinematics import (
     ARM,
@@ -25,7 +26,6 @@ from nodes.stretch.kinematics import (
 )
 from nodes.stretch.limits import STOW
 from runtime.cli import main as cli
-from runtime.msgs import RobotState
 from tests.support.sentences import sentence
 
 CUP = NAMES.index("red cup")

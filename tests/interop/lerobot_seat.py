@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from nodes.msgs import ActionChunk, JointCommand
 from nodes.recording.bag.recording import Recording
-from runtime.msgs import ActionChunk, JointCommand
 
 
 def main() -> None:

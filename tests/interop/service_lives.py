@@ -37,8 +37,8 @@ process = "robot"
 use = "idle:Idle"
 """
 IDLE = """
+from nodes.msgs import JointCommand
 from runtime import Node, Publisher
-from runtime.msgs import JointCommand
 
 class Idle(Node):
     command = Publisher(JointCommand, "command")

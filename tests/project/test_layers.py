@@ -137,6 +137,7 @@ def test_no_node_draws_unseeded_randomness_or_starts_a_thread() -> None:
         "bridges/telemetry/otlp.py": "what a command posts, beside a graph",
         "bridges/telemetry/prometheus.py": "the page of a command, beside a graph",
         "bridges/foxglove/command.py": "a secret that nobody may guess, of a command",
+        "nodes/msgs/signature.py": "the token of a run",
         "nodes/episodes/results/store.py": "secrets that nobody may guess, of a command",
         "nodes/report/room_pictures.py": "the pictures of a command, drawn on all cores",
         "bridges/stretch/link.py": "a secret that nobody may guess; real robots are refused in virtual time",
@@ -195,7 +196,7 @@ def test_the_picture_of_the_house_is_that_of_the_contracts() -> None:
             if row
         ]
         drawn = [row for number, row in enumerate(drawn) if not number or row != drawn[number - 1]]  # a line goes on
-        assert [row for row in drawn if row != {"msgs"}] == [row for row in told if row != {"msgs"}]
+        assert drawn == told
     bridges = {folder.parent.name for folder in (ROOT / "bridges").glob("*/__init__.py")}
     assert bridges <= {*re.findall(r"\w+", picture.partition("subgraph bridges[")[2].partition("    end")[0])}
 
@@ -243,16 +244,11 @@ def test_a_public_class_name_of_the_packages_stands_once() -> None:
     assert named_twice({str(file.relative_to(ROOT)): parsed(file) for file in files}) == {}
 
 
-PUBLIC = {"runtime", "runtime.msgs", "runtime.msgs.episode"}
-FENCES, SIGNED = "runtime.coordination.fence", "runtime.msgs.signature"
+PUBLIC = {"runtime"}
 BEYOND_PUBLIC = {
     "nodes/interrupts/people.py": {
-        SIGNED: "looks whether words are signed",
         "runtime.message": "judges an envelope",
         "runtime.run_facts": "and what is known of the run",
-    },
-    "bridges/mqtt/bridge.py": {
-        SIGNED: "signs what comes over a network for the guard",
     },
     "bridges/ros2/bridge.py": {
         "runtime.launch.nodes_table": "loads what its parameters name",
@@ -280,7 +276,6 @@ BEYOND_PUBLIC = {
         "runtime.supervision.view": "draws in a terminal",
     },
     "nodes/guard/node.py": {
-        SIGNED: "makes the token and checks the signatures",
         "runtime.operating_system.estop_signal": "takes an emergency stop where the bus is in ruins",
         "runtime.supervision.registry": "a real robot's latch lies in the account's own home",
     },
@@ -467,7 +462,7 @@ def test_the_search_for_sentences_that_are_read_finds_them() -> None:
 
 def test_programs_read_codes_and_not_sentences() -> None:
     among_themselves = {
-        "runtime/msgs/robot.py": "puts mode and reason together for people",
+        "nodes/msgs/robot.py": "puts mode and reason together for people",
         "nodes/episodes/results/figures.py": "the rules' exact words, in front of a colon",
         "nodes/policy/onnx/lerobot_process.py": "the last line of somebody else's program",
     }

@@ -167,8 +167,8 @@ def test_the_extra_that_is_named_brings_the_library(wheel: Path) -> None:
 
 def test_polyrhythm_gives_out_the_names_of_runtime(python: Path, tmp_path: Path) -> None:
     program = (
-        "import polyrhythm, polyrhythm.msgs, runtime, runtime.msgs\n"
-        "for thin, whole in ((polyrhythm, runtime), (polyrhythm.msgs, runtime.msgs)):\n"
+        "import polyrhythm, polyrhythm.msgs, runtime, nodes.msgs\n"
+        "for thin, whole in ((polyrhythm, runtime), (polyrhythm.msgs, nodes.msgs)):\n"
         "    assert all(getattr(thin, name) is getattr(whole, name) for name in whole.__all__)\n"
         "assert polyrhythm.__version__ == runtime.__version__\n"
     )

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from nodes.guard.node import Guard
+from nodes.msgs import Image, JointCommand
 from nodes.robot.driver import Driver
 from runtime import Message, Node, Publisher, Simulation, Stamped, Subscription, every, on, run
 from runtime.launch.graph import Graph, NodeSpec
 from runtime.launch.latency import Latency
 from runtime.launch.path_check import kept_silently
 from runtime.message import UNKNOWN_NS
-from runtime.msgs import Image, JointCommand
 from tests.support.sentences import sentence
 
 COMMAND = JointCommand(position=(0.0,) * 8, base_v_mps=0.1)

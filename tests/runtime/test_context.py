@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from nodes.msgs import GuardState, Image, Interrupt, Subtask, Utterance
 from runtime.context import AgeRules, HandlerContext, NodeAges, inherit, oldest
 from runtime.message import UNKNOWN_NS, Envelope, Message, Stamped
-from runtime.msgs import GuardState, Image, Interrupt, Subtask, Utterance
 
 
 class Seen(Message, kind="state"):

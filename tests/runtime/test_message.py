@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from nodes.msgs import Image, Interrupt, JointCommand, Subtask, Utterance
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import Image, Interrupt, JointCommand, Subtask, Utterance
 from tests.support.sentences import pattern
 
 

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from nodes.msgs import Image
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Image
 from runtime.transport.direct import DirectReader
 from runtime.transport.shared_memory import FOLDER, sweep
 from runtime.transport.zeromq import PublisherSockets

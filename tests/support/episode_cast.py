@@ -14,9 +14,9 @@ from nodes.episodes.dialogue.rules import EpisodeRules
 from nodes.episodes.scenarios.library import Library
 from nodes.episodes.scenarios.profiles import Character, Relationship, Scenario, Task
 from nodes.episodes.scenarios.visibility import Mode
+from nodes.msgs.episode import Act, ActKind, Deal, Facts
 from runtime import Simulation
 from runtime.launch.graph import NodeSpec
-from runtime.msgs.episode import Act, ActKind, Deal, Facts
 
 ANA = Character(
     id="ana",

@@ -13,6 +13,7 @@ import pytest
 import zmq
 
 from bridges.gateway_images import JpegImages
+from nodes.msgs import EStop, Image, Utterance
 from runtime.clock import SystemClock
 from runtime.coordination.health import GatewayHealth
 from runtime.hosts.admission import Traffic
@@ -20,7 +21,6 @@ from runtime.hosts.gateway import Gateway
 from runtime.hosts.hosts_table import Host, HostPair
 from runtime.hosts.sockets import Doors
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import EStop, Image, Utterance
 from runtime.transport.reliable.tag import Terms
 from tests.support.running import eventually
 

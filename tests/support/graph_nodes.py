@@ -8,8 +8,8 @@ import threading
 import numpy as np
 
 from nodes.hello import Beat
+from nodes.msgs import Image, JointCommand, RobotState, Utterance
 from runtime import Message, Node, Publisher, Subscription, every, on
-from runtime.msgs import Image, JointCommand, RobotState, Utterance
 from runtime.qos import RELIABLE, SOON
 
 

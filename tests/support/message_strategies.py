@@ -11,10 +11,10 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
-from runtime import msgs
+from nodes import msgs
+from nodes.msgs import episode as episode_msgs
 from runtime.coordination import health
 from runtime.message import Envelope, Message
-from runtime.msgs import episode as episode_msgs
 
 MESSAGES: list[type[Message]] = [
     value

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from nodes.msgs import Subtask, Utterance
 from runtime.bag.file import BagWriter
 from runtime.coordination.lease import LEASE_TOPIC, Lease
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Subtask, Utterance
 
 
 def a_run_with_a_planner_in_shadow(path: Path) -> Path:

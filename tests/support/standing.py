@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.msgs import RobotState
+from nodes.msgs import RobotState
 
 HOME = (0.3, 0.1, 0.5, -0.3, 0.0, 0.05, 0.0, 0.0)
 ZEROS = (0.0,) * 8

@@ -10,12 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.recording.recorder import Recorder
-from nodes.sim.messages import ObjectTruth, Truth
-from runtime.clock import SystemClock
-from runtime.coordination.health import Health, PathHealth, PortHealth, Spending, TimerHealth
-from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import (
+from nodes.msgs import (
     Action,
     Feedback,
     GuardState,
@@ -30,6 +25,11 @@ from runtime.msgs import (
     Utterance,
     aimed_at,
 )
+from nodes.recording.recorder import Recorder
+from nodes.sim.messages import ObjectTruth, Truth
+from runtime.clock import SystemClock
+from runtime.coordination.health import Health, PathHealth, PortHealth, Spending, TimerHealth
+from runtime.message import Envelope, Message, Stamped
 from runtime.run_facts import RunFacts
 
 START_NS = 5_000_000_000_000

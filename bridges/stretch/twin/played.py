@@ -18,9 +18,9 @@ from typing import Any
 from bridges.stretch import calibration as measured
 from bridges.stretch.link import found_python
 from bridges.stretch.robot import StretchRobot, calibration_file
+from nodes.msgs import JointVector
 from nodes.robot.protocol import RobotError
 from runtime.clock import NS_PER_S, SystemClock
-from runtime.msgs import JointVector
 
 WAIT_S = 0.004
 """So long a tick waits for where the twin is; what comes later is taken by the next one."""

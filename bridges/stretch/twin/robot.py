@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from bridges.stretch.twin.boards import MotorBoard, PowerBoard, WristBoard
 from bridges.stretch.twin.motion import Motor
 from bridges.stretch.twin.servos import ServoBus, ServoTwin
-from runtime.msgs import JOINTS
+from nodes.msgs import JOINTS
 
 LIFT_RAD_PER_M = 1 / (12 * 0.005 / math.pi / 2)
 """Pinion of 12 teeth, belt pitch 5 mm: stretch_body's `robot_params_SE3`."""

@@ -48,9 +48,7 @@ from bridges.web.http.wire import (
     Take,
     Unsay,
 )
-from nodes.robot.protocol import Hand, RobotLimits
-from runtime.clock import to_ns, to_s
-from runtime.msgs import (
+from nodes.msgs import (
     TAKEN_BACK,
     TERMINAL,
     Action,
@@ -64,6 +62,8 @@ from runtime.msgs import (
     VoiceOrder,
     aimed_at,
 )
+from nodes.robot.protocol import Hand, RobotLimits
+from runtime.clock import to_ns, to_s
 
 TOLD_NS = to_ns(3.0)
 """So long the reason stands beside the controls why something held moves nothing."""

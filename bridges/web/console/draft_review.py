@@ -17,9 +17,9 @@ import msgspec
 from bridges.web.console.ports import ConsolePorts
 from bridges.web.http.graph_messages import DraftDecision
 from bridges.web.http.wire import Decide, Supervise
+from nodes.msgs import Action, Subtask, Utterance
 from runtime.clock import to_s
 from runtime.errors import ParameterError
-from runtime.msgs import Action, Subtask, Utterance
 
 INBOX = 32
 

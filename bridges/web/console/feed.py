@@ -7,11 +7,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from bridges.web.http.graph_messages import DraftDecision, SeatWord
-from nodes.robot.protocol import PointM
-from runtime.clock import to_ns, to_s
-from runtime.coordination.lease import Lease
-from runtime.message import Message, Stamped
-from runtime.msgs import (
+from nodes.msgs import (
     Action,
     Feedback,
     GuardState,
@@ -27,6 +23,10 @@ from runtime.msgs import (
     Subtask,
     Utterance,
 )
+from nodes.robot.protocol import PointM
+from runtime.clock import to_ns, to_s
+from runtime.coordination.lease import Lease
+from runtime.message import Message, Stamped
 
 EVENTS_KEPT = 400
 EVENTS_AT_ONCE = 80

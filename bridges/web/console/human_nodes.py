@@ -6,9 +6,9 @@ publish is shadow like anybody's.
 
 from __future__ import annotations
 
+from nodes.msgs import Action, Feedback, JointCommand, SceneDescription, Subtask
 from nodes.seats.seat_node import Seated
 from runtime import RELIABLE, Node, Publisher, QoS, Subscription, on
-from runtime.msgs import Action, Feedback, JointCommand, SceneDescription, Subtask
 
 PERSON = "person:console"
 

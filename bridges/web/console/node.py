@@ -33,11 +33,7 @@ from bridges.web.http.wire import Seat, decode
 from bridges.web.recordings.list_page import RecordingsHandler
 from bridges.web.recordings.list_page import recordings as the_recordings
 from bridges.web.speech.push_to_talk import STOP_WORDS, PushToTalk, load_stop_words
-from nodes.robot.protocol import Hand
-from nodes.robot.robot_from_launch import joint_names, load_limits
-from runtime import Lease, Message, ParameterError, Stamped, on, to_s, wall_time_ns
-from runtime.launch.nodes_table import load_as
-from runtime.msgs import (
+from nodes.msgs import (
     JOINTS,
     Action,
     GuardAnswer,
@@ -50,6 +46,10 @@ from runtime.msgs import (
     Subtask,
     Utterance,
 )
+from nodes.robot.protocol import Hand
+from nodes.robot.robot_from_launch import joint_names, load_limits
+from runtime import Lease, Message, ParameterError, Stamped, on, to_s, wall_time_ns
+from runtime.launch.nodes_table import load_as
 
 MOST_UNDO_S = 5.0
 GREETING = (

@@ -31,10 +31,10 @@ from bridges.web.http.client import CameraStream, Session
 from bridges.web.http.jpeg import JpegCache
 from bridges.web.http.wire import Incoming, Talks
 from bridges.web.speech.push_to_talk import PushToTalk
+from nodes.msgs import JOINTS, Image, RobotState, SeenObject, TrainingScore
 from nodes.robot.path_preview import path
 from nodes.robot.protocol import Hand
 from runtime import Stamped, Subscription, to_s
-from runtime.msgs import JOINTS, Image, RobotState, SeenObject, TrainingScore
 
 SOMEBODY = "Somebody else"
 _NO_PIXELS = np.zeros((0, 0, 3), np.uint8)

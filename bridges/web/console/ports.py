@@ -7,9 +7,7 @@ from typing import Any
 from bridges.robot_ports import OPTIONAL, RobotPorts
 from bridges.web.http.graph_messages import DraftDecision, SeatWord, StudySetting
 from bridges.web.speech.ports import VoicePorts
-from nodes.robot.robot_from_launch import ForRobot
-from runtime import LEASE_TOPIC, RELIABLE, SOON, URGENT, Lease, Publisher, QoS, Subscription
-from runtime.msgs import (
+from nodes.msgs import (
     JOINTS,
     Action,
     ActionChunk,
@@ -36,6 +34,8 @@ from runtime.msgs import (
     VoiceOrder,
     WizardResponse,
 )
+from nodes.robot.robot_from_launch import ForRobot
+from runtime import LEASE_TOPIC, RELIABLE, SOON, URGENT, Lease, Publisher, QoS, Subscription
 
 CANDIDATES = QoS(required=False, depth=8, candidates=True)
 """Also what those say who hold no seat: to be shown, never acted upon."""

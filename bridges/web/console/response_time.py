@@ -7,8 +7,8 @@ from statistics import median
 from typing import Any
 
 from bridges.web.http.wire import ActRequest, Decide, Drive, Incoming, PlanRequest, Say, StopPressed
+from nodes.msgs import WizardResponse
 from runtime.clock import to_s
-from runtime.msgs import WizardResponse
 
 KEPT = 200
 

@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
-from runtime.msgs import SOUND_RATE_HZ, Saying, Sound
+from nodes.msgs import SOUND_RATE_HZ, Saying, Sound
 
 MOST_WAITING = 12
 PIECES_KEPT = 20

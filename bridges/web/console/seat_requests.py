@@ -13,9 +13,9 @@ from bridges.web.http.client import Session
 from bridges.web.http.graph_messages import STUDY, SeatWord
 from bridges.web.http.ids import MessageIds
 from bridges.web.http.wire import Seat
+from nodes.msgs import Interrupt
 from runtime.clock import to_s
 from runtime.coordination.lease import Lease
-from runtime.msgs import Interrupt
 
 ANSWER_S = 1.0
 """How long the guard's answer to a request may take before it is asked again."""

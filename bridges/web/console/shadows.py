@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from bridges.web.http.wire import Seat
+from nodes.msgs import Action, JointCommand, JointVector, Subtask
 from nodes.robot.protocol import JointLimit
-from runtime.msgs import Action, JointCommand, JointVector, Subtask
 
 FRESH_S: dict[Seat, float] = {"planner": 30.0, "vlm": 30.0, "policy": 1.0}
 """Older words of a candidate are not shown."""

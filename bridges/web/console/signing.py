@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from bridges.web.http.wire import Seat
+from nodes.msgs import GuardAnswer, GuardOrder, RobotService, SeatRequest
+from nodes.msgs.signature import order, request, service, token_of
 from runtime.clock import to_ns
 from runtime.errors import PolyrhythmError
-from runtime.msgs import GuardAnswer, GuardOrder, RobotService, SeatRequest
-from runtime.msgs.signature import order, request, service, token_of
 from runtime.run_facts import RunFacts
 
 Asked = TypeVar("Asked", GuardOrder, RobotService, SeatRequest)

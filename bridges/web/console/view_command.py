@@ -16,6 +16,8 @@ from bridges.web.console.node import Console
 from bridges.web.console.page_handler import RATE_OVER_NS
 from bridges.web.http.auth import LOOPBACK
 from bridges.web.http.listener import missing_libraries
+from nodes.msgs import JOINTS, Image
+from nodes.msgs.episode import Turn
 from nodes.robot.protocol import RobotLimits
 from nodes.robot.robot_from_launch import DEFAULT, load_limits
 from runtime.clock import to_s
@@ -26,8 +28,6 @@ from runtime.errors import CodecError, UserError
 from runtime.execution.executor import Executor, Transport
 from runtime.launch.graph import Graph, NodeSpec
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import JOINTS, Image
-from runtime.msgs.episode import Turn
 from runtime.node import on, ports_of
 from runtime.ports import Subscription
 from runtime.serialization.codec import decode

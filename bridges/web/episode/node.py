@@ -15,8 +15,8 @@ from bridges.web.http.client import CameraStream, Session
 from bridges.web.http.listener import PageHost, missing_libraries
 from bridges.web.http.page import Page
 from bridges.web.http.wire import FrameSeen, FromBrowser, PageHello, Short, WatchCameras
+from nodes.msgs.episode import Act, Briefing, Observation, Outcome, Reply, Scores, Turn
 from runtime import RELIABLE, Node, Publisher, QoS, Subscription, on
-from runtime.msgs.episode import Act, Briefing, Observation, Outcome, Reply, Scores, Turn
 
 OPTIONAL = QoS(required=False)
 EAGER, SILENT = 0.9, 0.0

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.msgs import Image
 from runtime.message import Stamped
-from runtime.msgs import Image
 
 QUALITIES = (30, 45, 60, 75, 88)
 SLOW_MS, QUICK_MS = 250.0, 80.0

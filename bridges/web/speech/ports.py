@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bridges.robot_ports import OPTIONAL
+from nodes.msgs import MicrophoneState, RecogniserState, Sound, SoundSoFar, Speech
 from runtime import RELIABLE, Node, Publisher, Subscription
-from runtime.msgs import MicrophoneState, RecogniserState, Sound, SoundSoFar, Speech
 
 
 class VoicePorts(Node):

@@ -13,9 +13,9 @@ from bridges.web.console.signing import RequestSigner
 from bridges.web.http.graph_messages import STUDY
 from bridges.web.http.wire import Seat
 from bridges.web.study.session import Event, SessionProgress
+from nodes.msgs import SeatRequest
 from runtime.clock import to_ns, to_s
 from runtime.coordination.lease import Lease
-from runtime.msgs import SeatRequest
 
 IN_FORCE_S = 3.0
 """A trial whose condition is not in force by then is no trial under that condition: it is broken off."""

@@ -34,6 +34,19 @@ from bridges.web.study.session_store import SessionStore
 from bridges.web.study.steps import media_name
 from bridges.web.study.trial_watch import TrialWatch, has_trial_recorder
 from bridges.web.study.views import experimenter_view, participant_view
+from nodes.msgs import (
+    GuardAnswer,
+    GuardOrder,
+    Image,
+    Interrupt,
+    Mark,
+    RecorderState,
+    RunningTrial,
+    SeatRequest,
+    Trial,
+    Utterance,
+    WizardResponse,
+)
 from runtime import (
     LEASE_TOPIC,
     RELIABLE,
@@ -49,19 +62,6 @@ from runtime import (
     on,
     to_s,
     wall_time_ns,
-)
-from runtime.msgs import (
-    GuardAnswer,
-    GuardOrder,
-    Image,
-    Interrupt,
-    Mark,
-    RecorderState,
-    RunningTrial,
-    SeatRequest,
-    Trial,
-    Utterance,
-    WizardResponse,
 )
 
 COLLABORATOR = "collaborator"

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from bridges.web.console.feed import Recorders, is_stopped
 from bridges.web.study.session import Event, Recorder, SessionProgress
+from nodes.msgs import GuardState
 from runtime.clock import to_ns, to_s
 from runtime.message import Stamped
-from runtime.msgs import GuardState
 
 RECORDS_WITHIN_NS = to_ns(3.0)
 """A recorder says twice a second what it does; so long it may take to its first word on a trial."""

@@ -2,8 +2,8 @@
 
 from collections import Counter
 
+from nodes.msgs.episode import Turn
 from runtime import Message, Node, Publisher, Subscription, on
-from runtime.msgs.episode import Turn
 
 
 class TalkShare(Message):

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from fair.talk import TalkGauge
+from nodes.msgs.episode import Outcome, Scores, Turn
 from runtime import Simulation
 from runtime.launch.file import load
-from runtime.msgs.episode import Outcome, Scores, Turn
 
 
 def test_both_speak_and_are_judged() -> None:

@@ -7,10 +7,10 @@ from waver.robot import Waver
 from waver.wave import Wave
 from nodes.guard.node import Guard
 from nodes.interrupts.reflex import Reflex
+from nodes.msgs import Utterance
 from nodes.robot.conformance import Bench, RobotConformance
 from nodes.robot.driver import Driver
 from runtime import Simulation
-from runtime.msgs import Utterance
 
 ROBOT = "waver.limits:LIMITS"
 TICK_S = 0.02

@@ -2,9 +2,9 @@
 
 from math import sin
 
+from nodes.msgs import JointCommand, RobotState
 from runtime import Node, Publisher, QoS, Subscription, every
 from runtime.clock import NS_PER_S
-from runtime.msgs import JointCommand, RobotState
 
 
 class Wave(Node):

@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 
 from nodes.models.json_reading import UnreadableError, folded, layers, read_json, read_number, without_thoughts
+from nodes.msgs.episode import Act, ActKind
 from runtime.errors import UserError
-from runtime.msgs.episode import Act, ActKind
 from runtime.serialization.toml_errors import read_text
 
 LONGEST_ARGUMENT = 4000

@@ -18,8 +18,8 @@ from nodes.episodes.agents.acts import read_script
 from nodes.episodes.agents.agent_spec import AgentSpec, provenance_of
 from nodes.episodes.agents.offline.policy import decide
 from nodes.episodes.dialogue.observation import AgentChoice, AgentObservation, Brain
+from nodes.msgs.episode import Act, Briefing, Guidance, Observation, Reply, Turn
 from runtime import RELIABLE, Clock, Node, Publisher, Subscription, UserError, on
-from runtime.msgs.episode import Act, Briefing, Guidance, Observation, Reply, Turn
 
 
 class RulesBrain:

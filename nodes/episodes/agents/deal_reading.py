@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Literal, TypeVar
 
-from runtime.msgs.episode import Deal, Facts, Turn
+from nodes.msgs.episode import Deal, Facts, Turn
 
 _CURRENCIES = {  # what is said of each, behind the number or before it
     "INR": r"inr|rupees?|₹|rs\.?", "EUR": "eur|euros?|€", "USD": r"usd|dollars?|bucks|\$", "GBP": "gbp|pounds?|quid|£",

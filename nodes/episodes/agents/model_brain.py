@@ -23,9 +23,9 @@ from nodes.models.chat_format import ModelAnswer
 from nodes.models.json_reading import UnreadableError, read_object
 from nodes.models.model import Patience
 from nodes.models.servers import Servers
+from nodes.msgs.episode import ACT_KINDS, Act
 from runtime import Clock
 from runtime.errors import UserError
-from runtime.msgs.episode import ACT_KINDS, Act
 
 LIVE = Patience(60.0, 60.0, attempts=4)
 """In a launch file somebody may be waiting."""

@@ -37,8 +37,8 @@ from nodes.episodes.evaluation.by_rules import judge_by_rules
 from nodes.episodes.results.store import COACH, TurnScore
 from nodes.models.json_reading import UnreadableError, read_object
 from nodes.models.servers import Servers
+from nodes.msgs.episode import Act, Guidance, Turn
 from runtime import RELIABLE, Node, Publisher, Subscription, on
-from runtime.msgs.episode import Act, Guidance, Turn
 
 Stage = Literal["resources", "difference", "proposal", "update"]
 STAGES: tuple[Stage, ...] = ("resources", "difference", "proposal", "update")

@@ -13,7 +13,7 @@ import msgspec
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.results.store import EpisodeRow, Store
 from nodes.models.json_reading import UnreadableError
-from runtime.msgs.episode import Strategy
+from nodes.msgs.episode import Strategy
 
 FIRST_RATED = 6
 """The sixth action is the first that is rated, and the seventh the first that is guided."""

@@ -27,8 +27,8 @@ from nodes.episodes.results.store import FOLLOWS, Store, TurnScore, judge_seat
 from nodes.episodes.runner.runner import side_by_side
 from nodes.models.json_reading import UnreadableError, read_object
 from nodes.models.servers import Servers
+from nodes.msgs.episode import Score, Scores, Turn
 from runtime.errors import UserError
-from runtime.msgs.episode import Score, Scores, Turn
 from runtime.serialization.toml_errors import read_text
 
 ALPHA = 10.0

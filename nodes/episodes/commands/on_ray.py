@@ -42,10 +42,10 @@ from nodes.episodes.runner.progress import RunProgress
 from nodes.episodes.runner.runner import play_and_judge
 from nodes.models.budget import Spent
 from nodes.models.servers import Servers
+from nodes.msgs.episode import Outcome
 from runtime import __version__
 from runtime.clock import SystemClock
 from runtime.errors import PolyrhythmError, UserError
-from runtime.msgs.episode import Outcome
 from runtime.operating_system.whole_file import write_whole
 
 

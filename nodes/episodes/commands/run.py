@@ -44,10 +44,10 @@ from nodes.episodes.scenarios.library import Library, library_of
 from nodes.episodes.scenarios.profiles import Task
 from nodes.episodes.scenarios.sampling import allowed_casts, namesake, sample_constrained, sample_uniform, why_few
 from nodes.models.servers import Servers
+from nodes.msgs.episode import Score
 from runtime.clock import run_to_end, wall_time_text
 from runtime.command_line.arguments import unique_path
 from runtime.errors import UserError
-from runtime.msgs.episode import Score
 from runtime.serialization.toml_errors import guess, read_text
 
 

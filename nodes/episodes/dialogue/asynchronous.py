@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from nodes.episodes.dialogue.messages import Pause
 from nodes.episodes.dialogue.rules import EpisodeRules, addressed, problem_of, why_broken, winner
 from nodes.episodes.dialogue.turn_based import PromptRecord, Sent, TurnBasedDialogue
-from runtime.msgs import Interrupt
-from runtime.msgs.episode import Act, Briefing, Observation, Reply, Timing
+from nodes.msgs import Interrupt
+from nodes.msgs.episode import Act, Briefing, Observation, Reply, Timing
 
 INTERRUPT = 0.8
 WISH = 0.2

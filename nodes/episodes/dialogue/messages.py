@@ -1,4 +1,4 @@
-"""What the moderator's own machinery says to itself; what participants hear and say is in `runtime.msgs.episode`."""
+"""What the moderator's own machinery says to itself; what participants hear and say is in `nodes.msgs.episode`."""
 
 from __future__ import annotations
 

@@ -17,9 +17,9 @@ from nodes.episodes.dialogue.messages import BeginEpisode, GuidanceRequest, Paus
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.turn_based import PromptRecord, Sent, TurnBasedDialogue
 from nodes.interrupts.fence_issuer import FenceIssuer
+from nodes.msgs import Interrupt
+from nodes.msgs.episode import Guidance, Observation, Outcome, Reply, Scores, Turn
 from runtime import ALONE, FENCE_TOPIC, RELIABLE, URGENT, Fence, Node, Publisher, QoS, Subscription, on
-from runtime.msgs import Interrupt
-from runtime.msgs.episode import Guidance, Observation, Outcome, Reply, Scores, Turn
 
 
 class LoggedStep(msgspec.Struct, frozen=True):

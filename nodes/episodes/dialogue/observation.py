@@ -7,8 +7,8 @@ import random
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from nodes.msgs.episode import Act, Briefing, FailureKind, Fault, Observation, Turn
 from runtime import Clock
-from runtime.msgs.episode import Act, Briefing, FailureKind, Fault, Observation, Turn
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ import msgspec
 
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.scenarios.visibility import EVERYONE, Cast, Mode, text_for
+from nodes.msgs.episode import ActKind, Briefing, Observation, Turn
 from runtime.errors import UserError
-from runtime.msgs.episode import ActKind, Briefing, Observation, Turn
 
 VERSIONS = ("0.1.5", "0.1.4")
 """Those whose rules are known here."""

@@ -6,7 +6,7 @@ import msgspec
 
 from nodes.episodes.dialogue.rules import EpisodeRules
 from nodes.episodes.scenarios.visibility import Mode
-from runtime.msgs.episode import Briefing, Deal, Facts
+from nodes.msgs.episode import Briefing, Deal, Facts
 
 
 class GroundTruth(msgspec.Struct, frozen=True):

@@ -26,8 +26,8 @@ from nodes.episodes.scenarios.visibility import (
     text_for,
     view,
 )
+from nodes.msgs.episode import Briefing, Facts
 from runtime.errors import UserError, choices
-from runtime.msgs.episode import Briefing, Facts
 
 
 def plan_episode(

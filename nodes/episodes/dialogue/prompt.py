@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from runtime.msgs.episode import ACT_KINDS, Briefing, Observation, Turn
+from nodes.msgs.episode import ACT_KINDS, Briefing, Observation, Turn
 
 
 def json_object(properties: Mapping[str, object]) -> dict[str, object]:

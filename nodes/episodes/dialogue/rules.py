@@ -13,8 +13,8 @@ from typing import Literal
 
 import msgspec
 
+from nodes.msgs.episode import ACT_KINDS, Act, ActKind, Turn
 from runtime.errors import UserError, choices
-from runtime.msgs.episode import ACT_KINDS, Act, ActKind, Turn
 
 Order = Literal["round-robin", "simultaneous", "random", "asynchronous", "script"]
 ORDERS: tuple[Order, ...] = ("round-robin", "simultaneous", "random", "asynchronous")

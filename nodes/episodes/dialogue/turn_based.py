@@ -23,8 +23,8 @@ from nodes.episodes.dialogue.rules import (
     why_broken,
     why_ended,
 )
-from runtime.msgs import Interrupt
-from runtime.msgs.episode import Act, Asks, Briefing, FailureKind, Fault, Observation, Outcome, Reply, Timing, Turn
+from nodes.msgs import Interrupt
+from nodes.msgs.episode import Act, Asks, Briefing, FailureKind, Fault, Observation, Outcome, Reply, Timing, Turn
 
 
 @dataclass(slots=True)

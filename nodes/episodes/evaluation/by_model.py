@@ -17,7 +17,7 @@ from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.prompt import TEXT, history_text, json_object
 from nodes.episodes.evaluation.dimensions import PUBLISHED, SEVEN, Dimension
 from nodes.models.json_reading import UnreadableError, folded, layers, read_json, read_number
-from runtime.msgs.episode import Score, Scores, Turn
+from nodes.msgs.episode import Score, Scores, Turn
 
 
 def judge_prompt(plan: EpisodePlan, turns: Sequence[Turn], dimensions: Sequence[Dimension]) -> str:

@@ -19,7 +19,7 @@ from nodes.episodes.agents.offline.phrasing import REFUSES, RUDE, is_told, says_
 from nodes.episodes.dialogue.plan import EpisodePlan, GroundTruth
 from nodes.episodes.evaluation.dimensions import NOT_JUDGED, RULES_JUDGE, SEVEN
 from nodes.episodes.scenarios.lint import content_words
-from runtime.msgs.episode import Score, Scores, Turn
+from nodes.msgs.episode import Score, Scores, Turn
 
 PARAPHRASE_SHARE = 0.6
 """So much of a secret's content words in one utterance is a paraphrase."""

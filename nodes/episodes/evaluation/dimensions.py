@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
+from nodes.msgs.episode import Scores
 from runtime.errors import UserError
-from runtime.msgs.episode import Scores
 from runtime.serialization.toml_errors import read_toml
 
 

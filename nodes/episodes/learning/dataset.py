@@ -32,9 +32,9 @@ from nodes.episodes.evaluation.encoders import token_counter
 from nodes.episodes.results.show import print_json
 from nodes.episodes.results.store import Store
 from nodes.models.budget import estimated_tokens
+from nodes.msgs.episode import Asks, Observation, Turn
 from runtime.command_line.arguments import check_new
 from runtime.errors import UserError, choices
-from runtime.msgs.episode import Asks, Observation, Turn
 
 ALWAYS_KEPT = 2
 """BC takes so many per task and seat, however good they are."""

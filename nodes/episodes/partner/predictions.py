@@ -25,9 +25,9 @@ from nodes.episodes.results.store import Store, TurnScore, judge_seat
 from nodes.episodes.runner.runner import side_by_side
 from nodes.models.json_reading import UnreadableError, folded, read_object
 from nodes.models.servers import Servers
+from nodes.msgs.episode import ACT_KINDS, Turn
 from nodes.statistics.paired import wilson
 from runtime.errors import UserError
-from runtime.msgs.episode import ACT_KINDS, Turn
 
 WANTS, BELIEVES, NEXT = "predicts wants", "predicts believes", "predicts next act"
 QUESTIONS = (WANTS, BELIEVES, NEXT)

@@ -22,9 +22,9 @@ from nodes.episodes.runner.runner import Judges, Settings, play_and_keep
 from nodes.episodes.scenarios.library import Library, library_of
 from nodes.episodes.scenarios.profiles import Task
 from nodes.models.servers import Servers
+from nodes.msgs.episode import Turn
 from nodes.statistics.paired import paired_difference
 from runtime.errors import UserError, choices
-from runtime.msgs.episode import Turn
 
 Memory = Literal["none", "summary", "full"]
 MEMORIES: tuple[Memory, ...] = ("none", "summary", "full")

@@ -15,8 +15,8 @@ from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.evaluation.dimensions import NOT_JUDGED, mean_scores, overall
 from nodes.episodes.results.show import transcript, turn_ranges
 from nodes.episodes.results.store import Store
+from nodes.msgs.episode import Turn
 from runtime.errors import UserError
-from runtime.msgs.episode import Turn
 from runtime.operating_system.terminal import signals_of_end
 
 SERVER = "bridges.web.http.forms", "FormServer"

@@ -23,8 +23,8 @@ import msgspec
 from nodes.episodes.evaluation.dimensions import SEVEN, Dimension, fine, read_dimensions
 from nodes.episodes.results.browse import PageServer, open_page, serve, turns_html
 from nodes.episodes.results.store import EpisodeRow, Store
+from nodes.msgs.episode import Score
 from runtime.errors import UserError
-from runtime.msgs.episode import Score
 
 _STYLE = Path(__file__).with_suffix(".css")
 

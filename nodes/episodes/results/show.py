@@ -15,8 +15,8 @@ from nodes.episodes.dialogue.prompt import history_text, prompt_text, turn_text
 from nodes.episodes.dialogue.turn_based import PromptRecord
 from nodes.episodes.evaluation.dimensions import mean_scores, overall
 from nodes.episodes.results.store import EpisodeRow, Store
+from nodes.msgs.episode import Asks, Observation, Turn
 from runtime.errors import UserError
-from runtime.msgs.episode import Asks, Observation, Turn
 from runtime.supervision.view import terminal_width
 
 WIDE = 110

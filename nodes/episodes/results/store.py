@@ -26,8 +26,8 @@ from nodes.episodes.evaluation.dimensions import SEVEN, Dimension
 from nodes.episodes.results.card import card_of
 from nodes.episodes.results.run_file import RunFile, StoreError, json_list, to_json
 from nodes.models.chat_format import ModelAnswer
+from nodes.msgs.episode import Outcome, Score, Scores, Turn
 from runtime.errors import UserError
-from runtime.msgs.episode import Outcome, Score, Scores, Turn
 
 FIRST_JUDGE = 200
 """Calls under this seat number and above are judges'."""

@@ -20,9 +20,9 @@ from nodes.episodes.dialogue.prompt import turn_text
 from nodes.episodes.dialogue.rules import addressed, problem_of
 from nodes.episodes.results.show import folded
 from nodes.models.chat_format import ModelAnswer
+from nodes.msgs.episode import Act, Briefing, Observation, Reply, Turn
 from runtime import Node, Publisher, QoS, Simulation, Subscription, on, to_s
 from runtime.clock import SystemClock
-from runtime.msgs.episode import Act, Briefing, Observation, Reply, Turn
 from runtime.supervision.view import terminal_width
 
 END = None

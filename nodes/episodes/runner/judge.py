@@ -5,8 +5,8 @@ from __future__ import annotations
 from nodes.episodes.dialogue.planning import plan_of_task
 from nodes.episodes.evaluation.by_rules import judge_by_rules
 from nodes.episodes.evaluation.dimensions import RULES_JUDGE
+from nodes.msgs.episode import Outcome, Scores, Turn
 from runtime import RELIABLE, Node, Publisher, Subscription, on
-from runtime.msgs.episode import Outcome, Scores, Turn
 
 
 class Judge(Node):

@@ -12,8 +12,8 @@ from nodes.episodes.dialogue.messages import BeginEpisode
 from nodes.episodes.dialogue.moderator import Moderator
 from nodes.episodes.dialogue.planning import plan_of_task
 from nodes.episodes.results.store import LiveLog
+from nodes.msgs.episode import SEATS, Scores, seat_topic
 from runtime import Fence, QoS, Subscription, every, on
-from runtime.msgs.episode import SEATS, Scores, seat_topic
 
 
 class LiveModerator(Moderator):

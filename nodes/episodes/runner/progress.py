@@ -8,7 +8,7 @@ from typing import Self, TextIO
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.models.budget import Spent
 from nodes.models.servers import Servers
-from runtime.msgs.episode import Outcome
+from nodes.msgs.episode import Outcome
 
 
 class RunProgress:

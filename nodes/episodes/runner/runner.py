@@ -30,9 +30,9 @@ from nodes.episodes.results.store import COACH, EpisodeAnswers, EpisodeRow, Stor
 from nodes.episodes.runner.by_hand import PATIENCE_S, ByHand, PersonAtTerminal, TypedTerminal
 from nodes.models.json_reading import UnreadableError
 from nodes.models.servers import Servers
+from nodes.msgs.episode import Act, FailureKind, Outcome, Scores, Turn
 from runtime import NodeSpec, Simulation, Stamped, UserError
 from runtime.errors import PolyrhythmError
-from runtime.msgs.episode import Act, FailureKind, Outcome, Scores, Turn
 from runtime.virtual.simulation import few_collections
 
 One = TypeVar("One")

@@ -11,8 +11,8 @@ import textwrap
 from typing import Any
 
 from nodes.episodes.evaluation.dimensions import NAMES
+from nodes.msgs.episode import Observation, Outcome, Scores, Turn
 from runtime.message import Message, Stamped
-from runtime.msgs.episode import Observation, Outcome, Scores, Turn
 from runtime.supervision.view import plain, terminal_width
 
 WIDTH = 100

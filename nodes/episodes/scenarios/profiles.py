@@ -13,8 +13,8 @@ from typing import Literal, TypeVar
 
 import msgspec
 
+from nodes.msgs.episode import SEATS, ActKind, Deal, Facts
 from runtime.errors import UserError
-from runtime.msgs.episode import SEATS, ActKind, Deal, Facts
 
 IDENTIFIER = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")

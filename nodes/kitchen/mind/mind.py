@@ -20,6 +20,7 @@ from nodes.kitchen.mind.household import FRUIT, household
 from nodes.kitchen.mind.seen import Seen, is_dirty, is_empty
 from nodes.kitchen.mind.tasks import About, CompletedCall, OpenQuestion, SkillCall, about_alone, call_of
 from nodes.kitchen.world import GRASP_WIDTH_M
+from nodes.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SeenPerson, Subtask
 from nodes.planner.languages import in_another_language
 from nodes.planner.parser import Clause
 from nodes.planner.referents import named_under_way, referents
@@ -40,7 +41,6 @@ from nodes.planner.understanding import (
     understand_in,
 )
 from runtime.clock import to_s
-from runtime.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SeenPerson, Subtask
 
 AGAIN_S, GIVE_UP_S, HELP_S = 20.0, 40.0, 60.0
 """A question is asked again after this long, and left after that; so long a person may take to help."""
@@ -202,6 +202,11 @@ class Mind:
         chosen = [one for one in self.seen.things() if which is not None and one.id in which.choices]
         kind = chosen[0].label if len({one.label for one in chosen}) == 1 else ""
         spelled = spelled_out(text, self.world.scene, self.names, speaker, kind)
+        if spelled.reply:
+            clauses = self._clauses(spelled.text)
+            is_clear = all(one.type in ("order", "question") and not one.is_negated for one in clauses)
+            under_way = {one.thing for one in (self.current, *self.tasks) if one is not None and one.thing}
+            return [spelled.reply, *(() if is_clear else self._hold(under_way, now_ns))]
         said = self._hear(spelled.text, speaker, now_ns)
         return [spelled.aside, *said] if spelled.aside and any("?" in one for one in said) else said
 
@@ -298,7 +303,11 @@ class Mind:
         if not self.deeds and self.current is None:
             return ["I have not done anything yet that I could take back."]
         deed = self.deeds[-1] if self.deeds else CompletedCall(SkillCall(""), "")
-        if self.current is not None and self.current.skill == "place" and not self.deeds:
+        held = next((one for one in self.seen.things() if self.seen.is_held(one.id)), None)
+        if held is not None:  # what is in the hand goes back first, and not what was done before
+            home = self.origin if self.current is not None else deed.origin
+            deed = CompletedCall(self._put(held, ""), home)
+        elif self.current is not None and self.current.skill == "place" and not self.deeds:
             deed = CompletedCall(self.current, self.origin)
         thing = self.seen.thing(deed.task.thing)
         if thing is None or deed.task.skill not in ("place", "hand_over"):

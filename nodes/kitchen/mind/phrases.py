@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from nodes.interrupts.intent import says_yes
 from nodes.kitchen.mind.household import household
-from runtime.msgs import SeenObject
+from nodes.msgs import SeenObject
 
 _NOT = re.compile(r"\b(?:not|leave|keep|except|spare|without) (?:the |that |my )?(\w+)\b")
 _NOTHING_WRONG = re.compile(r"\b(?:nothing|not|isn't) wrong\b|\bwrong with\b")

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from nodes.kitchen.mind.household import FRUIT
+from nodes.msgs import Reference, SeenObject
 from nodes.planner.rules import Surroundings
-from runtime.msgs import Reference, SeenObject
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nodes.kitchen.mind.seen import Seen
+from nodes.msgs import Reference, SeenObject
 from nodes.planner.understanding import Order
-from runtime.msgs import Reference, SeenObject
 
 About = Literal["place", "yes", "which", "help", "thing"]
 

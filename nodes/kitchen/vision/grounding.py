@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from runtime.msgs import Scene, SeenObject
+from nodes.msgs import Scene, SeenObject
 
 SIDES = {"left": -1.0, "right": 1.0}
 NEAR_M = 0.45

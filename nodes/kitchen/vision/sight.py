@@ -16,13 +16,13 @@ import numpy as np
 from nodes.kitchen.vision.blobs import Blob, ImageGeometry, look, map_of
 from nodes.kitchen.vision.crops import KNOWN_FROM, OTHER, Classification, CropReader, cut_out
 from nodes.kitchen.world import Kitchen, relations_of, seen_place
+from nodes.msgs import Image, RobotState, Scene, SeenObject
 from nodes.perception.gestures import PointM
 from nodes.perception.hands import HandPose
 from nodes.perception.objects import place_is_empty
 from nodes.perception.people import PERSON, PersonTrack
 from nodes.robot.products import product
 from nodes.robot.protocol import Body
-from runtime.msgs import Image, RobotState, Scene, SeenObject
 
 SAME_M = 0.07
 SAME_WORDS_M = 0.35

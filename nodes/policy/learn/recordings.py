@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from nodes.msgs import Action, Feedback, GuardState, JointCommand, JointVector, RobotState
 from nodes.policy.learn.rows import FELT, HISTORY, RATE_HZ, WANTED, Rows, counts, flat
 from nodes.policy.onnx.inputs import feel
 from nodes.policy.onnx.policy import UnderWay
@@ -21,7 +22,6 @@ from runtime.bag.record import BagMessage
 from runtime.clock import to_ns
 from runtime.coordination.lease import LEASE_TOPIC, Lease, SeatHolders
 from runtime.message import Envelope
-from runtime.msgs import Action, Feedback, GuardState, JointCommand, JointVector, RobotState
 
 SKILLS = ("pick", "place", "look")
 INTERVENES = 5.0

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodes.models.onnx_file import LONGEST_FILE
+from nodes.msgs import JOINTS
 from nodes.policy.onnx.convention import convention_of, out_of_range
 from nodes.policy.onnx.inputs import PolicyAnswer
 from nodes.policy.onnx.tensors import ALL, COLUMNS, problems_of, unit_problem
@@ -31,7 +32,6 @@ from nodes.policy.onnx.training import PolicyTraining, training_of
 from nodes.robot.robot_from_launch import DEFAULT, load_limits
 from runtime.command_line.arguments import check_new, count
 from runtime.errors import PolyrhythmError, UserError, choices
-from runtime.msgs import JOINTS
 from runtime.operating_system.whole_file import write_whole
 
 if TYPE_CHECKING:

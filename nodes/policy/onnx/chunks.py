@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.msgs import ActionChunk, JointCommand, JointVector
 from nodes.policy.onnx.inputs import PolicyAnswer
 from nodes.policy.onnx.tensors import COLUMNS
 from runtime.clock import to_ns
 from runtime.message import Stamped
-from runtime.msgs import ActionChunk, JointCommand, JointVector
 
 BLEND_S = 1.2
 """How long a chunk counts by default. Longer is smoother; what a chunk says anew counts in full after half of it."""

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodes.models.onnx_file import Tensor
+from nodes.msgs import Action, JointVector, RobotState
 from nodes.policy.onnx.tensors import ABOUT_THE_ACTION, SKILLS
 from nodes.stretch.kinematics import from_odometry
 from runtime.errors import PolyrhythmError
-from runtime.msgs import Action, JointVector, RobotState
 
 Trigger = Literal["image", "wrist", "felt"]
 """What a model answers: each head image, where it sees none each wrist image, where it sees nothing the joints."""

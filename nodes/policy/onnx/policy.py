@@ -20,6 +20,22 @@ import numpy as np
 
 from nodes.interrupts.people import HearsPeople
 from nodes.models.onnx_file import read_model_with_data
+from nodes.msgs import (
+    JOINTS,
+    Action,
+    ActionChunk,
+    Feedback,
+    FeedbackCode,
+    GuardState,
+    Image,
+    Interrupt,
+    JointCommand,
+    JointVector,
+    RobotState,
+    Scene,
+    SkillCatalogue,
+    Utterance,
+)
 from nodes.policy.action_request import ActionRequest
 from nodes.policy.allowed import SEEN_FOR_S, Confirmations, why_not
 from nodes.policy.onnx.chunks import BLEND_S, Playback, as_message, seen_ns
@@ -45,22 +61,6 @@ from runtime import (
     on,
     to_ns,
     to_s,
-)
-from runtime.msgs import (
-    JOINTS,
-    Action,
-    ActionChunk,
-    Feedback,
-    FeedbackCode,
-    GuardState,
-    Image,
-    Interrupt,
-    JointCommand,
-    JointVector,
-    RobotState,
-    Scene,
-    SkillCatalogue,
-    Utterance,
 )
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nodes.models.onnx_file import Tensor, declared, metadata_of, read_model_with_data
+from nodes.msgs import JOINTS
 from runtime.errors import UserError, choices
-from runtime.msgs import JOINTS
 
 SKILLS = ("pick", "place", "look", "point", "nod", "shake", "hold")
 """The order of the one-hot input `skill`: pick, place, look, point, nod, shake, hold."""

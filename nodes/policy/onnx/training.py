@@ -17,8 +17,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.msgs import JOINTS
 from runtime.errors import UserError
-from runtime.msgs import JOINTS
 
 BASE_OF_STATE = ("base_x", "base_y", "base_heading")
 BASE_OF_ACTION = ("base_v", "base_w")

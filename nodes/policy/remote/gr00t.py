@@ -19,6 +19,7 @@ import numpy as np
 import zmq
 from numpy.typing import NDArray
 
+from nodes.msgs import JOINTS
 from nodes.policy.onnx.inputs import Felt, PolicyAnswer, Wants
 from nodes.policy.onnx.policy import RATE_HZ, STEP_S
 from nodes.policy.onnx.tensors import CAMERAS, COLUMNS, LONGEST_HISTORY
@@ -34,7 +35,6 @@ from nodes.policy.remote.policy_server import (
     unpacked,
 )
 from runtime import PolyrhythmError, to_ns
-from runtime.msgs import JOINTS
 
 BASE = ("base_v", "base_w")
 COLUMN_OF = {name: column for column, name in enumerate((*JOINTS, *BASE))}

@@ -16,11 +16,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.msgs import JOINTS
 from nodes.policy.onnx.inputs import Felt, PolicyAnswer, PolicyModel
 from nodes.policy.onnx.policy import OnnxPolicy, PlaybackSettings, deadline_over_age, deadline_over_budget
 from nodes.policy.onnx.tensors import CAMERAS, COLUMNS
 from runtime import MissingVariable, ParameterError, PolyrhythmError
-from runtime.msgs import JOINTS
 
 LONGEST_S = 10.0
 WARM_S = 25.0

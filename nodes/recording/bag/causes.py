@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 
+from nodes.msgs import JOINTS, GuardState, Interrupt, JointCommand
 from nodes.recording.bag.recording import JOURNAL_S, Recording, envelope_or_none
 from nodes.recording.images import SCHEMA_NAME as IMAGE_SCHEMA
 from runtime.bag.journal import CallRecord, Calls
@@ -16,7 +17,6 @@ from runtime.bag.record import BagMessage
 from runtime.clock import to_ns, to_s
 from runtime.errors import RecordingError
 from runtime.message import Envelope
-from runtime.msgs import JOINTS, GuardState, Interrupt, JointCommand
 
 STAGES = ("heard", "interrupt", "subtask", "action", "chunk", "command", "robot/command")
 """From a person's words to the motors; a trace has what there is of these."""

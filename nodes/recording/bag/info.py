@@ -11,13 +11,13 @@ from typing import Any
 
 import msgspec
 
+from nodes.msgs import GuardState
 from nodes.recording.bag.recording import Recording, add_recording, envelope_or_none, is_journal, is_view
 from runtime.bag.record import BagMessage
 from runtime.clock import to_s
 from runtime.coordination.health import Health
 from runtime.errors import RecordingError
 from runtime.message import Envelope
-from runtime.msgs import GuardState
 from runtime.supervision.view import plain, terminal_width
 
 OWN = ("health/", "calls/")

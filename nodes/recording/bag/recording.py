@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from nodes.msgs import JOINTS
 from nodes.recording.bag.progress import with_progress
 from runtime.bag.file import BagReader, BagWriter
 from runtime.bag.parts import BEGIN, ZERO, begin_ns_of, noted, parts_of, what_differs, zero_ns_of
@@ -16,7 +17,6 @@ from runtime.bag.record import BagMessage
 from runtime.command_line.arguments import check_new
 from runtime.errors import RecordingError, UserError
 from runtime.message import Envelope
-from runtime.msgs import JOINTS
 
 JOURNAL_S = 2.0
 """A handler call is in the recording at most this long after it ended."""

@@ -9,6 +9,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.msgs import (
+    Action,
+    Feedback,
+    Interrupt,
+    InterruptRecord,
+    JointCommand,
+    RobotState,
+    Subtask,
+    Utterance,
+)
 from nodes.policy.onnx.inputs import target_of
 from nodes.recording.bag.export.damage import Damaged
 from nodes.recording.bag.recording import Recording
@@ -21,16 +31,6 @@ from runtime.clock import NS_PER_S, to_ns, to_s
 from runtime.coordination.lease import LEASE_TOPIC, Lease
 from runtime.errors import RecordingError, UserError, choices
 from runtime.message import Envelope, Message
-from runtime.msgs import (
-    Action,
-    Feedback,
-    Interrupt,
-    InterruptRecord,
-    JointCommand,
-    RobotState,
-    Subtask,
-    Utterance,
-)
 
 LONGEST_STILL_S = 60.0
 """A longer jump of the stamps is no still scene, but damage or a gap."""

@@ -19,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.msgs import JOINTS
 from nodes.recording.bag.export.video import VideoFile, finish_all
 from nodes.recording.bag.recording import Recording
 from nodes.recording.dataset.episode import Episode, Span, corrections, read_episode
@@ -29,7 +30,6 @@ from nodes.recording.dataset.words import LANGUAGE_FEATURES, language_columns, t
 from nodes.recording.dataset.writer import DatasetWriter, Version, scalar
 from runtime.clock import to_s
 from runtime.errors import RecordingError, UserError
-from runtime.msgs import JOINTS
 
 Layout = Literal["default", "policy", "same"]
 STATE_OF_BASE: dict[Layout, tuple[str, ...]] = {

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.msgs import Action, Feedback, Image, JointCommand, RobotState, SeenObject, Subtask, aimed_at
 from nodes.policy.onnx.training import doubled
 from nodes.recording.dataset.export import ACTION_OF_BASE
 from nodes.recording.dataset.folder import DatasetFolder, StoredEpisode
@@ -21,7 +22,6 @@ from runtime.clock import to_ns
 from runtime.coordination.lease import LEASE_TOPIC, Lease
 from runtime.errors import RecordingError
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import Action, Feedback, Image, JointCommand, RobotState, SeenObject, Subtask, aimed_at
 
 STATE, ACTION = "observation.state", "action"
 _BASE = ("base_x", "base_y", "base_heading", "base_v", "base_w")
@@ -105,7 +105,7 @@ class _Messages:
         image = Image(camera=camera, captured_ns=envelope.published_ns, rgb=rgb)
         document = image_document(image, envelope, wall_offset_ns=0, jpeg_quality=_JPEG_QUALITY)
         self._writer.write_document(
-            envelope.topic, SCHEMA_NAME, SCHEMA, document, envelope, type_name="runtime.msgs:Image"
+            envelope.topic, SCHEMA_NAME, SCHEMA, document, envelope, type_name="nodes.msgs:Image"
         )
 
 

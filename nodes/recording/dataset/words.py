@@ -17,8 +17,8 @@ import msgspec
 import pyarrow as arrow
 from msgspec import structs
 
+from nodes.msgs import Interrupt, InterruptRecord, Subtask, Utterance
 from runtime.message import Message
-from runtime.msgs import Interrupt, InterruptRecord, Subtask, Utterance
 
 PERSISTENT, EVENTS = "language_persistent", "language_events"
 SAY, INTERRUPT, EFFECT = "say", "interrupt", "interrupt_effect"

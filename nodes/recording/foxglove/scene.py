@@ -6,6 +6,7 @@ import base64
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
+from nodes.msgs import SeenObject, SeenPerson
 from nodes.recording.foxglove.schemas import time_document
 from nodes.robot.looks import ODOMETRY, Looks
 from nodes.robot.protocol import Ball, PointM
@@ -13,7 +14,6 @@ from nodes.robot.urdf import Quaternion, Rgba, Shape
 from nodes.sim.messages import BodyPart
 from runtime.bag.schema import Document
 from runtime.errors import UserError
-from runtime.msgs import SeenObject, SeenPerson
 
 UPRIGHT: Quaternion = (0.0, 0.0, 0.0, 1.0)
 COLOURS: Mapping[str, tuple[float, float, float]] = {

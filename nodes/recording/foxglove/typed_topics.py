@@ -16,6 +16,18 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeGuard
 
+from nodes.msgs import (
+    JOINTS,
+    Action,
+    ActionChunk,
+    GuardState,
+    Image,
+    Interrupt,
+    JointCommand,
+    RobotState,
+    Scene,
+    Utterance,
+)
 from nodes.recording.foxglove import scene as drawn
 from nodes.recording.foxglove.schemas import (
     CALIBRATION_NAME,
@@ -37,18 +49,6 @@ from runtime.bag.journal import Calls
 from runtime.bag.schema import ENVELOPE_KEY, Document, envelope_document
 from runtime.errors import ParameterError, UserError
 from runtime.message import Stamped
-from runtime.msgs import (
-    JOINTS,
-    Action,
-    ActionChunk,
-    GuardState,
-    Image,
-    Interrupt,
-    JointCommand,
-    RobotState,
-    Scene,
-    Utterance,
-)
 
 TRANSFORM_PERIOD_NS = 100_000_000
 SCENE_PERIOD_NS = 250_000_000

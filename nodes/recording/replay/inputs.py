@@ -10,12 +10,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.msgs import Image
 from nodes.recording import images as recorded_image
 from runtime.bag.record import BagMessage
 from runtime.bag.schema import Document
 from runtime.errors import RecordingError
 from runtime.message import Message, Stamped
-from runtime.msgs import Image
 
 KEPT_BYTES = 256 * 1024 * 1024
 """Of recorded messages; what was not read for longest goes first."""

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop
 from typing import Any, TypeVar
 
+from nodes.msgs import Image
 from nodes.recording.bag.diff import Difference, first_difference
 from nodes.recording.replay.inputs import Inputs, body, picture
 from runtime.bag import answers
@@ -31,7 +32,6 @@ from runtime.execution.bound_node import BoundNode, NodeOutput
 from runtime.execution.worker_view import WorkerView
 from runtime.launch.graph import NodeSpec
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import Image
 from runtime.node import Node, handlers_of
 from runtime.ports import Subscription
 from runtime.run_facts import RunFacts

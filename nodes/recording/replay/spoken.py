@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
+from nodes.msgs import Utterance
 from runtime import RELIABLE, Node, Publisher, UserError, every, to_ns
-from runtime.msgs import Utterance
 
 NAME = "said_in_replay"
 SAY_HZ = 100

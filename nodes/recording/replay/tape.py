@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nodes.msgs import Image
 from nodes.recording import images as recorded_image
 from nodes.recording.bag.recording import Recording, envelope_or_none
 from nodes.recording.replay.gaps import Shift, Types, spoken
@@ -14,7 +15,6 @@ from nodes.recording.replay.inputs import DEPTH
 from runtime.bag.record import BagMessage
 from runtime.errors import RecordingError
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Image
 
 Steps = Mapping[str, Sequence[int]]
 """By node, as `Gaps.steps`."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from nodes.msgs import GuardState, Utterance
 from nodes.sim.messages import ObjectTruth, Truth
 from nodes.sim.people.judgement import ON_TABLE_M, list_words
 from runtime import Node, Publisher, QoS, Subscription, UserError, on, to_ns, to_s
-from runtime.msgs import GuardState, Utterance
 
 EARLIER = "earlier"
 """Who says the order that the robot had before anybody of the scenario was there."""

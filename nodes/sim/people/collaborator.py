@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import re
 
+from nodes.msgs import GuardState, Utterance
 from nodes.sim.messages import BodyPart, Truth
 from nodes.sim.people.judgement import ON_TABLE_M, Verdict, judge
 from runtime import RELIABLE, Node, Publisher, QoS, Stamped, Subscription, UserError, on, to_ns, to_s
-from runtime.msgs import GuardState, Utterance
 
 TOUCHES = ("contact", "effort")
 """A stop by what the robot itself met, which a person in the room sees as well as it does."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from nodes.msgs import GuardState, TrainingScore
 from nodes.sim.messages import Truth
 from nodes.sim.people.judgement import ON_TABLE_M
 from runtime import LEASE_TOPIC, Lease, Node, ParameterError, Publisher, QoS, Subscription, every, on, to_s
-from runtime.msgs import GuardState, TrainingScore
 
 EVERYTHING_POINTS, STOP_POINTS, DROPPED_POINTS, LATE_POINTS = 100, 5, 10, 20
 """All in the bin in time: 100. Off for each stop, each thing on the floor, and for twice the time."""

@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from nodes.msgs import Scene, SeenObject, SeenPerson
 from nodes.vlm.detector.labels import HEIGHT_M, KINDS, PERSON, PLACES, USUAL_M
-from runtime.msgs import Scene, SeenObject, SeenPerson
 
 PointPx = tuple[float, float]
 PointM = tuple[float, float, float]

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from nodes.msgs import Image, Scene
 from nodes.policy.sight import state_at
 from nodes.robot.products import product
 from nodes.vlm.detector.folder import read_folder
 from nodes.vlm.detector.labels import KINDS, PLACES
 from nodes.vlm.local import LocalVLM
 from runtime import ParameterError, PolyrhythmError, Stamped, on
-from runtime.msgs import Image, Scene
 
 if TYPE_CHECKING:
     from nodes.vlm.detector.eyes import Eyes, Looked

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from nodes.models.answers import ModelError
 from nodes.models.budget import Budget
 from nodes.models.request import ModelRequest
+from nodes.msgs import Image
 from nodes.vlm.model_prompt import skills_of
 from runtime.clock import Clock, to_ns, to_s
 from runtime.errors import PolyrhythmError
-from runtime.msgs import Image
 
 if TYPE_CHECKING:
     from nodes.vlm.onnx.eyes import LocalVisionModel, Look

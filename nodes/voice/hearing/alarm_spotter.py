@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.msgs import SOUND_RATE_HZ
 from runtime.clock import to_ns
 from runtime.errors import UserError
-from runtime.msgs import SOUND_RATE_HZ
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession

@@ -6,8 +6,8 @@ from typing import Protocol
 
 import numpy as np
 
+from nodes.msgs import SAMPLE_BYTES, SOUND_RATE_HZ
 from runtime.clock import to_ns
-from runtime.msgs import SAMPLE_BYTES, SOUND_RATE_HZ
 
 BLOCK_SAMPLES = 512
 BLOCK_BYTES = BLOCK_SAMPLES * SAMPLE_BYTES

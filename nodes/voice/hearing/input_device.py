@@ -7,10 +7,10 @@ from collections.abc import Generator
 
 import miniaudio
 
+from nodes.msgs import SOUND_BYTES_PER_S, SOUND_RATE_HZ
 from nodes.voice import devices
 from nodes.voice.hearing.blocks import BLOCK_BYTES, BLOCK_NS, BLOCK_S, Block, one_channel
 from runtime.clock import NS_PER_S, Clock, to_ns, to_s
-from runtime.msgs import SOUND_BYTES_PER_S, SOUND_RATE_HZ
 
 PERIOD_MS = round(BLOCK_S * 1000)
 MOST_WAITING = 300  # blocks: ten seconds that nobody took

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import miniaudio
 
+from nodes.msgs import SOUND_BYTES_PER_S, SOUND_RATE_HZ
 from nodes.voice.hearing.blocks import BLOCK_BYTES, BLOCK_NS, BLOCK_SAMPLES, Block, one_channel
 from runtime.clock import Clock
 from runtime.errors import UserError
-from runtime.msgs import SOUND_BYTES_PER_S, SOUND_RATE_HZ
 
 SILENT_END_S = 1.0  # after a file, so that its last words are heard to their end
 _HEADER_BYTES = 1 << 16

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from nodes.msgs.voice import SPOKEN_RATE_HZ
 from runtime.clock import NS_PER_S, Clock
 from runtime.errors import PolyrhythmError
-from runtime.msgs.voice import SPOKEN_RATE_HZ
 
 RATE_HZ = SPOKEN_RATE_HZ
 BYTES_PER_FRAME, SAMPLE = 2, "<i2"

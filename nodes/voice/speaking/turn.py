@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
+from nodes.msgs import Speech
 from runtime.clock import to_s
-from runtime.msgs import Speech
 
 SPEECH_LASTS_S = 2.0
 """A microphone repeats that somebody speaks; after so long without a word from it nobody is waited for any more."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from nodes.msgs import SpokenSound
 from nodes.voice.speaking.pieces import heard_words
 from nodes.voice.speaking.playing import RATE_HZ, Player
 from runtime.message import Envelope, Stamped
-from runtime.msgs import SpokenSound
 
 
 @dataclass(slots=True, eq=False)

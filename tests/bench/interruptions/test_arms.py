@@ -19,16 +19,7 @@ from nodes.evaluation.arms import (
     changes_of,
 )
 from nodes.guard.node import Guard
-from nodes.sim.messages import Truth
-from nodes.sim.table_scene import BIN_XY_M
-from runtime import Node, Publisher, Simulation, every, to_ns
-from runtime.errors import UserError
-from runtime.launch.file import check, load
-from runtime.launch.graph import NodeSpec
-from runtime.launch.latency import Latency
-from runtime.launch.seats_table import SeatTable
-from runtime.message import Message
-from runtime.msgs import (
+from nodes.msgs import (
     Action,
     Feedback,
     GuardState,
@@ -41,6 +32,15 @@ from runtime.msgs import (
     Utterance,
     aimed_at,
 )
+from nodes.sim.messages import Truth
+from nodes.sim.table_scene import BIN_XY_M
+from runtime import Node, Publisher, Simulation, every, to_ns
+from runtime.errors import UserError
+from runtime.launch.file import check, load
+from runtime.launch.graph import NodeSpec
+from runtime.launch.latency import Latency
+from runtime.launch.seats_table import SeatTable
+from runtime.message import Message
 from tests.support.robots.still_robot import StillRobot
 from tests.support.standing import HOME
 

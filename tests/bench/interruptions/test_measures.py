@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from bench.interruptions.measures import Measures, measure, report_measures
+from nodes.msgs import Interrupt, Reference, RobotState, Subtask, Utterance
 from nodes.report.run import read_run
 from nodes.report.summary import summarise
 from nodes.robot.rest import REST_MPS, REST_RADPS, is_at_rest
 from nodes.sim.messages import Interruption, ObjectTruth, Truth
 from runtime.message import Message
-from runtime.msgs import Interrupt, Reference, RobotState, Subtask, Utterance
 from tests.support.standing import standing
 from tests.support.synthetic_run import HELD_MS, REST_S, STOP_S, write_run
 

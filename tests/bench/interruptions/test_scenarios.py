@@ -6,11 +6,11 @@ import pytest
 
 from bench.interruptions.person import ORDER, InterruptingPerson, judged, lacks
 from bench.interruptions.scenarios import WANTS, draw, names, partner_names, shipped
+from nodes.msgs import GuardState, Utterance
 from nodes.sim.messages import ObjectTruth, Truth
 from runtime import Simulation
 from runtime.errors import UserError
 from runtime.launch.graph import NodeSpec
-from runtime.msgs import GuardState, Utterance
 from tests.support.sentences import sentence
 
 PARTNER = shipped().partner

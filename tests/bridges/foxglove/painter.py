@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from nodes.msgs import Image
 from runtime import Node, Publisher, every
-from runtime.msgs import Image
 
 
 class Painter(Node):

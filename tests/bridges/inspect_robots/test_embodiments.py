@@ -20,11 +20,11 @@ from inspect_robots.conformance import check_embodiment
 from bridges.inspect_robots.embodiments import RunningRobot, SimulatedRobot
 from bridges.inspect_robots.policies import ModelPolicy, SeatPolicy
 from bridges.inspect_robots.tasks import clear
+from nodes.msgs import JointCommand
 from nodes.seats.attached_env import AttachedEnv
 from nodes.seats.command import main
 from nodes.stretch.limits import STRETCH_3
 from runtime.errors import PolyrhythmError, UserError
-from runtime.msgs import JointCommand
 from tests.support.models.model_files import linear_model, write_model
 from tests.support.running import Runs
 from tests.support.sentences import pattern, sentence

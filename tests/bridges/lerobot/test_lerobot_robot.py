@@ -14,12 +14,12 @@ from bridges.lerobot.device import DeviceHello, DeviceReading, JointHello, LeRob
 from bridges.lerobot.facts import read_facts
 from bridges.lerobot.robot import AHEAD_S, LeRobotRobot
 from nodes.guard.motion_profile import limits_of
+from nodes.msgs import JointCommand
 from nodes.robot.conformance import Bench, RobotConformance
 from nodes.robot.protocol import RobotError
 from nodes.robot.robot_from_launch import is_file, latched_name, load_body
 from runtime import UserError
 from runtime.clock import SystemClock, to_ns, to_s
-from runtime.msgs import JointCommand
 from tests.support.lerobot import environment
 from tests.support.sentences import pattern, sentence
 

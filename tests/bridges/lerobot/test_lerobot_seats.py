@@ -16,12 +16,12 @@ from bridges.lerobot.device import LeRobotDevice
 from bridges.lerobot.hand_teleop import LeRobotHandTeleop
 from bridges.lerobot.teleop import LeaderState, LeRobotTeleop
 from nodes.camera.webcam import CameraState
+from nodes.msgs import JointCommand, RobotState
 from nodes.recording.bag.recording import Recording
 from nodes.robot.protocol import RobotError
 from nodes.robot_file.body import body_of_file
 from runtime import UserError
 from runtime.command_line.attach import StopSignal, hear
-from runtime.msgs import JointCommand, RobotState
 from runtime.serialization.codec import decode
 from runtime.supervision.registry import device_folder
 from tests.bridges.lerobot.test_lerobot_robot import facts

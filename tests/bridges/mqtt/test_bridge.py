@@ -19,10 +19,10 @@ from bridges.mqtt.client import Broker, Incoming, connect, lets_anyone_in
 from bridges.mqtt.command import main as clear
 from bridges.mqtt.commands import LONGEST_LIFE_MS, CommandReply, Gatekeeper
 from bridges.mqtt.topics import Topics, discovery_documents, state_document
+from nodes.msgs import EStop, Interrupt, RobotService, RobotStatus, Utterance
 from runtime import Simulation
 from runtime.clock import wall_time_ns
 from runtime.errors import ParameterError, TransportError
-from runtime.msgs import EStop, Interrupt, RobotService, RobotStatus, Utterance
 from runtime.run_facts import RunFacts
 from runtime.supervision.registry import FoundRun
 from tests.bridges.mqtt.mosquitto import Listener, Mosquitto, free_port, needs_mosquitto

@@ -138,7 +138,7 @@ def problems_of(tmp_path: Path, rows: str) -> list[str]:
         '{ topic = "said", ros = "/said", type = "my_msgs/msg/Strange" }',
         '{ topic = "said", ros = "/said" }',
         '{ topic = "said", ros = "/said", type = "std_msgs/msg/String", message = "os:path" }',
-        '{ topic = "head/image", ros = "/i", type = "sensor_msgs/msg/Image", message = "runtime.msgs:Image" }',
+        '{ topic = "head/image", ros = "/i", type = "sensor_msgs/msg/Image", message = "nodes.msgs:Image" }',
     ],
 )
 def test_a_row_that_cannot_be_is_refused_where_it_stands(tmp_path: Path, row: str) -> None:

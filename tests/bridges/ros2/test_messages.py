@@ -21,6 +21,7 @@ from zenoh import ext as zenoh_ext
 from bridges.ros2.conversions import FROM_ROS, STRING, TO_ROS, Arrived, our_stamp
 from bridges.ros2.link import TWISTS
 from bridges.ros2.zenoh_link import attachment_of, topic_key
+from nodes.msgs import JOINTS, GuardState, Image, JointCommand, RobotState, Utterance
 from nodes.recording.foxglove.typed_topics import TypedTopics
 from nodes.recording.ros2_messages import (
     CANCEL,
@@ -44,7 +45,6 @@ from nodes.recording.ros2_messages import (
 )
 from runtime.errors import CodecError
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import JOINTS, GuardState, Image, JointCommand, RobotState, Utterance
 
 WALL_NS = 1_700_000_000_000_000_000
 TYPED = TypedTopics("", JOINTS, {}, wall_offset_ns=WALL_NS, tell=lambda said: None)

@@ -16,6 +16,7 @@ pytest.importorskip("roslibpy", reason="needs roslibpy, a client of rosbridge th
 
 from bridges.ros2.link import TWISTS, open_link
 from bridges.ros2.robot import Ros2Robot
+from nodes.msgs import JointCommand
 from nodes.recording.ros2_messages import (
     BaseValues,
     JointValues,
@@ -31,7 +32,6 @@ from nodes.robot.protocol import RobotError
 from nodes.stretch.limits import STRETCH_4
 from runtime.clock import SystemClock, to_ns
 from runtime.errors import CodecError, ParameterError
-from runtime.msgs import JointCommand
 from tests.bridges.ros2.ros_side import ACTION, DOMAIN, HOME, RUNSTOP, STOW, RosbridgeSide, RosSide, ZenohSide
 from tests.support.ports import free_ports
 from tests.support.running import eventually

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bridges.stretch.following import BRAKED
+from nodes.msgs import JointCommand, RobotState
 from nodes.robot.conformance import PERIOD_S, Bench
-from runtime.msgs import JointCommand, RobotState
 
 MOST_HELD_S = 20.0
 """In one stretch of commands. The robot's side holds where commands come too late, and lets go when asked again."""

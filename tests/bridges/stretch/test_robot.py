@@ -19,6 +19,7 @@ from bridges.stretch.onboard.words import Goals, Hello, MotionOrder, Reading, Se
 from bridges.stretch.robot import CHAIN_WORDS, StretchRobot
 from nodes.guard.motion_profile import limits_of
 from nodes.guard.state_machine import GuardMachine
+from nodes.msgs import JOINTS, JointCommand
 from nodes.robot.conformance import PERIOD_S, Bench, RobotConformance, assert_stands
 from nodes.robot.protocol import RobotError
 from nodes.stretch.limits import STRETCH_3
@@ -26,7 +27,6 @@ from runtime.clock import SystemClock
 from runtime.commands.doctor import examine_robot
 from runtime.errors import ParameterError, UserError
 from runtime.launch.file import find, load
-from runtime.msgs import JOINTS, JointCommand
 from tests.bridges.stretch.fake_stretch_body import DYNAMIXELS, PROFILES, STEPPERS, World, install
 from tests.support.sentences import pattern, sentence
 

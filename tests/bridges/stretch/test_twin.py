@@ -23,10 +23,10 @@ from bridges.stretch.link import OnboardProcess, found_python
 from bridges.stretch.robot import StretchRobot, calibration_file
 from bridges.stretch.twin.played import PatientStretch, TwinProcess, TwinStretch
 from bridges.stretch.twin.wire import PacketReader, framed, packet_crc, status_packet, unframed
+from nodes.msgs import JOINTS, JointCommand, RobotState
 from nodes.robot.conformance import PERIOD_S, Bench, RobotConformance
 from nodes.robot.protocol import RobotError
 from runtime.clock import SystemClock
-from runtime.msgs import JOINTS, JointCommand, RobotState
 from tests.bridges.stretch.patient_bench import PatientBench
 from tests.support.sentences import pattern, sentence
 

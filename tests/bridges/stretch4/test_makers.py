@@ -16,10 +16,10 @@ import pytest
 
 from bridges.stretch4.link import FOLDER
 from bridges.stretch4.robot import Stretch4Robot
+from nodes.msgs import JointCommand
 from nodes.robot.conformance import PERIOD_S, Bench, RobotConformance
 from nodes.robot.protocol import RobotError
 from runtime.clock import SystemClock
-from runtime.msgs import JointCommand
 from tests.bridges.stretch.patient_bench import PatientBench
 from tests.bridges.stretch4.test_robot import DRIVER, modes_after_it_is_lost
 

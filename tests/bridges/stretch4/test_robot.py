@@ -23,6 +23,7 @@ from bridges.stretch4.link import NAMES, ServerLink, Unreadable, endpoints, read
 from bridges.stretch4.robot import HOLD_S, HOME_PRIORITY, RUNSTOP_PRIORITY, Stretch4Robot
 from bridges.stretch4.status import JOINTS, opening_m, read_status, servo_of
 from nodes.guard.state_machine import GuardMachine
+from nodes.msgs import JointCommand, RobotStatus
 from nodes.robot.conformance import PERIOD_S, Bench, RobotConformance, assert_stands
 from nodes.robot.driver import Driver
 from nodes.robot.protocol import RobotError
@@ -30,7 +31,6 @@ from nodes.robot.robot_from_launch import limits_problem
 from nodes.stretch.limits import STRETCH_4
 from runtime.clock import SystemClock, to_ns
 from runtime.errors import ParameterError
-from runtime.msgs import JointCommand, RobotStatus
 from tests.bridges.stretch.patient_bench import PatientBench
 from tests.bridges.stretch4.fake_stretch4 import STEP_S, DirectLink, SocketServer, World
 from tests.support.sentences import pattern, sentence
@@ -690,8 +690,8 @@ DRIVER = """
 import itertools
 import sys
 from bridges.stretch4.robot import Stretch4Robot
+from nodes.msgs import JointCommand
 from runtime.clock import SystemClock
-from runtime.msgs import JointCommand
 clock = SystemClock()
 robot = Stretch4Robot(folder=sys.argv[1])
 robot.start(clock.now_ns())

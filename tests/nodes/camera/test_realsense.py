@@ -12,9 +12,9 @@ import pytest
 from nodes.camera.realsense import DepthCamera
 from nodes.camera.realsense_source import RealSense
 from nodes.camera.webcam import CameraState
+from nodes.msgs import Image
 from runtime.clock import wall_time_ns
 from runtime.errors import ParameterError, PolyrhythmError
-from runtime.msgs import Image
 from runtime.virtual.simulation import Simulation
 from tests.support.sentences import sentence
 

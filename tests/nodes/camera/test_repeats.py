@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from nodes.camera.repeats import PictureWatch
+from nodes.msgs import JOINTS, Image, RobotState
 from nodes.robot.protocol import Body
 from nodes.stretch.body import BODY
 from nodes.stretch.limits import STOW
 from runtime.clock import to_ns
-from runtime.msgs import JOINTS, Image, RobotState
 from tests.support.standing import standing
 
 TEXTURED = np.random.default_rng(1).integers(0, 255, (120, 160, 3), np.uint8)

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from nodes.camera.calibration import Lens
 from nodes.camera.video_source import LiveSource, as_rgb, asked_of, why_not_open
 from nodes.camera.webcam import Camera, CameraState, CaptureSettings
+from nodes.msgs import Image
 from runtime import Simulation
 from runtime.errors import ParameterError
-from runtime.msgs import Image
 from runtime.virtual.scheduler import VirtualClock
 from tests.support.sentences import sentence
 

@@ -7,9 +7,9 @@ import os
 import numpy as np
 
 from nodes.hello import Beat
+from nodes.msgs import Image
 from nodes.recording.bag.recording import Recording
 from runtime import Node, Publisher, every
-from runtime.msgs import Image
 
 
 class Lot(Node):

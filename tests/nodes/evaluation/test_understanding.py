@@ -19,9 +19,9 @@ from nodes.evaluation.understanding import (
     score,
 )
 from nodes.interrupts.intent import understand
+from nodes.msgs import Scene, SeenObject, SkillArgument, SkillSpec
 from nodes.planner.rules import ALIASES, OrdersUnderWay, Surroundings, hear, parser_of
 from nodes.planner.understanding import Conversation, Intent, Order, after_robot, understand_in
-from runtime.msgs import Scene, SeenObject, SkillArgument, SkillSpec
 
 
 def test_the_tuning_half_is_understood_without_a_wrong_deed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,8 @@ import pytest
 from nodes.guard.arbitration import Arbitration, SeatConfig
 from nodes.guard.node import MOST_ESTOP_SOURCES, Guard
 from nodes.guard.persistence import SavedState, place_of, read
+from nodes.msgs import DriverOrder, EStop, GuardAnswer, GuardState, Interrupt, JointCommand, RobotService, SeatRequest
+from nodes.msgs.signature import Signatures, order, request, service, token_of
 from nodes.stretch.limits import STRETCH_3
 from runtime import Node, Publisher, Simulation, every
 from runtime.clock import to_ns
@@ -20,8 +22,6 @@ from runtime.coordination.lease import Lease
 from runtime.errors import ParameterError
 from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import SeatTable
-from runtime.msgs import DriverOrder, EStop, GuardAnswer, GuardState, Interrupt, JointCommand, RobotService, SeatRequest
-from runtime.msgs.signature import Signatures, order, request, service, token_of
 from runtime.operating_system.estop_signal import EstopSignals
 from runtime.run_facts import RunFacts
 from runtime.supervision.registry import account

@@ -10,8 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from nodes.guard.monitors import GuardSettings
 from nodes.guard.state_machine import GuardMachine
+from nodes.msgs import JointCommand
 from nodes.stretch.limits import STRETCH_3
-from runtime.msgs import JointCommand
 from tests.support.guard.guard_driven import MS, command, interrupt
 from tests.support.guard.guard_story import STEPS
 from tests.support.standing import standing

@@ -13,9 +13,9 @@ import pytest
 
 from nodes.guard.base_motion import ASIDE_M, ASIDE_RAD
 from nodes.guard.state_machine import GuardMachine
+from nodes.msgs import Interrupt, JointCommand, RobotState
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Interrupt, JointCommand, RobotState
 from tests.support.guard.guard_driven import MS
 from tests.support.sentences import sentence
 

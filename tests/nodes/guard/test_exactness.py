@@ -12,11 +12,11 @@ from nodes.guard.motion_profile import Motion, limits_of, toward
 from nodes.guard.node import Guard
 from nodes.guard.space import Space
 from nodes.guard.state_machine import LONGEST_TEXT, GuardMachine
+from nodes.msgs import Interrupt, JointCommand
 from nodes.stretch.limits import STRETCH_3
 from runtime.clock import to_ns
 from runtime.errors import ParameterError
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Interrupt, JointCommand
 from tests.support.guard.guard_story import LIFESPAN_NS, GuardStory, command, interrupt
 from tests.support.sentences import sentence
 from tests.support.standing import HOME, standing

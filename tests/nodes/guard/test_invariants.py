@@ -15,10 +15,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from nodes.msgs import JointCommand
 from nodes.stretch.limits import STRETCH_3
 from runtime.errors import CodecError
 from runtime.message import Stamped
-from runtime.msgs import JointCommand
 from runtime.serialization.codec import decode, encode
 from tests.support.guard.guard_story import MS, PEOPLE, STEPS, GuardStory, Shows, accelerations, command, wheels
 from tests.support.standing import HOME

@@ -13,13 +13,13 @@ import pytest
 from nodes.guard.lasting_faults import LASTS_S, RUNSTOP_S, CommandedMotion, Conduct, Fault
 from nodes.guard.motion_profile import Motion
 from nodes.guard.node import Guard
+from nodes.msgs import JOINTS, GuardState, Interrupt, JointCommand, RobotState, RobotStatus
 from nodes.robot.driver import Driver
 from nodes.sim.kinematic import KinematicRobot
 from nodes.stretch.limits import STRETCH_3
 from runtime import Node, Publisher, Simulation, every
 from runtime.clock import to_ns
 from runtime.launch.graph import NodeSpec
-from runtime.msgs import JOINTS, GuardState, Interrupt, JointCommand, RobotState, RobotStatus
 from tests.support.guard.guard_driven import FAR, Story, interrupt
 from tests.support.sentences import sentence
 from tests.support.standing import HOME, ZEROS, moving, standing

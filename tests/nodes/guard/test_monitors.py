@@ -8,9 +8,9 @@ import pytest
 from nodes.guard.command_sources import RESTARTED_NS
 from nodes.guard.latch import GO_ON_NS
 from nodes.guard.monitors import FUTURE_NS, SLEPT_NS
+from nodes.msgs import JointCommand, RobotStatus
+from nodes.msgs.robot import RobotMode
 from runtime.clock import to_ns
-from runtime.msgs import JointCommand, RobotStatus
-from runtime.msgs.robot import RobotMode
 from tests.support.guard.guard_driven import FAR, MS, TICK, Story, command, interrupt
 from tests.support.sentences import sentence
 from tests.support.standing import HOME, standing

@@ -7,12 +7,12 @@ import pytest
 
 from nodes.guard.node import Guard
 from nodes.guard.retreat import SHARE
+from nodes.msgs import GuardState, Image, Interrupt, JointCommand, RobotState
+from nodes.msgs.signature import Signatures, order
 from nodes.robot.driver import Driver
 from runtime import Node, Publisher, Simulation, Subscription, every
 from runtime.launch.file import find, load
 from runtime.launch.graph import NodeSpec
-from runtime.msgs import GuardState, Image, Interrupt, JointCommand, RobotState
-from runtime.msgs.signature import Signatures, order
 from tests.support.robots.still_robot import StillRobot
 from tests.support.sentences import sentence
 from tests.support.standing import HOME

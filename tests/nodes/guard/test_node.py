@@ -9,12 +9,12 @@ import pytest
 
 from nodes.guard.motion_profile import limits_of
 from nodes.guard.node import FROZEN_NS, Guard
+from nodes.msgs import Image, Interrupt, JointCommand
 from nodes.stretch.limits import STRETCH_3
 from runtime import Node, Publisher, Simulation, Subscription, every
 from runtime.clock import Clock
 from runtime.errors import ParameterError
 from runtime.message import Stamped
-from runtime.msgs import Image, Interrupt, JointCommand
 from tests.support.robots.still_robot import StillRobot
 from tests.support.sentences import pattern, sentence
 from tests.support.standing import HOME

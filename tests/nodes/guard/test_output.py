@@ -7,12 +7,12 @@ from typing import get_args
 import pytest
 
 from nodes.guard.modes import CLOSED, OUTPUT, TRANSITIONS, Event
+from nodes.msgs import JOINTS, GuardMode, GuardState, JointCommand
 from nodes.robot.driver import Brake, Driver
 from nodes.sim.kinematic import KinematicRobot
 from nodes.stretch.limits import STOW
 from runtime import ALONE, Node, Publisher, Simulation, every
 from runtime.launch.graph import NodeSpec
-from runtime.msgs import JOINTS, GuardMode, GuardState, JointCommand
 from tests.support.guard.guard_driven import Story, interrupt
 from tests.support.sentences import sentence
 

@@ -14,9 +14,9 @@ from nodes.guard.monitors import GuardSettings, Monitors
 from nodes.guard.retreat import TOUCHED, WAY, Due, DueEvent, WayBack
 from nodes.guard.soft_hold import HOLDS, LONGEST_HOLD_NS, HoldEvent, HoldState, SoftHold
 from nodes.guard.space import Space
+from nodes.msgs import GuardMode, GuardState, Interrupt, JointCommand
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.message import Envelope, Stamped
-from runtime.msgs import GuardMode, GuardState, Interrupt, JointCommand
 from tests.support.guard.guard_driven import MS
 from tests.support.standing import moving
 

@@ -15,9 +15,9 @@ from bench.faults.matrix import Skip, mount_small
 from nodes.guard.latch import CROWD
 from nodes.guard.node import Guard
 from nodes.guard.persistence import Disk, SavedState, StateFile, read
+from nodes.msgs import EStop, Interrupt, JointCommand
 from runtime import Simulation
 from runtime.launch.graph import NodeSpec
-from runtime.msgs import EStop, Interrupt, JointCommand
 from runtime.run_facts import RunFacts
 from tests.support.robots.still_robot import StillRobot
 from tests.support.sentences import sentence

@@ -23,11 +23,11 @@ from nodes.guard.monitors import Monitors
 from nodes.guard.retreat import WAY
 from nodes.guard.soft_hold import HOLDS
 from nodes.guard.state_machine import GuardMachine
+from nodes.msgs import GuardMode, Interrupt, JointCommand, RobotStatus
+from nodes.msgs.interrupt import Cause
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
-from runtime.msgs import GuardMode, Interrupt, JointCommand, RobotStatus
-from runtime.msgs.interrupt import Cause
 from tests.support.guard.guard_driven import MS
 from tests.support.sentences import sentence
 from tests.support.standing import moving

@@ -17,11 +17,11 @@ from nodes.guard.motion_profile import Motion, Wheels, base_velocity, drive
 from nodes.guard.retreat import SHARE, Trail
 from nodes.guard.space import BodyMotion, Space, driven, fastest
 from nodes.guard.state_machine import GuardMachine
+from nodes.msgs import Interrupt, JointCommand, RobotState
 from nodes.robot.rest import is_at_rest
 from nodes.stretch.limits import STRETCH_3
 from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Interrupt, JointCommand, RobotState
 from tests.support.sentences import sentence
 from tests.support.standing import HOME, standing
 

@@ -14,6 +14,7 @@ from nodes.guard.motion_profile import Motion, Wheels
 from nodes.guard.node import Guard
 from nodes.guard.space import BodyMotion, Box, Space
 from nodes.guard.state_machine import GuardMachine
+from nodes.msgs import JOINTS, GuardState, JointCommand, RobotState
 from nodes.robot.driver import Driver
 from nodes.robot.protocol import CartesianLimits
 from nodes.robot.robot_from_launch import limits_problem
@@ -24,7 +25,6 @@ from nodes.stretch.limits import STRETCH_3
 from runtime import Node, ParameterError, Publisher, Simulation, every
 from runtime.clock import to_ns
 from runtime.launch.graph import NodeSpec
-from runtime.msgs import JOINTS, GuardState, JointCommand, RobotState
 from tests.support.guard.guard_driven import command
 from tests.support.sentences import sentence
 from tests.support.standing import HOME, moving, standing

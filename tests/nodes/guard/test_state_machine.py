@@ -10,11 +10,11 @@ from nodes.guard.command_sources import MOST_SOURCES
 from nodes.guard.monitors import GuardSettings
 from nodes.guard.node import Guard
 from nodes.guard.state_machine import GuardMachine
+from nodes.msgs import JointCommand
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.clock import to_ns
 from runtime.errors import ParameterError
 from runtime.message import UNKNOWN_NS, Envelope, Stamped
-from runtime.msgs import JointCommand
 from tests.support.guard.guard_driven import MS, TICK, Story, command, interrupt
 from tests.support.sentences import sentence
 from tests.support.standing import HOME, standing

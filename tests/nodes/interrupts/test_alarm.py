@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from nodes.interrupts.reflex import ALARM_HOLD_S
+from nodes.msgs import Alarm, Utterance
 from runtime import Node, Publisher
-from runtime.msgs import Alarm, Utterance
 from tests.nodes.interrupts.test_soft_hold import Room
 
 SPOTTED = Alarm(speaker="Ann", word="stop", sureness=0.99, captured_ns=1_200_000_000, ended_ns=1_600_000_000)

@@ -10,6 +10,7 @@ import pytest
 
 from nodes.interrupts.coordinator import Coordinator
 from nodes.interrupts.reflex import Reflex
+from nodes.msgs import Utterance
 from runtime import (
     Fence,
     Graph,
@@ -26,7 +27,6 @@ from runtime import (
     run,
 )
 from runtime.launch.file import check, resolve
-from runtime.msgs import Utterance
 from tests.support.sentences import pattern
 
 THINKS_S = 5.0

@@ -11,6 +11,7 @@ from nodes.guard.state_machine import GuardMachine
 from nodes.interrupts.intent import understand
 from nodes.interrupts.records import InterruptRecords
 from nodes.interrupts.reflex import TAKE_BACK_S, Reflex, StopCalled, taken_back
+from nodes.msgs import Action, Feedback, GuardState, Interrupt, InterruptRecord, SeenObject, Subtask, Utterance
 from nodes.planner.scripted import ScriptedPlanner
 from nodes.policy.expert import ExpertPolicy
 from nodes.sim.driver import SimDriver
@@ -20,7 +21,6 @@ from nodes.vlm.memory import Known
 from runtime import Simulation
 from runtime.clock import NS_PER_S
 from runtime.launch.graph import NodeSpec
-from runtime.msgs import Action, Feedback, GuardState, Interrupt, InterruptRecord, SeenObject, Subtask, Utterance
 from tests.support.guard.guard_story import MS, command
 from tests.support.sentences import sentence
 from tests.support.standing import standing

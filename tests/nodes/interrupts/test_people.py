@@ -9,12 +9,12 @@ import pytest
 from nodes.interrupts.intent import says_yes, understand
 from nodes.interrupts.people import People
 from nodes.interrupts.reflex import AGAIN, KEPT, LETS_GO, ONLY_GO_ON, REFUSALS
+from nodes.msgs import Saying, Utterance
+from nodes.msgs.signature import make_token, words
 from nodes.policy.allowed import PLEASE
 from nodes.seats.ladder import DRIVER_BACK, DRIVER_GONE, GO_ON
 from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Saying, Utterance
-from runtime.msgs.signature import make_token, words
 from runtime.run_facts import RunFacts
 
 NOW_NS = to_ns(100.0)

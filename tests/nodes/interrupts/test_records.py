@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from nodes.interrupts.records import BOUND_S, MOST_OPEN, InterruptRecords
+from nodes.msgs import Effect, GuardState, Interrupt, InterruptRecord
 from runtime import Simulation
 from runtime.coordination.fence import Fence
-from runtime.msgs import Effect, GuardState, Interrupt, InterruptRecord
 
 
 class Room:

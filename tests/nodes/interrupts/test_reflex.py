@@ -6,9 +6,9 @@ import pytest
 
 from nodes.interrupts.intent import understand
 from nodes.interrupts.reflex import Depth, Reflex, depths_of
+from nodes.msgs import GuardState, Interrupt, RobotState, Utterance
 from runtime import Simulation
 from runtime.message import Message
-from runtime.msgs import GuardState, Interrupt, RobotState, Utterance
 from runtime.ports import Publisher, Sources
 
 LABELLED: tuple[tuple[str, tuple[Depth, ...]], ...] = (

@@ -20,8 +20,7 @@ from nodes.interrupts.reflex import (
 )
 from nodes.interrupts.second_judge import SecondJudge
 from nodes.interrupts.stop_classifier import StopClassifier
-from runtime import Node, Publisher, QoS, Simulation, Subscription, on, to_ns
-from runtime.msgs import (
+from nodes.msgs import (
     AnswerCode,
     GuardAnswer,
     GuardState,
@@ -32,6 +31,7 @@ from runtime.msgs import (
     SeenObject,
     Utterance,
 )
+from runtime import Node, Publisher, QoS, Simulation, Subscription, on, to_ns
 from tests.support.sentences import sentence
 
 UNKNOWN = "Blimp wozzle!"

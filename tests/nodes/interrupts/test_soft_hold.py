@@ -10,9 +10,9 @@ from nodes.guard.soft_hold import LONGEST_HOLD_NS
 from nodes.interrupts.reflex import HOLD_S
 from nodes.interrupts.second_judge import SecondJudge
 from nodes.interrupts.stop_classifier import MODEL, StopClassifier
+from nodes.msgs import GuardState, Interrupt, InterruptRecord, JointCommand, Utterance
 from runtime import Node, Simulation
 from runtime.launch.file import Launch, find, load
-from runtime.msgs import GuardState, Interrupt, InterruptRecord, JointCommand, Utterance
 from tests.support.sentences import sentence
 
 UNKNOWN = "Blimp wozzle!"

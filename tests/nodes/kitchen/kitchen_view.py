@@ -9,10 +9,10 @@ import mujoco
 
 from nodes.kitchen.mjcf import build_kitchen
 from nodes.kitchen.robot import KitchenRobot
+from nodes.msgs import JOINTS, Image, RobotState
 from nodes.sim.messages import BodyPart
 from nodes.sim.rendering.renderer import RayRenderer
 from nodes.stretch.kinematics import look_at
-from runtime.msgs import JOINTS, Image, RobotState
 
 PAN, TILT = JOINTS.index("head_pan"), JOINTS.index("head_tilt")
 TABLE_M, FACE_M = (0.0, -0.64, 0.5), (0.1, -1.3, 1.5)

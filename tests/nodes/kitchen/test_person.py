@@ -10,9 +10,9 @@ import pytest
 
 from nodes.kitchen.messages import KitchenThing, KitchenTruth
 from nodes.kitchen.person import ScenarioPerson
+from nodes.msgs import GuardState, Utterance
 from nodes.sim.messages import BodyPart
 from runtime import Simulation
-from runtime.msgs import GuardState, Utterance
 
 SCENARIO = """sentence = "She stands in the way, and steps aside when she is asked."
 skill = 2

@@ -8,11 +8,7 @@ from typing import cast
 import pytest
 
 from nodes.kitchen.vlm import KitchenVLM, SimulatorEyesVLM
-from nodes.policy.skill_catalogue import SPECS, catalogue_of
-from runtime import Simulation
-from runtime.clock import Clock, to_s
-from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import (
+from nodes.msgs import (
     JOINTS,
     Action,
     Feedback,
@@ -24,6 +20,10 @@ from runtime.msgs import (
     SeenObject,
     Subtask,
 )
+from nodes.policy.skill_catalogue import SPECS, catalogue_of
+from runtime import Simulation
+from runtime.clock import Clock, to_s
+from runtime.message import Envelope, Message, Stamped
 
 
 def standing(now_ns: int) -> RobotState:

@@ -25,12 +25,12 @@ import numpy as np
 
 from nodes.episodes.command import main as episodes
 from nodes.episodes.results.store import Store
+from nodes.msgs import Image, Subtask, Utterance
 from nodes.planner.model_prompt import words as planner_words
 from nodes.planner.realtime_api import RealtimePlanner
 from nodes.vlm.model_prompt import words as vlm_words
 from nodes.vlm.openai_api import OpenAIVLM
 from runtime import RELIABLE, Node, Publisher, Simulation, Subscription, every, on, run
-from runtime.msgs import Image, Subtask, Utterance
 from tests.nodes.planner.openai_planner_table import REQUEST, Table, picture, put
 from tests.support.servers.behaviours import MARK, SECTIONS, Row
 from tests.support.servers.fake_openai_server import Behaviour, FakeOpenAI, Request

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodes.models.answers import ChatSettings, ModelError, quoted, read_answer
+from nodes.msgs import Scene, SeenObject
 from nodes.planner.model_prompt import PlannerAnswer, parse
 from nodes.planner.rules import Surroundings
 from nodes.policy.skill_catalogue import SPECS
-from runtime.msgs import Scene, SeenObject
 from tests.support.sentences import sentence
 
 GOOD = (

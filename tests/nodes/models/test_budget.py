@@ -14,6 +14,7 @@ from nodes.models.answers import BudgetError, ChatSettings, ModelError
 from nodes.models.budget import Budget, budget_of, estimated_tokens
 from nodes.models.chat_format import Question
 from nodes.models.chat_request import ChatClient
+from nodes.msgs import GuardState, OutOfBudget, SceneDescription, Subtask, Utterance
 from nodes.planner.openai_api import OpenAIPlanner
 from nodes.seats.ladder import Ladder
 from runtime import Node, Publisher, Simulation, every
@@ -23,7 +24,6 @@ from runtime.errors import UserError
 from runtime.launch.budgets_table import Budgets, ModelBudget, RunBudget, parse_budgets
 from runtime.launch.graph import Graph, NodeSpec
 from runtime.launch.seats_table import Rung, SeatTable
-from runtime.msgs import GuardState, OutOfBudget, SceneDescription, Subtask, Utterance
 from runtime.run_facts import RunFacts
 from tests.support.robots.still_robot import StillRobot
 from tests.support.sentences import sentence

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from nodes.msgs import JOINTS, RobotState, SeenObject
 from nodes.perception.colors import colour_codes, name_colour
 from nodes.perception.objects import find_objects, is_at_foot, place_is_empty
 from nodes.perception.point_cloud import back_project
@@ -19,7 +20,6 @@ from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M, TABLE_HEIGHT_M, Thing
 from nodes.stretch import kinematics as k
 from nodes.stretch.body import head_pose, own_parts
 from nodes.stretch.limits import STOW
-from runtime.msgs import JOINTS, RobotState, SeenObject
 
 SEEDS = range(24)
 

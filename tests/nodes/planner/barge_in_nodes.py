@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from nodes.msgs import Saying, Scene, SkillCatalogue, Sound, SoundSoFar, Speech, Utterance
 from runtime import RELIABLE, Node, Publisher, Subscription, every, on
-from runtime.msgs import Saying, Scene, SkillCatalogue, Sound, SoundSoFar, Speech, Utterance
 
 LONG = " ".join(["and so on"] * 20)
 ANSWER = "The blue one."

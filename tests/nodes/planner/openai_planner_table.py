@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from nodes.guard.arbitration import Arbitration
+from nodes.msgs import Image, Interrupt, SceneDescription, SeenObject, Subtask, Utterance
 from nodes.planner.openai_api import OpenAIPlanner
 from runtime import Simulation
-from runtime.msgs import Image, Interrupt, SceneDescription, SeenObject, Subtask, Utterance
 from tests.support.servers.fake_openai_server import FakeOpenAI
 
 KEY = "sk-very-secret"

@@ -97,6 +97,9 @@ SPACE = [
     ("the second {thing} from the left", "blue"), ("the first {thing} from the left", "red"),
     ("the nearest {thing}", "white"), ("the {thing} between the red {thing} and the white {thing}", "blue"),
     ("the {thing} next to the red {thing}", "blue"), ("the {thing} on my left", "red"),
+    ("the one next to the red {thing}", "blue"), ("the thing beside the red one", "blue"),
+    ("the {thing} left of the blue one", "red"), ("the {thing} to the right of the red {thing}", "blue"),
+    ("the one between the red and the white {thing}", "blue"),
 ]  # fmt: skip
 
 
@@ -107,8 +110,16 @@ def test_where_a_thing_stands_is_as_the_speaker_sees_it(hands: type[TableHands],
 
 
 @BOTH
-def test_an_answer_may_say_where_it_stands(hands: type[TableHands]) -> None:
-    assert moved(played(hands, ["Put the {thing} {goal}.", 2, "The one on the left."])) == ["red"]
+@pytest.mark.parametrize("text", ["The one on the left.", "The one left of the blue one.", "Left of the blue one."])
+def test_an_answer_may_say_where_it_stands(hands: type[TableHands], text: str) -> None:
+    assert moved(played(hands, ["Put the {thing} {goal}.", 2, text])) == ["red"]
+
+
+@BOTH
+@pytest.mark.parametrize("text", ["What is left of the blue {thing}?", "Where is the {thing} left of the blue one?"])
+def test_where_things_stand_is_answered(hands: type[TableHands], text: str) -> None:
+    world = hands()
+    assert f"the red {world.thing}" in world.play(text.format(thing=world.thing)).lower()
 
 
 @BOTH
@@ -118,7 +129,9 @@ def test_the_robots_left_is_the_speakers_right(hands: type[TableHands]) -> None:
 
 
 @BOTH
-@pytest.mark.parametrize("words", ["the left {thing}", "the first {thing} from the left"])
+@pytest.mark.parametrize(
+    "words", ["the left {thing}", "the first {thing} from the left", "the {thing} left of the blue one"]
+)
 def test_where_nobody_sees_the_speaker_both_sides_are_told_and_it_is_asked(hands: type[TableHands], words: str) -> None:
     world = hands(people=())
     reply = world.play(f"Put {words} {world.goal}.".format(thing=world.thing))
@@ -129,9 +142,20 @@ def test_where_nobody_sees_the_speaker_both_sides_are_told_and_it_is_asked(hands
 
 
 @BOTH
-@pytest.mark.parametrize("words", ["next to the banana and the gronk", "behind the door", "left of everything"])
+@pytest.mark.parametrize(
+    "words",
+    ["{thing} next to the banana and the gronk", "{thing} behind the door", "{thing} left of everything",
+     "one next to the gronk", "one left of the gronk", "{thing} next to the blue {thing}", "thing by the window"],
+)  # fmt: skip
 def test_a_place_in_the_room_that_nobody_can_tell_is_asked(hands: type[TableHands], words: str) -> None:
-    assert moved(played(hands, [f"Put the {{thing}} {words} {{goal}}."])) == []
+    world = played(hands, [f"Put the {words} {{goal}}."])
+    assert "?" in world.says[0] or words.split()[-1] in world.says[0], "asked, or refused by name"
+    assert world.ends() == {}
+
+
+@BOTH
+def test_what_may_be_forbidden_by_a_place_that_nobody_can_tell_is_held(hands: type[TableHands]) -> None:
+    assert moved(played(hands, [ALL, 2, "Not the one next to the gronk."])) == []
 
 
 @BOTH
@@ -194,6 +218,14 @@ def test_what_is_in_the_hand_when_it_was_wrong_is_put_back(hands: type[TableHand
     assert world.ends() == {}
 
 
+@BOTH
+@pytest.mark.parametrize("order", ["Pick up the red {thing}", "Give me the red {thing}"])
+def test_what_is_in_the_hand_is_put_back_whatever_it_was_taken_for(hands: type[TableHands], order: str) -> None:
+    assert played(hands, [order, 5, "That's wrong."]).ends() == {}
+    before: list[Turn] = ["Put the blue {thing} {goal}", 9]
+    assert moved(played(hands, [*before, order, 5, "That's wrong."])) == ["blue"]
+
+
 @pytest.mark.parametrize("text", ["No, the blue one.", "Not the red one, the blue one!", "Oh, I meant the blue mug."])
 @pytest.mark.parametrize("seconds", [5, 14])
 def test_a_correction_during_the_deed_or_after_it_takes_it_back(text: str, seconds: int) -> None:
@@ -219,9 +251,10 @@ def test_what_is_no_order_is_answered_in_a_sentence_about_it(hands: type[TableHa
 
 
 @BOTH
-def test_who_ordered_is_told(hands: type[TableHands]) -> None:
+@pytest.mark.parametrize("text", ["Who told you that?", "Says who?", "On whose orders?", "According to whom?"])
+def test_who_ordered_is_told(hands: type[TableHands], text: str) -> None:
     world = hands()
-    reply = world.play(("Ben", f"Put the red {world.thing} {world.goal}"), 2, "Who told you that?")
+    reply = world.play(("Ben", f"Put the red {world.thing} {world.goal}"), 2, text)
     assert reply.startswith("Ben ")
 
 

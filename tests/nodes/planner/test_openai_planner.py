@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from nodes.msgs import Saying, Scene, SceneDescription, Speech, Utterance
 from nodes.planner.model_prompt import system_prompt
 from nodes.planner.openai_api import OpenAIPlanner
 from nodes.planner.rules import Surroundings
@@ -20,7 +21,6 @@ from nodes.policy.skill_catalogue import SPECS, catalogue_of
 from nodes.voice.loudspeaker import Loudspeaker
 from runtime import Simulation
 from runtime.errors import ParameterError, UserError
-from runtime.msgs import Saying, Scene, SceneDescription, Speech, Utterance
 from tests.nodes.planner.openai_planner_table import REQUEST, Table, do, picture, put, scene, set_environment
 from tests.support.sentences import sentence
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers, status

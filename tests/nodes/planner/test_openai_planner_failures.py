@@ -8,9 +8,9 @@ from contextlib import ExitStack
 
 import pytest
 
+from nodes.msgs import Scene
 from nodes.planner.model_prompt import words
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
-from runtime.msgs import Scene
 from tests.nodes.planner.openai_planner_table import KEY, REQUEST, Table, do, picture, put, scene, set_environment
 from tests.support.sentences import sentence
 from tests.support.servers.fake_openai_server import (

@@ -8,9 +8,9 @@ import time
 import pytest
 
 from nodes.guard.arbitration import Arbitration
+from nodes.msgs import Interrupt, Utterance
 from nodes.planner.openai_api import OpenAIPlanner
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Interrupt, Utterance
 from tests.nodes.planner.openai_planner_table import REQUEST, Table, do, put, set_environment
 from tests.support.sentences import sentence
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers, silence

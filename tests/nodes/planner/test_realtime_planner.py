@@ -9,11 +9,7 @@ import numpy as np
 import pytest
 
 from nodes.models.address import realtime_of
-from nodes.planner.realtime_api import RealtimePlanner
-from nodes.voice.loudspeaker import Loudspeaker
-from runtime import RELIABLE, Fence, Node, Publisher, Simulation, Subscription, every, on, run
-from runtime.errors import PolyrhythmError
-from runtime.msgs import (
+from nodes.msgs import (
     Interrupt,
     Saying,
     Scene,
@@ -28,6 +24,10 @@ from runtime.msgs import (
     Subtask,
     Utterance,
 )
+from nodes.planner.realtime_api import RealtimePlanner
+from nodes.voice.loudspeaker import Loudspeaker
+from runtime import RELIABLE, Fence, Node, Publisher, Simulation, Subscription, every, on, run
+from runtime.errors import PolyrhythmError
 from tests.support.sentences import pattern, sentence
 from tests.support.servers.realtime_server import Answer, Event, RealtimeServer, Session
 

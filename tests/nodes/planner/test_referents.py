@@ -7,9 +7,9 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from nodes.msgs import Reference, Relation, SceneDescription, SeenPerson, Utterance
 from nodes.planner.rules import ANSWER_WITHIN_S, OrdersUnderWay, Surroundings, describe, given_up, hear, report
 from runtime.clock import to_ns
-from runtime.msgs import Reference, Relation, SceneDescription, SeenPerson, Utterance
 from tests.nodes.planner.test_rules import CUPS, ORDER, described, seen, thing, told, works_on
 from tests.nodes.vlm.test_local import at_work, target
 from tests.support.sentences import sentence

@@ -7,13 +7,13 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from nodes.msgs import Reference, Relation, Scene, SceneDescription, SeenObject, Subtask, Utterance
 from nodes.planner.rules import ANSWER_WITHIN_S, OrdersUnderWay, Surroundings, describe, doubt, given_up, hear, report
 from nodes.planner.scripted import ScriptedPlanner
 from nodes.policy.hand_over import HAND_OVER
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
 from runtime.clock import to_ns
 from runtime.message import Message
-from runtime.msgs import Reference, Relation, Scene, SceneDescription, SeenObject, Subtask, Utterance
 from runtime.ports import Publisher, Sources
 from tests.support.sentences import sentence
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from nodes.msgs import Image, Reference, Relation, Scene, SceneDescription, SeenObject, SeenPerson, Subtask, Utterance
 from nodes.perception.marked_image import marked
 from nodes.planner.model_prompt import LONGEST_HISTORY, History, news
 from nodes.planner.scene_text import report_text
-from runtime.msgs import Image, Reference, Relation, Scene, SceneDescription, SeenObject, SeenPerson, Subtask, Utterance
 from tests.nodes.planner.test_rules import thing
 from tests.support.sentences import sentence
 

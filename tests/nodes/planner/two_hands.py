@@ -14,13 +14,13 @@ import msgspec
 from nodes.interrupts.intent import understand
 from nodes.kitchen.mind.mind import Mind
 from nodes.kitchen.policy import KITCHEN_SPECS
+from nodes.msgs import Relation, Scene, SceneDescription, SeenObject, SeenPerson, Subtask
 from nodes.planner.referents import is_still_meant
 from nodes.planner.rules import OrdersUnderWay, Surroundings, given_up, hear, report
 from nodes.planner.understanding import Order
 from nodes.policy.hand_over import HAND_OVER
 from nodes.policy.skill_catalogue import SPECS
 from runtime.clock import to_ns
-from runtime.msgs import Relation, Scene, SceneDescription, SeenObject, SeenPerson, Subtask
 from tests.nodes.kitchen.test_mind import WORLD, scene_of
 from tests.nodes.planner.test_rules import thing as table_thing
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from nodes.msgs import Action, Feedback
 from nodes.policy.expert import ExpertPolicy
 from nodes.policy.onnx.policy import OnnxPolicy
 from runtime.context import HandlerContext, current_call
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import Action, Feedback
 from tests.support.models.model_files import write_model
 from tests.support.models.policy_model import policy_model
 from tests.support.standing import standing

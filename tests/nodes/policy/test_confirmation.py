@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from nodes.msgs import Action, Feedback, FeedbackCode, Reference, SeenObject, Subtask, Utterance
 from nodes.policy.expert import ExpertPolicy
 from nodes.vlm.local import YES_WITHIN_S, LocalVLM
 from nodes.vlm.memory import update
 from runtime import Simulation
 from runtime.launch.graph import NodeSpec
-from runtime.msgs import Action, Feedback, FeedbackCode, Reference, SeenObject, Subtask, Utterance
 from tests.support.robots.still_robot import StillRobot
 
 QUESTION = "Shall I pick the brown bottle? Please answer."

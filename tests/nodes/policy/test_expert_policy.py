@@ -14,16 +14,7 @@ import numpy as np
 import pytest
 
 from nodes.guard.node import Guard
-from nodes.policy.expert import ExpertPolicy
-from nodes.sim.camera import SimCamera
-from nodes.sim.driver import SimDriver
-from nodes.sim.messages import BodyPart, ObjectTruth, Truth
-from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M
-from nodes.stretch.kinematics import ARM, HEAD_PAN, HEAD_TILT, LIFT, WRIST_YAW, grasp_point, to_odometry
-from nodes.stretch.limits import STOW
-from runtime import Simulation
-from runtime.message import Stamped
-from runtime.msgs import (
+from nodes.msgs import (
     Action,
     Feedback,
     GuardState,
@@ -34,6 +25,15 @@ from runtime.msgs import (
     Utterance,
     aimed_at,
 )
+from nodes.policy.expert import ExpertPolicy
+from nodes.sim.camera import SimCamera
+from nodes.sim.driver import SimDriver
+from nodes.sim.messages import BodyPart, ObjectTruth, Truth
+from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M
+from nodes.stretch.kinematics import ARM, HEAD_PAN, HEAD_TILT, LIFT, WRIST_YAW, grasp_point, to_odometry
+from nodes.stretch.limits import STOW
+from runtime import Simulation
+from runtime.message import Stamped
 from tests.support.sentences import sentence
 
 BIN = SeenObject(

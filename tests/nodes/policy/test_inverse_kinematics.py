@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nodes.msgs import JOINTS, JointVector, RobotState
 from nodes.policy.inverse_kinematics import STRETCH_HAND
 from nodes.robot.protocol import Twist
 from nodes.stretch.limits import STOW, STRETCH_3
-from runtime.msgs import JOINTS, JointVector, RobotState
 from tests.support.sentences import sentence
 
 speeds = st.floats(-0.2, 0.2)

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from nodes.interrupts.phrase_matcher import TABLE
+from nodes.msgs import Action, Argument, RobotState, SeenObject, SeenPerson, SkillSpec, aimed_at
 from nodes.perception.hands import skin_near
 from nodes.policy import living
 from nodes.policy.allowed import why_not
 from nodes.policy.hand_over import HAND_OVER
 from nodes.policy.living import is_living, names_living
 from nodes.policy.skill_catalogue import SPECS, THING
-from runtime.msgs import Action, Argument, RobotState, SeenObject, SeenPerson, SkillSpec, aimed_at
 
 TAKE = SkillSpec(name="take", sentence="Take what a hand holds out.", arguments=(THING,), risk="person")
 SKILLS = {

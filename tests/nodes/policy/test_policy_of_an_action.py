@@ -14,6 +14,7 @@ import onnx
 import pytest
 from numpy.typing import NDArray
 
+from nodes.msgs import Action, Feedback, GuardState, Image, Interrupt, JointCommand, RobotState, SeenObject, aimed_at
 from nodes.policy.onnx.inputs import Felt, feel, words
 from nodes.policy.onnx.policy import OnnxPolicy, UnderWay
 from nodes.policy.onnx.session import PolicySession
@@ -21,7 +22,6 @@ from nodes.policy.onnx.tensors import SKILLS, known_inputs
 from runtime import Node, Publisher, Simulation, every
 from runtime.errors import PolyrhythmError
 from runtime.message import Stamped
-from runtime.msgs import Action, Feedback, GuardState, Image, Interrupt, JointCommand, RobotState, SeenObject, aimed_at
 from tests.support.models.model_files import linear_model, write_model
 from tests.support.sentences import pattern, sentence
 from tests.support.standing import HOME, standing

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from nodes.msgs import JointVector, RobotState
 from nodes.policy.skill_phases import (
     LOOK,
     PICK,
@@ -24,7 +25,6 @@ from nodes.policy.skill_phases import (
 from nodes.policy.stretch_motion import OPEN_M, StretchMotion, out_of_reach, travel_lift_m
 from nodes.stretch.kinematics import ARM, GRIPPER, LIFT, WRIST_YAW, grasp_point, to_odometry
 from nodes.stretch.limits import STOW, STRETCH_3
-from runtime.msgs import JointVector, RobotState
 from tests.support.sentences import sentence
 
 MOTION = StretchMotion()

@@ -12,15 +12,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from nodes.planner.rules import OrdersUnderWay, Surroundings, hear
-from nodes.policy.allowed import Confirmations, why_not
-from nodes.policy.expert import ExpertPolicy
-from nodes.policy.skill_catalogue import SPECS, PolicySkill, load_skills, problems_of
-from runtime import Simulation
-from runtime.errors import ParameterError, UserError
-from runtime.launch.file import check, find, load
-from runtime.launch.graph import NodeSpec
-from runtime.msgs import (
+from nodes.msgs import (
     Action,
     Argument,
     Feedback,
@@ -33,6 +25,14 @@ from runtime.msgs import (
     SkillSpec,
     aimed_at,
 )
+from nodes.planner.rules import OrdersUnderWay, Surroundings, hear
+from nodes.policy.allowed import Confirmations, why_not
+from nodes.policy.expert import ExpertPolicy
+from nodes.policy.skill_catalogue import SPECS, PolicySkill, load_skills, problems_of
+from runtime import Simulation
+from runtime.errors import ParameterError, UserError
+from runtime.launch.file import check, find, load
+from runtime.launch.graph import NodeSpec
 from tests.support.robots.still_robot import StillRobot
 from tests.support.sentences import pattern, sentence
 

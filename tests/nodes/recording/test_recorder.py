@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from nodes.msgs import Image, RecorderState, Utterance
 from nodes.recording.images import SCHEMA_NAME, depth_document, image_document, pixels
 from nodes.recording.recorder import Recorder
 from nodes.report.run import read_run
@@ -16,7 +17,6 @@ from runtime.bag.parts import parts_of
 from runtime.bag.schema import Document
 from runtime.errors import ParameterError, RecordingError
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import Image, RecorderState, Utterance
 from runtime.run_facts import RunFacts
 
 RGB = np.random.default_rng(0).integers(0, 255, (12, 16, 3), dtype=np.uint8)

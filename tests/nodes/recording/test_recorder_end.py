@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from nodes.msgs import Utterance
 from nodes.recording.recorder import Recorder
 from runtime.bag.file import BagReader
 from runtime.coordination.health import Health
@@ -19,7 +20,6 @@ from runtime.execution.executor import Executor, Transport
 from runtime.launch.graph import NodeSpec
 from runtime.launch.latency import Latency
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import Utterance
 from runtime.node import Node, every
 from runtime.ports import Publisher
 from runtime.virtual.simulation import Simulation

@@ -11,6 +11,7 @@ from typing import cast
 import numpy as np
 import pytest
 
+from nodes.msgs import Image, RecorderState, RobotState, Utterance
 from nodes.recording import recorder as recorder_module
 from nodes.recording.bag.command import main as bag_main
 from nodes.recording.foxglove.schemas import LOG_NAME, TRANSFORMS_NAME
@@ -24,7 +25,6 @@ from runtime.clock import Clock, SystemClock, to_ns, to_s
 from runtime.coordination.health import Health, PortHealth
 from runtime.errors import UserError
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Image, RecorderState, RobotState, Utterance
 from runtime.run_facts import RunFacts
 from tests.nodes.recording.test_recorder import said, stamped, started, what_is_told
 from tests.support.sentences import pattern, sentence

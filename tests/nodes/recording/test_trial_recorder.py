@@ -9,11 +9,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from nodes.msgs import RecorderState, RunningTrial, Trial, Utterance
 from nodes.recording.trial_recorder import TrialRecorder
 from runtime.bag.file import BagReader
 from runtime.errors import RecordingError
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import RecorderState, RunningTrial, Trial, Utterance
 from runtime.ports import Publisher, Sources
 from runtime.run_facts import RunFacts
 from tests.support.running import Runs, eventually

@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+from nodes.msgs import Utterance
 from nodes.recording.recorder import Recorder
 from nodes.report.command import main
 from nodes.report.film import CAPTION_BAR_PX, CLIP_EACH, CLIP_PX, HZ, SIZE_PX, draw_film
@@ -21,7 +22,6 @@ from nodes.report.run import read_run
 from nodes.sim.file_robot import scene_of
 from nodes.sim.messages import World
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Utterance
 from runtime.run_facts import RunFacts
 from tests.support.sentences import sentence
 from tests.support.synthetic_run import write_run

@@ -15,6 +15,7 @@ import pytest
 from PIL import Image
 from rich.console import Console
 
+from nodes.msgs import MISTAKE, TAKEN_BACK, Action, Interrupt, Mark, Trial, Utterance, WizardResponse
 from nodes.recording.bag.command import main as bag
 from nodes.report.actions import action_spans
 from nodes.report.command import BY_HAND, main, make_report, report_run, report_session
@@ -29,7 +30,6 @@ from runtime.bag.file import BagWriter, next_chunk
 from runtime.coordination.health import Health, TimerHealth
 from runtime.errors import RecordingError
 from runtime.message import Envelope, Stamped
-from runtime.msgs import MISTAKE, TAKEN_BACK, Action, Interrupt, Mark, Trial, Utterance, WizardResponse
 from tests.support.sentences import pattern, sentence
 from tests.support.shadowed_run import a_run_with_a_planner_in_shadow
 from tests.support.synthetic_run import ACTIONS, DIALOGUE, STOP_S, picture, write_run

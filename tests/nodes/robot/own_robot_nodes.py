@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from nodes.msgs import JointCommand, RobotState
 from runtime import Node, Publisher, Subscription, every
-from runtime.msgs import JointCommand, RobotState
 
 
 class Far(Node):

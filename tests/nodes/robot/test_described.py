@@ -15,6 +15,7 @@ from bridges.mqtt.bridge import MqttBridge
 from bridges.mqtt.topics import telemetry_document
 from nodes.guard.motion_profile import limits_of
 from nodes.guard.node import Guard
+from nodes.msgs import JointCommand
 from nodes.robot.driver import Driver
 from nodes.robot.protocol import FIXED_BASE, BaseLimit, JointLimit, RobotLimits
 from nodes.robot.robot_from_launch import limits_problem, load_limits
@@ -25,7 +26,6 @@ from runtime.errors import LaunchFileError, ParameterError, UserError
 from runtime.launch.file import Launch, check, load
 from runtime.launch.graph import NodeSpec
 from runtime.launch.nodes_table import told_of_robot, with_robot
-from runtime.msgs import JointCommand
 from tests.support.sentences import pattern, sentence
 
 ARM = RobotLimits(joints=(JointLimit("waist", -1.0, 1.0, 0.5, 2.0), JointLimit("elbow", 0.0, 2.0, 0.4, 1.0)))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from nodes.guard.node import Guard
+from nodes.msgs import DriverOrder, Image, JointCommand, RobotMode, RobotState, RobotStatus
 from nodes.robot.driver import METHODS, Driver, make_robot
 from nodes.robot.protocol import Robot, RobotError, RobotLimits
 from nodes.sim.driver import SimDriver
@@ -17,7 +18,6 @@ from runtime import Node, Publisher, Simulation, Subscription, every
 from runtime.errors import UserError
 from runtime.launch.graph import Graph, NodeSpec
 from runtime.message import Envelope, Stamped
-from runtime.msgs import DriverOrder, Image, JointCommand, RobotMode, RobotState, RobotStatus
 from tests.support.sentences import pattern, sentence
 
 

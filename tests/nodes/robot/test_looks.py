@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nodes.msgs import JointVector
 from nodes.robot.looks import BASE, ODOMETRY, Looks, free_of, looks_of
 from nodes.robot.urdf import Floats, frame, matrix, parse_urdf, quaternion, turned, urdf_text
 from nodes.robot_file.body import body_of_file
 from nodes.stretch.kinematics import grasp_point, head_camera_pose, wrist_camera_pose
 from nodes.stretch.limits import STRETCH_3
 from runtime.errors import UserError
-from runtime.msgs import JointVector
 from tests.support.sentences import sentence
 
 ARM = "nodes.arm:arm.toml"

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from nodes.msgs import JointCommand, RobotState
 from nodes.recording.bag.recording import Recording
 from nodes.robot.protocol import JointLimit
-from runtime.msgs import JointCommand, RobotState
 from tests.support.sentences import sentence
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
+from nodes.msgs import ActionChunk, JointCommand, RobotState
 from nodes.policy.inverse_kinematics import STRETCH_HAND
 from nodes.robot.path_preview import path
 from nodes.stretch.limits import STOW
-from runtime.msgs import ActionChunk, JointCommand, RobotState
 
 STATE = RobotState(
     read_ns=0, position=STOW, velocity=(0.0,) * 8, effort=(0.0,) * 8, base_x_m=1.0, base_y_m=2.0,

@@ -5,8 +5,8 @@ from typing import Any, cast
 import msgspec
 import pytest
 
+from nodes.msgs import JOINTS, RobotState
 from nodes.robot.rest import is_at_rest, is_still
-from runtime.msgs import JOINTS, RobotState
 
 
 def measured(velocity: tuple[float, ...] = (0.0,) * 8) -> RobotState:

@@ -18,7 +18,7 @@ OWN_FILES = {
     "nodes/policy/learn/network.py": "what learns to move it",
 }
 KNOWN = {
-    "runtime/msgs/robot.py": "JOINTS: the joints of a graph that names no robot",
+    "nodes/msgs/robot.py": "JOINTS: the joints of a graph that names no robot",
     "nodes/guard/motion_profile.py": "the robot of a guard that is told of none",
     "nodes/sim/kinematic.py": "the robot of a class that says nothing else",
     "nodes/exploration/explorer.py": "rooms are explored with this robot's arm",

@@ -12,6 +12,7 @@ import pytest
 
 from nodes.guard.motion_profile import Motion, Wheels
 from nodes.guard.space import BodyMotion, Space
+from nodes.msgs import JointCommand, JointVector, RobotState
 from nodes.robot.driver import Driver
 from nodes.robot.looks import looks_of
 from nodes.robot.protocol import Twist
@@ -23,7 +24,6 @@ from nodes.sim.kinematic import KinematicRobot
 from nodes.sim.rendering.renderer import RayRenderer
 from runtime import Simulation, UserError
 from runtime.launch.file import load
-from runtime.msgs import JointCommand, JointVector, RobotState
 from tests.support.sentences import pattern, sentence
 
 ARM = "nodes.arm:arm.toml"

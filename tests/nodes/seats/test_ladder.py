@@ -7,12 +7,7 @@ from typing import Literal
 import pytest
 
 from nodes.guard.node import Guard
-from nodes.seats.ladder import DRIVER_BACK, DRIVER_GONE, GO_ON, Ladder
-from runtime import Node, ParameterError, Publisher, Simulation, every
-from runtime.coordination.lease import Lease
-from runtime.launch.graph import NodeSpec
-from runtime.launch.seats_table import Rung, SeatTable
-from runtime.msgs import (
+from nodes.msgs import (
     GuardState,
     Interrupt,
     JointCommand,
@@ -23,6 +18,11 @@ from runtime.msgs import (
     Subtask,
     Utterance,
 )
+from nodes.seats.ladder import DRIVER_BACK, DRIVER_GONE, GO_ON, Ladder
+from runtime import Node, ParameterError, Publisher, Simulation, every
+from runtime.coordination.lease import Lease
+from runtime.launch.graph import NodeSpec
+from runtime.launch.seats_table import Rung, SeatTable
 from tests.support.robots.still_robot import StillRobot
 from tests.support.sentences import pattern
 from tests.support.standing import HOME

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from nodes.msgs import Comparison
 from nodes.seats import command
 from runtime.cli import main
 from runtime.clock import to_ns
 from runtime.coordination.lease import Lease
-from runtime.msgs import Comparison
 from runtime.supervision.registry import FoundRun
 from tests.support.guard.guarded_nodes import GUARDED
 from tests.support.running import Runs

@@ -10,10 +10,10 @@ from typing import cast
 
 import pytest
 
+from nodes.msgs import JOINTS, JointCommand
 from nodes.seats.keys import BASE, STEPS, Keys
 from runtime.command_line.attach import Arrival, Sender
 from runtime.message import Envelope
-from runtime.msgs import JOINTS, JointCommand
 from runtime.serialization.codec import encode
 from tests.support.running import eventually
 

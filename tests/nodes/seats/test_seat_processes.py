@@ -16,14 +16,14 @@ import pytest
 
 from bench.faults.nodes import MODES
 from bench.faults.rig import HOLDING, Rig
+from nodes.msgs import Comparison, GuardState, JointCommand, Utterance
+from nodes.msgs.signature import order, token_of
 from nodes.stretch.limits import STRETCH_3
 from runtime.bag.file import BagReader
 from runtime.bag.parts import parts_of
 from runtime.clock import SystemClock, to_ns
 from runtime.command_line.attach import Sender, StopSignal, hear
 from runtime.coordination.lease import Lease
-from runtime.msgs import Comparison, GuardState, JointCommand, Utterance
-from runtime.msgs.signature import order, token_of
 from runtime.serialization.codec import decode
 from runtime.supervision.registry import FoundRun, device_folder, find_runs
 from tests.support.guard.guard_story import STEP_S, wheels

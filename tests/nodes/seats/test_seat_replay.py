@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from nodes.guard.node import Guard
+from nodes.msgs import Action, GuardState, JointCommand, RobotState, SceneDescription, Subtask
+from nodes.msgs.signature import Signatures, request
 from nodes.seats.command import main
 from nodes.seats.recorded_track import RecordedTrack, TrackMessage, read_score
 from nodes.seats.replayed import ReplayedPolicy, ReplayedVLM
@@ -21,8 +23,6 @@ from runtime.errors import ParameterError, UserError
 from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import SeatTable
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import Action, GuardState, JointCommand, RobotState, SceneDescription, Subtask
-from runtime.msgs.signature import Signatures, request
 from tests.support.robots.still_robot import StillRobot
 from tests.support.sentences import sentence
 from tests.support.standing import HOME

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from nodes.msgs import Action, Comparison, JointCommand, Reference, SeenObject, Subtask, aimed_at
 from nodes.seats.compare import MOST_SOURCES, ShadowCompare
 from runtime import Message, Simulation
 from runtime.coordination.lease import Lease
-from runtime.msgs import Action, Comparison, JointCommand, Reference, SeenObject, Subtask, aimed_at
 
 ZEROS = (0.0,) * 8
 NOW_S = 0.01

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from nodes.msgs import GuardState, JointCommand, RobotState
 from nodes.robot.conformance import Bench, RobotConformance
 from nodes.robot.robot_from_launch import load_limits, outline_of
 from nodes.sim.file_robot import FileRobot
 from nodes.sim.messages import Truth
 from runtime import Node, Publisher, QoS, Subscription, UserError, every
 from runtime.launch.file import find, load
-from runtime.msgs import GuardState, JointCommand, RobotState
 from runtime.virtual.simulation import Simulation
 
 ARM = "nodes.arm:arm.toml"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from nodes.msgs import JointCommand
 from nodes.sim.guarded_env import GuardedEnv
 from runtime.errors import UserError
-from runtime.msgs import JointCommand
 from tests.support.sentences import pattern
 
 ALONE = (

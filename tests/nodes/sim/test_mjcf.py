@@ -3,10 +3,10 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
+from nodes.msgs import JOINTS
 from nodes.sim.mjcf import build_scene
 from nodes.sim.table_scene import PARKED_M
 from nodes.stretch.limits import STOW
-from runtime.msgs import JOINTS
 
 
 def test_every_seed_gives_a_model_of_the_same_shape_and_look() -> None:

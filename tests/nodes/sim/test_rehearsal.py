@@ -8,11 +8,11 @@ from collections.abc import Mapping
 import pytest
 
 from bridges.stretch.twin.robot import WHEEL_RAD_PER_M, TwinRobot
+from nodes.msgs import JOINTS, JointCommand, JointVector
 from nodes.sim.kinematic import KinematicRobot
 from nodes.sim.rehearsal import RehearsalRobot, Told
 from nodes.stretch import kinematics as k
 from nodes.stretch.limits import STOW, STRETCH_3
-from runtime.msgs import JOINTS, JointCommand, JointVector
 
 PERIOD_NS = 20_000_000
 THIS = f"{__name__}:Motors"

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from nodes.msgs import JOINTS, JointCommand, RobotState
 from nodes.sim.messages import BodyPart
 from nodes.sim.rendering.renderer import make_renderer
 from nodes.sim.robot import SimRobot
@@ -14,7 +15,6 @@ from nodes.stretch import kinematics as k
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.errors import UserError
 from runtime.launch.file import find, load
-from runtime.msgs import JOINTS, JointCommand, RobotState
 
 PERIOD_NS = 20_000_000
 PERIOD_S = 0.02

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from nodes.msgs import Utterance
 from runtime import Node, Publisher, QoS, Subscription, on
-from runtime.msgs import Utterance
 from runtime.qos import RELIABLE
 
 

@@ -7,12 +7,12 @@ import io
 import pytest
 from rich.console import Console
 
+from nodes.msgs import Action, Feedback, GuardState, Interrupt, JointCommand, Subtask, Utterance
 from nodes.terminal.view import TerminalView
 from runtime.clock import SystemClock
 from runtime.coordination.health import Health, PortHealth, TimerHealth
 from runtime.coordination.lease import Lease
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import Action, Feedback, GuardState, Interrupt, JointCommand, Subtask, Utterance
 from runtime.supervision.view import View
 
 START_NS = 1_000_000_000_000

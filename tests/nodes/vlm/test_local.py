@@ -10,20 +10,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from nodes.policy.hand_over import HAND_OVER
-from nodes.policy.skill_catalogue import SPECS, catalogue_of
-from nodes.sim.mjcf import build_scene
-from nodes.sim.rendering.renderer import RayRenderer
-from nodes.stretch import kinematics as k
-from nodes.stretch.body import BODY
-from nodes.stretch.limits import STOW
-from nodes.vlm.local import HAND_WITHIN_S, LocalVLM
-from nodes.vlm.next_action import MOST_TRIES
-from nodes.vlm.poses import pose_at
-from runtime import ParameterError
-from runtime.clock import Clock, to_s
-from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import (
+from nodes.msgs import (
     JOINTS,
     Action,
     Feedback,
@@ -37,6 +24,19 @@ from runtime.msgs import (
     Subtask,
     Utterance,
 )
+from nodes.policy.hand_over import HAND_OVER
+from nodes.policy.skill_catalogue import SPECS, catalogue_of
+from nodes.sim.mjcf import build_scene
+from nodes.sim.rendering.renderer import RayRenderer
+from nodes.stretch import kinematics as k
+from nodes.stretch.body import BODY
+from nodes.stretch.limits import STOW
+from nodes.vlm.local import HAND_WITHIN_S, LocalVLM
+from nodes.vlm.next_action import MOST_TRIES
+from nodes.vlm.poses import pose_at
+from runtime import ParameterError
+from runtime.clock import Clock, to_s
+from runtime.message import Envelope, Message, Stamped
 from tests.support.sentences import pattern, sentence
 
 CUPS = Subtask(

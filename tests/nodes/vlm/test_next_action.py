@@ -7,10 +7,10 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from nodes.msgs import Action, Reference, SeenObject, Subtask, aimed_at
 from nodes.policy.hand_over import HAND_OVER
 from nodes.vlm.memory import Known, believed, update, without
 from nodes.vlm.next_action import GAZES, LOOKS_TO_BE_SURE, MOST_TRIES, Situation, decide, destination, wanted
-from runtime.msgs import Action, Reference, SeenObject, Subtask, aimed_at
 from tests.support.sentences import sentence
 
 CUPS = Subtask(

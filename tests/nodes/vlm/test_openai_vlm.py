@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from nodes.models.answers import ModelError
+from nodes.msgs import Action, Feedback, Image, Reference, RobotState, Scene, SceneDescription, Subtask, Utterance
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
 from nodes.stretch.body import head_pose
 from nodes.vlm.model_prompt import Pointed, answer_schema, parse, question_text, system_prompt
@@ -23,7 +24,6 @@ from nodes.vlm.pointing import place_thing, point_at
 from runtime import Node, Publisher, Simulation, every
 from runtime.coordination.fence import Fence
 from runtime.message import Stamped
-from runtime.msgs import Action, Feedback, Image, Reference, RobotState, Scene, SceneDescription, Subtask, Utterance
 from tests.nodes.perception.test_objects import View, look
 from tests.support.sentences import pattern, sentence
 from tests.support.servers.fake_openai_server import (

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from nodes.msgs import Interrupt, Saying, Utterance
 from runtime import Node, Publisher, Subscription, every, on
-from runtime.msgs import Interrupt, Saying, Utterance
 from runtime.qos import RELIABLE, URGENT
 
 SHORT = "Well."

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from nodes.guard.node import Guard
+from nodes.msgs import Alarm, GuardState, Saying
 from nodes.voice.microphone import Microphone
 from nodes.voice.recogniser import Recogniser, verdict
 from runtime import Simulation
-from runtime.msgs import Alarm, GuardState, Saying
 from tests.nodes.voice.test_to_guard import robot
 from tests.support.models.spoken import needs_espeak, silence, spoken, write_wav
 from tests.support.servers.fake_speech_server import Answer, FakeSpeech, says

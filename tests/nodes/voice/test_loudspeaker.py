@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nodes.msgs import Interrupt, Saying, Speech, SpokenSound, Utterance, VoiceOrder
 from nodes.voice.loudspeaker import Loudspeaker
 from nodes.voice.speaking.playing import RATE_HZ, VoiceError
 from nodes.voice.speaking.synthesis import AS_EVER, Manner, command_at, softened
 from runtime import Node, Publisher, Simulation, Stamped, Subscription, on
 from runtime.coordination.fence import Fence
-from runtime.msgs import Interrupt, Saying, Speech, SpokenSound, Utterance, VoiceOrder
 from runtime.qos import RELIABLE
 from tests.support.sentences import sentence
 

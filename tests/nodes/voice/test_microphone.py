@@ -11,6 +11,7 @@ import miniaudio
 import numpy as np
 import pytest
 
+from nodes.msgs import MicrophoneState, Saying, Sound, Speech
 from nodes.voice import devices
 from nodes.voice.devices import DeviceError, fewest_channels
 from nodes.voice.hearing.blocks import Block, one_channel
@@ -20,7 +21,6 @@ from nodes.voice.microphone import Microphone
 from runtime import Simulation
 from runtime.clock import Clock, SystemClock
 from runtime.errors import ParameterError, UserError
-from runtime.msgs import MicrophoneState, Saying, Sound, Speech
 from tests.support.models.spoken import needs_espeak, silence, spoken, write_wav
 from tests.support.sentences import sentence
 

@@ -9,12 +9,12 @@ import pytest
 
 from nodes.interrupts.intent import understand
 from nodes.interrupts.reflex import AGAIN, REFUSALS, Reflex
+from nodes.msgs import GuardState, Interrupt, Saying, Utterance
 from nodes.policy.allowed import PLEASE
 from nodes.voice.hearing import whisper
 from nodes.voice.microphone import Microphone
 from nodes.voice.recogniser import Recogniser
 from runtime import Simulation
-from runtime.msgs import GuardState, Interrupt, Saying, Utterance
 from tests.support.models.spoken import needs_espeak, silence, spoken, write_wav
 from tests.support.sentences import sentence
 from tests.support.servers.fake_speech_server import FakeSpeech

@@ -11,11 +11,11 @@ import msgspec
 import numpy as np
 import pytest
 
+from nodes.msgs import RecogniserState, Saying, Sound, SoundSoFar, Utterance
 from nodes.voice.hearing.transcription_api import Transcriber
 from nodes.voice.recogniser import Recogniser
 from runtime import Simulation
 from runtime.errors import ParameterError
-from runtime.msgs import RecogniserState, Saying, Sound, SoundSoFar, Utterance
 from tests.support.sentences import pattern, sentence
 from tests.support.servers.fake_speech_server import Asked, FakeSpeech, says
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from nodes.guard.node import Guard
 from nodes.interrupts.reflex import Reflex
+from nodes.msgs import Interrupt, JointCommand, RobotState
 from nodes.robot.driver import Driver
 from nodes.voice.microphone import Microphone
 from nodes.voice.recogniser import Recogniser
 from runtime import Node, Publisher, Simulation, Subscription, every
-from runtime.msgs import Interrupt, JointCommand, RobotState
 from tests.support.models.spoken import needs_espeak, silence, spoken, write_wav
 from tests.support.servers.fake_speech_server import FakeSpeech, says
 

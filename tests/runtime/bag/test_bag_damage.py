@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from nodes.msgs import JointCommand, Utterance
 from nodes.recording.bag.command import main as bag
 from nodes.recording.replay.command import main as replay
 from runtime.bag.file import BagReader, BagWriter
 from runtime.bag.record import BagMessage
 from runtime.message import Envelope, Stamped
-from runtime.msgs import JointCommand, Utterance
 from tests.support.sentences import sentence
 from tests.support.synthetic_run import write_run
 
@@ -114,7 +114,7 @@ def odd_recording(path: Path, data: bytes, launch: bytes = b"") -> Path:
     writer = BagWriter(path, {"clock": "real"})
     if launch:
         writer.attach("launch.toml", "application/toml", launch)
-    writer.copy(BagMessage("robot/command", "JointCommand", 1_000_000_000, data, "runtime.msgs:JointCommand", b"{}"))
+    writer.copy(BagMessage("robot/command", "JointCommand", 1_000_000_000, data, "nodes.msgs:JointCommand", b"{}"))
     writer.close()
     return path
 

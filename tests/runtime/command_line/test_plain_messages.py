@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from nodes.hello import Beat
+from nodes.msgs import Image, SceneDescription, SeenObject, Utterance
 from runtime.command_line.plain_messages import find_type, in_many_lines, in_one_line, to_plain
 from runtime.errors import CodecError
 from runtime.message import Envelope, Message
-from runtime.msgs import Image, SceneDescription, SeenObject, Utterance
 from runtime.serialization.codec import encode
 
 ENVELOPE = Envelope("topic", "node", 3, 1000, cause="heard:ann:1", provenance="person")

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from nodes.msgs import ActionChunk, GuardState, Utterance
 from runtime.clock import to_ns
 from runtime.commands import topic_commands as listen
 from runtime.commands.distribution import Distribution, MessageGaps
@@ -19,7 +20,6 @@ from runtime.commands.topic_commands import in_units
 from runtime.coordination.health import Health, PathHealth, PortHealth, Spending, TimerHealth
 from runtime.errors import UserError
 from runtime.message import Envelope, Kind, Stamped
-from runtime.msgs import ActionChunk, GuardState, Utterance
 from runtime.supervision.registry import ProcessState
 from tests.support.sentences import sentence
 
@@ -281,11 +281,11 @@ def test_what_the_guard_does_is_said_without_saying_the_mode_twice() -> None:
 
 
 def test_a_table_that_is_wider_than_the_terminal_leaves_modules_away_and_then_cuts_its_lines() -> None:
-    rows = [{"topic": "robot/state", "type": "runtime.msgs:RobotState", "subscribers": "guard policy recorder"}]
+    rows = [{"topic": "robot/state", "type": "nodes.msgs:RobotState", "subscribers": "guard policy recorder"}]
     columns = ("topic", "type", "subscribers")
     whole = [
         "topic        type                     subscribers",
-        "robot/state  runtime.msgs:RobotState  guard policy recorder",
+        "robot/state  nodes.msgs:RobotState  guard policy recorder",
     ]
     assert table(rows, columns).splitlines() == table(rows, columns, 59).splitlines() == whole
     narrower = ["topic        type        subscribers", "robot/state  RobotState  guard policy recorder"]

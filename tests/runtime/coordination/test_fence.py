@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 
+from nodes.msgs.interrupt import PREEMPTS
 from runtime import Message, Node, Publisher, Simulation, Subscription, every, on
 from runtime.coordination.fence import Fence, PreemptionEpochs, raised
 from runtime.launch.graph import NodeSpec
 from runtime.launch.latency import Latency
 from runtime.message import Envelope, Epochs
-from runtime.msgs.interrupt import PREEMPTS
 
 
 class Question(Message):

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from runtime.msgs import EStop, Interrupt, SeatRequest
-from runtime.msgs.interrupt import PREEMPTS
+from nodes.msgs import EStop, Interrupt, SeatRequest
+from nodes.msgs.interrupt import PREEMPTS
 from tests.runtime.coordination.lease_story import HOLDERS, PEOPLE, SHADOWS, LeaseStory, changed
 
 SEATS = PREEMPTS["stop"]

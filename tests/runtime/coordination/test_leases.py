@@ -9,6 +9,9 @@ import pytest
 
 from nodes.guard.arbitration import Arbitration, SeatConfig
 from nodes.guard.node import Guard
+from nodes.msgs import Comparison, GuardState, Interrupt, JointCommand, SeatRequest
+from nodes.msgs.interrupt import PREEMPTS
+from nodes.msgs.signature import Signatures, request
 from nodes.seats.compare import ShadowCompare
 from nodes.stretch.limits import STRETCH_3
 from runtime import Node, Publisher, Simulation, every
@@ -17,9 +20,6 @@ from runtime.errors import GraphError
 from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import SeatTable
 from runtime.message import Envelope
-from runtime.msgs import Comparison, GuardState, Interrupt, JointCommand, SeatRequest
-from runtime.msgs.interrupt import PREEMPTS
-from runtime.msgs.signature import Signatures, request
 from tests.support.robots.still_robot import StillRobot
 from tests.support.sentences import pattern, sentence
 from tests.support.standing import HOME

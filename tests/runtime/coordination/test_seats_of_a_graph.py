@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from nodes.guard.arbitration import Arbitration
+from nodes.msgs import Interrupt
 from runtime import Message, Node, Publisher, Simulation, Stamped, Subscription, every, on
 from runtime.coordination.fence import FENCE_TOPIC, Fence
 from runtime.launch.file import load
-from runtime.msgs import Interrupt
 from tests.support.sentences import pattern
 
 ROOT = Path(__file__).parents[3]

@@ -7,19 +7,19 @@ import inspect
 import msgspec
 import pytest
 
+import nodes.msgs
 import nodes.sim.messages
 import runtime.bag.journal
 import runtime.coordination.fence
 import runtime.coordination.health
 import runtime.coordination.lease
-import runtime.msgs
+from nodes.msgs import GuardState
 from runtime.bag.journal import CallRecord, Calls, LogLine
 from runtime.hosts.clock_offset import shifted, stamp_fields
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import GuardState
 
 MODULES = (
-    runtime.msgs,
+    nodes.msgs,
     runtime.coordination.fence,
     runtime.coordination.lease,
     runtime.coordination.health,

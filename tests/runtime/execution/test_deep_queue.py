@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from nodes.msgs import Image, Utterance
 from nodes.recording.recorder import Recorder
 from runtime.execution.deep_queue import MESSAGES_QUEUED, ByteBudget, DeepPort, size_of
 from runtime.launch.graph import NodeSpec
 from runtime.message import Envelope, M, Stamped
-from runtime.msgs import Image, Utterance
 from runtime.node import Node
 from runtime.ports import Publisher
 from runtime.virtual.simulation import Simulation

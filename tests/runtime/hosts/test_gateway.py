@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bench.relay import Relay, relayed
+from nodes.msgs import EStop, Image, Interrupt, RobotState, Utterance
 from runtime.clock import SystemClock
 from runtime.errors import TransportError
 from runtime.hosts import wire
@@ -16,7 +17,6 @@ from runtime.hosts.clock_offset import TRUST_NS
 from runtime.hosts.hosts_table import Host, HostPair
 from runtime.hosts.sockets import WAYS, Doors
 from runtime.message import Envelope, Stamped
-from runtime.msgs import EStop, Image, Interrupt, RobotState, Utterance
 from runtime.serialization.codec import encode
 from runtime.transport.reliable.tag import Terms
 from tests.support.gateway_ends import (

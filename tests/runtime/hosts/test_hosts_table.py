@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import zmq
 
+from nodes.msgs import Utterance
 from runtime import Node, Publisher, Subscription
 from runtime.cli import main
 from runtime.commands import run
@@ -18,7 +19,6 @@ from runtime.errors import UserError
 from runtime.hosts.hosts_table import DEFAULT_PORT, Host, HostPair, check_pair, pair, parse_hosts
 from runtime.launch.file import Launch, check, load, resolve
 from runtime.launch.process_plan import gateway_name, plan
-from runtime.msgs import Utterance
 from runtime.qos import SOON, URGENT
 from runtime.transport.reliable.tag import Terms
 from tests.support.sentences import pattern, sentence

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from nodes.msgs import Image
 from runtime.clock import NS_PER_S, to_ns
 from runtime.hosts.image_throttle import BEST, IN_FLIGHT, WORST, Bulk
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Image
 
 
 def image(number: int, topic: str = "head/image") -> Stamped[Image]:

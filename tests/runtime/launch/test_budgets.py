@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nodes.msgs import Image, JointCommand, SceneDescription, Utterance
 from runtime import Node, Publisher, Simulation, Subscription, every, on
 from runtime.commands.top_table import is_kept, path_line, spending_line
 from runtime.coordination.health import Health, Spending
@@ -16,7 +17,6 @@ from runtime.launch.budgets_table import Budgets, PathBudget, PathMeter, parse_b
 from runtime.launch.file import find, load
 from runtime.launch.graph import Graph, NodeSpec
 from runtime.message import UNKNOWN_NS, Envelope
-from runtime.msgs import Image, JointCommand, SceneDescription, Utterance
 from tests.support.sentences import sentence
 
 

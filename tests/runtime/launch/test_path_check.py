@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from nodes.msgs import Action, Image, JointCommand, RobotState, SceneDescription
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.cli import main
 from runtime.errors import LaunchFileError, UserError
@@ -15,7 +16,6 @@ from runtime.launch.graph import Graph, NodeSpec
 from runtime.launch.latency import Latency
 from runtime.launch.links_table import LinkModel
 from runtime.launch.path_check import PathAccount, accounts, at_most
-from runtime.msgs import Action, Image, JointCommand, RobotState, SceneDescription
 from tests.support.sentences import sentence
 
 

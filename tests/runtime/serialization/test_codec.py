@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nodes.msgs import ActionChunk, Image, RobotState, SeenObject, Utterance
 from runtime.errors import CodecError
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import ActionChunk, Image, RobotState, SeenObject, Utterance
 from runtime.serialization.codec import (
     MAX_ARRAY_BYTES,
     MAX_ARRAYS,

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from nodes.msgs import GuardState
 from nodes.scaffold.command import KINDS, write_project
 from runtime.bag.file import BagReader
 from runtime.clock import SystemClock
 from runtime.command_line.attach import StopSignal, attach, hear
-from runtime.msgs import GuardState
 from runtime.serialization.codec import decode
 from runtime.supervision.registry import FoundRun, find_runs
 from tests.support.running import Runs, eventually, is_alive

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from nodes.hello import Beat
+from nodes.msgs import Utterance
 from runtime.errors import CodecError
 from runtime.message import Envelope, Message, Stamped, array_fields
-from runtime.msgs import Utterance
 from runtime.serialization.codec import (
     BUNDLE_BYTES,
     MAX_BUNDLE,

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from nodes.msgs.interrupt import PREEMPTS
 from runtime import Message, Node, Publisher, Simulation, Subscription, every, on
 from runtime.clock import SystemClock
 from runtime.coordination.fence import Fence, PreemptionEpochs, raised
@@ -17,7 +18,6 @@ from runtime.execution.bound_node import BoundNode, NodeOutput
 from runtime.launch.graph import NodeSpec
 from runtime.launch.latency import Latency
 from runtime.message import Envelope, Stamped
-from runtime.msgs.interrupt import PREEMPTS
 from runtime.virtual.trace import MessageTrace
 
 SAMPLES = 10

@@ -14,10 +14,10 @@ import msgspec
 import numpy as np
 import pytest
 
+from nodes.msgs import Image
 from runtime import Message
 from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Image
 from runtime.serialization.codec import decode, encode
 from runtime.transport.shared_memory import FOLDER, SlotAddress, Views, is_available
 from runtime.transport.taps import Tap

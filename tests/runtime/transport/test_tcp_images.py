@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nodes.msgs import Image
 from runtime.hosts.admission import Traffic
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Image
 from runtime.transport.shared_memory import FOLDER, Views, is_available
 from runtime.transport.zeromq import PublisherSockets, Reader, SubscriberThread
 from tests.support.gateway_ends import DESKTOP_SECRET, ROBOT_SECRET, end, meeting

@@ -14,12 +14,12 @@ import pytest
 from bench.faults.nodes import SteadyPolicy
 from nodes.guard.node import Guard
 from nodes.interrupts.reflex import Reflex
+from nodes.msgs import Interrupt, JointCommand, Utterance
 from nodes.robot.driver import Driver
 from nodes.sim.people.collaborator import Collaborator
 from runtime.launch.file import resolve
 from runtime.launch.process_plan import plan
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Interrupt, JointCommand, Utterance
 from runtime.transport.reliable.tag import Terms
 from runtime.transport.zeromq import PublisherSockets, SubscriberThread
 from tests.support.running import eventually

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from nodes.msgs import Utterance
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Utterance
 from runtime.transport.zeromq import PublisherSockets, SubscriberThread
 
 pytestmark = pytest.mark.processes

@@ -7,8 +7,8 @@ import zlib
 
 import numpy as np
 
+from nodes.msgs import Image
 from runtime import Message, Node, Publisher, QoS, Subscription, every, on
-from runtime.msgs import Image
 
 ALARMS = 20
 

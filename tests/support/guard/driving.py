@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from nodes.msgs import JointCommand
 from nodes.stretch.limits import STOW
 from runtime import Node, Publisher, every
-from runtime.msgs import JointCommand
 
 
 class Ahead(Node):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import get_args
 
 from nodes.guard.state_machine import GuardMachine
+from nodes.msgs import Interrupt, JointCommand
+from nodes.msgs.interrupt import Cause
 from nodes.stretch.limits import STRETCH_3
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Interrupt, JointCommand
-from runtime.msgs.interrupt import Cause
 from tests.support.standing import standing
 
 MS = 1_000_000

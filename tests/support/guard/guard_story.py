@@ -14,13 +14,13 @@ from nodes.guard.release import furthest
 from nodes.guard.retreat import SHARE
 from nodes.guard.space import Space
 from nodes.guard.state_machine import GuardMachine
+from nodes.msgs import Interrupt, JointCommand, RobotState, RobotStatus
+from nodes.msgs.interrupt import Cause
 from nodes.robot.protocol import JointLimit
 from nodes.stretch.kinematics import ARM, ARM_Z_M, LIFT, WRIST_DROP_M, WRIST_OUT_M, grasp_point, to_odometry
 from nodes.stretch.limits import STRETCH_3
 from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Interrupt, JointCommand, RobotState, RobotStatus
-from runtime.msgs.interrupt import Cause
 from tests.support.standing import HOME, moving, standing
 
 MS = 1_000_000

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from nodes.msgs import Action, EStop, JointCommand, SeatRequest, Utterance
 from runtime import Node, Publisher, QoS, Subscription
-from runtime.msgs import Action, EStop, JointCommand, SeatRequest, Utterance
 
 GUARDED = """
 [run]

@@ -6,9 +6,9 @@ import threading
 from itertools import pairwise
 from types import TracebackType
 
+from nodes.msgs import JointCommand
 from runtime.clock import to_ns
 from runtime.command_line.attach import StopSignal, hear
-from runtime.msgs import JointCommand
 from runtime.serialization.codec import decode
 from runtime.supervision.registry import find_runs
 from tests.support.running import eventually

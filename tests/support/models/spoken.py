@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from nodes.msgs import SOUND_BYTES_PER_S
 from nodes.voice.hearing.sound_file import decode_sound
 from nodes.voice.wav import as_wav
-from runtime.msgs import SOUND_BYTES_PER_S
 
 needs_espeak = pytest.mark.skipif(shutil.which("espeak-ng") is None, reason="espeak-ng is not installed")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from nodes.msgs import ActionChunk, Mark, RobotState, RobotStatus, RunningTrial, Trial, Utterance
+from nodes.msgs.episode import Turn
 from nodes.sim.driver import SimDriver
 from runtime import ALONE, Node, Publisher, QoS, Subscription, every, on
-from runtime.msgs import ActionChunk, Mark, RobotState, RobotStatus, RunningTrial, Trial, Utterance
-from runtime.msgs.episode import Turn
 from runtime.qos import RELIABLE
 
 STEPS, STEP_S, AHEAD_MPS = 20, 0.1, 2.0

@@ -6,8 +6,8 @@ from math import cos, sin
 
 import msgspec
 
+from nodes.msgs import JointCommand, RobotState
 from runtime import ALONE, Node, Publisher, QoS, Subscription, every
-from runtime.msgs import JointCommand, RobotState
 from tests.support.standing import HOME, ZEROS, moving
 
 

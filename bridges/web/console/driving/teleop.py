@@ -11,8 +11,8 @@ from math import atan2, copysign, cos, hypot, pi, sqrt
 
 from bridges.web.console.driving.way import Way
 from bridges.web.http.wire import Drive
+from nodes.msgs import JointCommand, JointVector, RobotState
 from nodes.robot.protocol import BaseLimit, Hand, JointLimit, PointM, RobotLimits, Twist
-from runtime.msgs import JointCommand, JointVector, RobotState
 
 TURN_RADPS = 0.8
 """Fastest turn of the base; its wheels could do more than a person wants."""

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 from bridges.web.http.wire import PointedPlace
+from nodes.msgs import RobotState, Scene, SceneDescription
 from nodes.robot.route import PointM, find_route
-from runtime.msgs import RobotState, Scene, SceneDescription
 
 ROOM_M = 0.42
 """The middle of the base keeps so far from a thing, for what it stands on is wider than itself."""

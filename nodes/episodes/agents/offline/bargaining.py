@@ -21,7 +21,7 @@ from nodes.episodes.agents.deal_reading import (
     worth,
 )
 from nodes.episodes.agents.offline.phrasing import RUDE, DialogueVoice, is_farewell
-from runtime.msgs.episode import Act, Deal
+from nodes.msgs.episode import Act, Deal
 
 Move = tuple[str, float]
 """What to do next about a number: ("offer", 120), ("accept", 130), or ("walk", 0): leave without."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from nodes.episodes.dialogue.observation import AgentObservation
-from runtime.msgs.episode import Act, Turn
+from nodes.msgs.episode import Act, Turn
 
 Level = Literal["low", "medium", "high"]
 

@@ -16,7 +16,7 @@ from nodes.episodes.agents.deal_reading import gives_way, stance
 from nodes.episodes.agents.offline.bargaining import bargain_items, bargain_number
 from nodes.episodes.agents.offline.phrasing import OFFERS, REFUSES, RUDE, DialogueVoice, is_farewell, is_told, says_any
 from nodes.episodes.dialogue.observation import AgentChoice, AgentObservation
-from runtime.msgs.episode import Act
+from nodes.msgs.episode import Act
 
 _KIND = re.compile(r"\b(thanks?|glad|sorry|please|understand|appreciate|kind of you)\b", re.I)
 STUBBORN = {"low": 0.7, "medium": 0.0, "high": -0.5}

@@ -22,6 +22,7 @@ from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, Qo
 from rosbags.rosbag2 import Reader, ReaderError, StoragePlugin, Writer, WriterError
 from rosbags.serde import SerdeError
 
+from nodes.msgs import Image, JointCommand, RobotState, Utterance
 from nodes.recording.bag.export.damage import Damaged
 from nodes.recording.bag.recording import Recording, envelope_or_none, is_journal
 from nodes.recording.foxglove.schemas import DESCRIPTION_NAME, SCHEMAS, TRANSFORMS_NAME
@@ -59,7 +60,6 @@ from runtime.bag.file import BagWriter
 from runtime.bag.record import BagMessage
 from runtime.errors import CodecError, RecordingError, UserError, choices
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import Image, JointCommand, RobotState, Utterance
 
 BAG_VERSION: Literal[8, 9] = 8  # what Humble reads
 
@@ -374,7 +374,7 @@ def _write(message: Message, envelope: Envelope, writer: BagWriter) -> str:
         topic, name, schema, kind = f"{envelope.topic}/depth", DEPTH_SCHEMA_NAME, DEPTH_SCHEMA, ""
         document = exact_depth_document(message, envelope, wall_offset_ns=0)
     else:
-        topic, name, schema, kind = envelope.topic, IMAGE_NAME, SCHEMA, "runtime.msgs:Image"
+        topic, name, schema, kind = envelope.topic, IMAGE_NAME, SCHEMA, "nodes.msgs:Image"
         document = image_document(message, envelope, wall_offset_ns=0, jpeg_quality=0)
     document["data"] = base64.b64encode(document["data"]).decode()
     writer.write_document(topic, name, schema, document, envelope, type_name=kind)

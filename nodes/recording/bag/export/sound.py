@@ -7,12 +7,12 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+from nodes.msgs import SAMPLE_BYTES, SOUND_RATE_HZ, Sound
 from nodes.recording.bag.export.damage import Damaged
 from nodes.recording.bag.recording import Recording, envelope_or_none, file_names
 from nodes.voice.wav import new_wav
 from runtime.clock import to_s
 from runtime.errors import RecordingError
-from runtime.msgs import SAMPLE_BYTES, SOUND_RATE_HZ, Sound
 
 EARLIEST_S = 60.0
 """For so long may somebody have been speaking when a recording begins, of a trial or of a run whose ears came first."""

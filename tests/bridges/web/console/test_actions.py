@@ -17,12 +17,12 @@ from bridges.web.http.client import WORDS_BURST, CameraStream, Session
 from bridges.web.http.ids import MessageIds
 from bridges.web.http.wire import ActRequest, BeQuiet, Drive, Resume, Say, SetVoice, Take, Unsay
 from bridges.web.speech.push_to_talk import STOP_WORDS, load_stop_words
+from nodes.msgs import TAKEN_BACK, Feedback, GuardState, Image, Mark
 from nodes.stretch.limits import STRETCH_3
 from runtime.clock import to_ns
 from runtime.coordination.lease import Lease
 from runtime.errors import ParameterError, UserError
 from runtime.message import Envelope, Stamped
-from runtime.msgs import TAKEN_BACK, Feedback, GuardState, Image, Mark
 from runtime.run_facts import RunFacts
 from tests.bridges.web.console.test_seat_requests import Sent
 from tests.support.sentences import sentence

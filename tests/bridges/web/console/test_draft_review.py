@@ -10,9 +10,9 @@ import pytest
 from bridges.web.console.draft_review import DraftReview, Drafts, ReviewedSeat, check_review
 from bridges.web.console.node import Console
 from bridges.web.http.wire import Decide, Supervise
+from nodes.msgs import Action, Reference, Subtask, Utterance
 from runtime.clock import to_ns
 from runtime.errors import ParameterError
-from runtime.msgs import Action, Reference, Subtask, Utterance
 from tests.bridges.web.console.test_seat_requests import Sent
 from tests.support.sentences import sentence
 

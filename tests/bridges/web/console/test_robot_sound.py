@@ -7,7 +7,7 @@ import base64
 import numpy as np
 
 from bridges.web.console.robot_sound import RobotSound, RobotWords
-from runtime.msgs import SOUND_RATE_HZ, Saying, Sound
+from nodes.msgs import SOUND_RATE_HZ, Saying, Sound
 
 
 def heard(number: int, samples: list[int], speaker: str = "Ann") -> Sound:

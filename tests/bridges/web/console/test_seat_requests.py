@@ -12,9 +12,9 @@ from bridges.web.console.signing import RequestSigner
 from bridges.web.http.client import Session
 from bridges.web.http.graph_messages import SeatWord
 from bridges.web.http.ids import MessageIds
+from nodes.msgs import GuardState, Interrupt, Utterance
 from runtime.clock import to_ns
 from runtime.coordination.lease import Lease
-from runtime.msgs import GuardState, Interrupt, Utterance
 from runtime.run_facts import RunFacts
 from tests.support.sentences import sentence
 

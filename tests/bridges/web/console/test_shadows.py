@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bridges.web.console.shadows import Shadows
+from nodes.msgs import Action, JointCommand
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.clock import to_ns
-from runtime.msgs import Action, JointCommand
 
 
 def test_the_holder_is_live_and_the_others_would_do_something_else() -> None:

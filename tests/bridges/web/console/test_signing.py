@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bridges.web.console.signing import RequestSigner
-from runtime.msgs.signature import Signatures, make_token
+from nodes.msgs.signature import Signatures, make_token
 from runtime.run_facts import RunFacts
 
 

@@ -15,9 +15,9 @@ from nodes.episodes.dialogue.messages import BeginEpisode
 from nodes.episodes.dialogue.moderator import Moderator
 from nodes.episodes.dialogue.planning import plan_of_task
 from nodes.episodes.dialogue.rules import EpisodeRules
+from nodes.msgs.episode import ACT_KINDS, Observation, Outcome, Reply, Score, Scores, Turn
 from runtime import Simulation
 from runtime.launch.graph import NodeSpec
-from runtime.msgs.episode import ACT_KINDS, Observation, Outcome, Reply, Score, Scores, Turn
 from tests.support.episode_cast import act, plan
 from tests.support.sentences import sentence
 

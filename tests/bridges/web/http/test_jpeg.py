@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bridges.web.http.jpeg import LONGEST_PAUSE_S, QUALITIES, JpegCache, LinkPace
+from nodes.msgs import Image
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Image
 from tests.support.sentences import pattern
 
 

@@ -17,9 +17,9 @@ from bridges.web.recordings.ratings import ratings_file, read_ratings
 from bridges.web.recordings.reader_process import ReaderProcess
 from bridges.web.recordings.recording import Recorded, read_recording
 from bridges.web.recordings.recordings_folder import MOST_OPEN
+from nodes.msgs import Utterance
 from runtime.bag.file import BagWriter
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Utterance
 from tests.support.running import eventually
 from tests.support.sentences import sentence
 from tests.support.synthetic_run import write_run

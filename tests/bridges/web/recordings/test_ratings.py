@@ -18,10 +18,10 @@ from bridges.web.recordings.rating_page import RateRecording, RatingHandler, See
 from bridges.web.recordings.ratings import Rating, Ratings, agreement, exported, ratings_file, read_ratings
 from bridges.web.recordings.recording import SHORTEST_GAP_S, Recorded, RecordedCamera, read_recording, shown_of
 from nodes.episodes.commands.run import HumanRating as TakenIn
+from nodes.msgs import Action, Image, Utterance
 from runtime.bag.file import BagWriter
 from runtime.errors import RecordingError, UserError
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import Action, Image, Utterance
 from tests.support.pages.page_run import ROOT
 from tests.support.sentences import pattern, sentence
 from tests.support.shadowed_run import a_run_with_a_planner_in_shadow

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from bridges.web.recordings.ratings import ratings_file, read_ratings
-from runtime.msgs import Image
-from runtime.msgs.episode import Observation
+from nodes.msgs import Image
+from nodes.msgs.episode import Observation
 from tests.support.pages.axe import findings
 from tests.support.pages.page_run import ROOT, PageRun
 from tests.support.pages.paging import MARKS, PHONE, a_browser, come, text, wait

@@ -7,10 +7,10 @@ import pytest
 from bridges.web.console.feed import Recorders
 from bridges.web.console.node import Console
 from bridges.web.study.node import Study
+from nodes.msgs import RecorderState
 from nodes.recording.recorder import Recorder
 from nodes.recording.trial_recorder import TrialRecorder
 from runtime.message import Envelope, Stamped
-from runtime.msgs import RecorderState
 
 WRITES = RecorderState(mode="recording", file="run.mcap")
 FULL = RecorderState(mode="stopped", file="run.mcap", why="the disk is full")

@@ -8,8 +8,8 @@ import pytest
 from bridges.web.http.client import Session
 from bridges.web.http.wire import SoundPiece, Talk, Talked
 from bridges.web.speech.push_to_talk import EACH_S, PAUSE_S, PartialRecognition
+from nodes.msgs import SOUND_RATE_HZ, Utterance
 from runtime.clock import to_ns
-from runtime.msgs import SOUND_RATE_HZ, Utterance
 from tests.bridges.web.speech.test_push_to_talk import Booth
 
 PIECE_S = 0.1

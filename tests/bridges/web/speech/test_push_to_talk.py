@@ -27,10 +27,10 @@ from bridges.web.speech.push_to_talk import (
 )
 from bridges.web.study import wire as study_wire
 from bridges.web.study.node import Study
+from nodes.msgs import MicrophoneState, RecogniserState, Sound, Utterance
 from nodes.voice.speaking.turn import SpeakingTurn
 from runtime import Simulation
 from runtime.clock import to_ns
-from runtime.msgs import MicrophoneState, RecogniserState, Sound, Utterance
 from runtime.run_facts import RunFacts
 from tests.bridges.web.console.test_seat_requests import Sent
 from tests.bridges.web.http.test_link import javascript

@@ -14,11 +14,11 @@ from bridges.web.study.effect import ConditionEffect
 from bridges.web.study.protocol import Protocol, read_protocol
 from bridges.web.study.session import Event, SessionProgress
 from bridges.web.study.views import participant_view
+from nodes.msgs import SeatRequest
 from runtime.cli import main
 from runtime.clock import to_ns
 from runtime.coordination.lease import Lease
 from runtime.errors import UserError
-from runtime.msgs import SeatRequest
 from runtime.run_facts import RunFacts
 from tests.support.sentences import sentence
 

@@ -19,9 +19,9 @@ from bridges.web.study.node import Study
 from bridges.web.study.protocol import EXAMPLE, Protocol, read_protocol
 from bridges.web.study.session import Event, RefusalCode, SessionProgress, told
 from bridges.web.study.session_store import SessionStore
+from nodes.msgs import Mark
 from runtime import Simulation
 from runtime.coordination.lease import LEASE_TOPIC, Lease
-from runtime.msgs import Mark
 from tests.bridges.web.http.test_jsonl import fill_up
 from tests.support.sentences import sentence
 

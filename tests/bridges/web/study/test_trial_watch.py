@@ -19,10 +19,10 @@ from bridges.web.study.protocol import EXAMPLE, read_protocol
 from bridges.web.study.session import Event
 from bridges.web.study.session_store import SessionStore
 from bridges.web.study.trial_watch import TrialWatch, has_trial_recorder
+from nodes.msgs import GuardState, RecorderState
 from runtime import Simulation
 from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
-from runtime.msgs import GuardState, RecorderState
 
 PROTOCOL = read_protocol(EXAMPLE)
 BEGAN_S = 1_700_000_000.0

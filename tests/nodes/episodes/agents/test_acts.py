@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from nodes.episodes.agents.acts import read_act
 from nodes.models.json_reading import UnreadableError
-from runtime.msgs.episode import Act
+from nodes.msgs.episode import Act
 from tests.support.sentences import sentence
 
 GOOD = '{"action_type": "speak", "argument": "Hello", "to": []}'

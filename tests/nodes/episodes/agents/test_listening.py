@@ -12,7 +12,7 @@ from nodes.episodes.agents.deal_reading import agreed_number, agreed_shares, div
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.planning import plan_of_task, with_seed
 from nodes.episodes.evaluation.by_rules import judge_by_rules
-from runtime.msgs.episode import Deal, Turn
+from nodes.msgs.episode import Deal, Turn
 from tests.support.episode_cast import act, play
 from tests.support.episode_cast import plan as cast_plan
 

@@ -14,7 +14,7 @@ from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.planning import plan_episode, plan_of_task, tasks_of
 from nodes.episodes.dialogue.rules import EpisodeRules
 from nodes.episodes.scenarios.library import starter
-from runtime.msgs.episode import Act, Briefing, Observation, Turn
+from nodes.msgs.episode import Act, Briefing, Observation, Turn
 from tests.support.episode_cast import play
 
 SCRIPTED = [scenario.id for scenario in starter().scenarios.values() if any(facts.says for facts in scenario.facts)]

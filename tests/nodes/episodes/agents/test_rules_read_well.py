@@ -8,7 +8,7 @@ from nodes.episodes.agents.deal_reading import agreed_number, division_in, numbe
 from nodes.episodes.agents.offline.bargaining import listed
 from nodes.episodes.dialogue.planning import plan_of_task, starter_library
 from nodes.episodes.evaluation.by_rules import check_episode
-from runtime.msgs.episode import Deal, Turn
+from nodes.msgs.episode import Deal, Turn
 from tests.support.episode_cast import play
 
 EMBODIED = sorted(scenario.id for scenario in starter_library().scenarios.values() if scenario.is_embodied)

@@ -35,9 +35,9 @@ from nodes.episodes.dialogue.observation import AgentChoice, AgentObservation
 from nodes.episodes.dialogue.rules import EpisodeRules
 from nodes.episodes.results.store import Store
 from nodes.models.json_reading import UnreadableError
+from nodes.msgs.episode import Guidance, Turn
 from runtime import Clock, Simulation, on
 from runtime.launch.graph import NodeSpec
-from runtime.msgs.episode import Guidance, Turn
 from tests.support.episode_cast import plan
 from tests.support.killing import run_killed
 from tests.support.running import PATIENCE_S, Runs, eventually

@@ -65,7 +65,7 @@ def test_turns_scores_and_ratings_are_tables_of_one_observation_a_row(
 
 OWN = """
 from nodes.episodes.dialogue.observation import AgentChoice
-from runtime.msgs.episode import Act
+from nodes.msgs.episode import Act
 
 
 class Parrot:

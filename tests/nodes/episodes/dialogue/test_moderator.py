@@ -20,8 +20,8 @@ from nodes.episodes.dialogue.rules import EpisodeRules, Order
 from nodes.episodes.dialogue.turn_based import Sent, TurnBasedDialogue
 from nodes.episodes.scenarios.library import Library
 from nodes.episodes.scenarios.profiles import Character, Relationship, Scenario, Task, Win
+from nodes.msgs.episode import Act, Reply
 from runtime import Clock, UserError
-from runtime.msgs.episode import Act, Reply
 from tests.support.episode_cast import ANA, BEN, act, plan, play, simulation_of
 from tests.support.sentences import pattern, sentence
 

@@ -13,7 +13,7 @@ import pytest
 from nodes.episodes.command import main
 from nodes.episodes.dialogue.rules import EpisodeRules, why_ended
 from nodes.episodes.results.store import Store
-from runtime.msgs.episode import ActKind, Turn
+from nodes.msgs.episode import ActKind, Turn
 from tests.support.sentences import sentence
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers
 

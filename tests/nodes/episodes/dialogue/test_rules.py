@@ -7,8 +7,8 @@ import random
 import pytest
 
 from nodes.episodes.dialogue.rules import EpisodeRules, WinCheck, addressed, check, problem_of, seats_to_ask, why_ended
+from nodes.msgs.episode import Turn
 from runtime import UserError
-from runtime.msgs.episode import Turn
 from tests.support.episode_cast import act
 from tests.support.sentences import pattern, sentence
 

@@ -12,7 +12,7 @@ from nodes.episodes.dialogue.asynchronous import AsynchronousDialogue
 from nodes.episodes.dialogue.messages import BeginEpisode
 from nodes.episodes.dialogue.rules import EpisodeRules, Order
 from nodes.episodes.dialogue.turn_based import Sent, TurnBasedDialogue
-from runtime.msgs.episode import ACT_KINDS, Act, Observation, Reply, Turn
+from nodes.msgs.episode import ACT_KINDS, Act, Observation, Reply, Turn
 from tests.support.episode_cast import plan
 
 NAMES = ("Ana Ruiz", "Ben Okafor", "Cai Lund")

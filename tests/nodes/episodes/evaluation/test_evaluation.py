@@ -30,10 +30,10 @@ from nodes.episodes.evaluation.dimensions import (
 from nodes.episodes.results.figures import hard_tasks
 from nodes.models.chat_format import ModelAnswer
 from nodes.models.servers import Servers
+from nodes.msgs.episode import Score, Scores, Turn
 from nodes.statistics.agreement import merged, pearson, randolph_kappa
 from nodes.statistics.paired import holm, mean_of, permutation_p
 from runtime import UserError
-from runtime.msgs.episode import Score, Scores, Turn
 from tests.support.episode_cast import plan, play
 from tests.support.sentences import sentence
 

@@ -22,8 +22,8 @@ from nodes.episodes.commands.follow import (
 from nodes.episodes.evaluation.encoders import MINILM, encoder_of, hashed
 from nodes.episodes.results.store import Store
 from nodes.models.json_reading import UnreadableError
+from nodes.msgs.episode import ActKind, Turn
 from runtime.errors import UserError
-from runtime.msgs.episode import ActKind, Turn
 from tests.support.sentences import sentence
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers
 

@@ -11,7 +11,7 @@ from nodes.episodes.command import main
 from nodes.episodes.evaluation.dimensions import SEVEN
 from nodes.episodes.learning.dataset import SeatGoal, behavior_cloning, decide, self_reinforcement
 from nodes.episodes.results.store import Store, TurnScore
-from runtime.msgs.episode import Score, Scores
+from nodes.msgs.episode import Score, Scores
 from tests.support.sentences import sentence
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers
 

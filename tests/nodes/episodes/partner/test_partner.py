@@ -11,7 +11,7 @@ from nodes.episodes.command import main
 from nodes.episodes.partner.predictions import BELIEVES, NEXT, WANTS, AskedTurn, all_moments, baseline, read_prediction
 from nodes.episodes.partner.reference_game import PICTURES, Description, ListenerBelief, PartnerListener, play
 from nodes.episodes.results.store import Store
-from runtime.msgs.episode import ActKind, Turn
+from nodes.msgs.episode import ActKind, Turn
 from tests.support.sentences import sentence
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers
 

@@ -17,8 +17,8 @@ from nodes.episodes.results.store import Store
 from nodes.episodes.runner.runner import Judges, Settings, play_all
 from nodes.models.chat_format import ModelAnswer
 from nodes.models.servers import Servers
+from nodes.msgs.episode import Score, Scores
 from runtime import UserError
-from runtime.msgs.episode import Score, Scores
 from tests.support.episode_cast import plan
 from tests.support.sentences import pattern
 

@@ -24,8 +24,8 @@ from nodes.episodes.dialogue.turn_based import TurnBasedDialogue
 from nodes.episodes.results.store import Store
 from nodes.episodes.runner.by_hand import END, Lines, TypedTerminal, act_from_line, urgency_of
 from nodes.episodes.runner.runner import conduct_episode
+from nodes.msgs.episode import Act, Turn
 from runtime import Clock
-from runtime.msgs.episode import Act, Turn
 from tests.support.episode_cast import plan
 from tests.support.running import PATIENCE_S
 from tests.support.sentences import sentence

@@ -15,10 +15,10 @@ from nodes.episodes.dialogue.prompt import background_text
 from nodes.episodes.evaluation.by_rules import judge_by_rules
 from nodes.episodes.results.store import Store
 from nodes.episodes.scenarios.library import library_of
+from nodes.msgs.episode import Turn
 from nodes.sim.people.actor import Actor, ActorLine
 from runtime.errors import UserError
 from runtime.launch.file import find, override
-from runtime.msgs.episode import Turn
 from tests.support.sentences import pattern, sentence
 from tests.support.synthetic_run import DIALOGUE, write_run
 

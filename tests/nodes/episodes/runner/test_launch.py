@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from nodes.episodes.runner.terminal import EpisodeView
+from nodes.msgs.episode import Outcome, Scores, Turn
 from runtime.message import Envelope, Stamped
-from runtime.msgs.episode import Outcome, Scores, Turn
 
 ROOT = Path(__file__).parents[4]
 

@@ -22,9 +22,9 @@ from nodes.episodes.dialogue.rules import Order
 from nodes.episodes.results.store import LiveLog, Store
 from nodes.episodes.runner.judge import Judge
 from nodes.episodes.runner.live_moderator import LiveModerator
+from nodes.msgs.episode import Turn
 from runtime import Simulation, UserError
 from runtime.launch.graph import NodeSpec
-from runtime.msgs.episode import Turn
 from tests.support.running import PATIENCE_S, Runs, eventually
 from tests.support.sentences import pattern
 from tests.support.servers.fake_openai_server import FakeOpenAI, Request, answers, silence

@@ -10,7 +10,7 @@ import pytest
 from nodes.episodes.runner.progress import RunProgress
 from nodes.models.budget import Budget
 from nodes.models.servers import Servers
-from runtime.msgs.episode import Outcome
+from nodes.msgs.episode import Outcome
 from tests.support.episode_cast import plan
 
 

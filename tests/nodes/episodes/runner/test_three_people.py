@@ -10,8 +10,8 @@ import pytest
 from nodes.episodes.agents.deal_reading import agreed_number, agreed_shares
 from nodes.episodes.command import main
 from nodes.episodes.results.store import Store
+from nodes.msgs.episode import Deal, Turn
 from runtime.cli import main as polyrhythm
-from runtime.msgs.episode import Deal, Turn
 from tests.support.sentences import sentence
 
 LANDLADY, IDA, OLE = "Una Moor", "Ida Berg", "Ole Lund"

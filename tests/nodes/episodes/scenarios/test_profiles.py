@@ -16,7 +16,7 @@ from nodes.episodes.scenarios.profiles import (
     is_identifier,
 )
 from nodes.episodes.scenarios.visibility import Cast
-from runtime.msgs.episode import Deal, Facts
+from nodes.msgs.episode import Deal, Facts
 from tests.support.sentences import pattern
 
 

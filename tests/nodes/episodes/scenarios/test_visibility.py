@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from nodes.episodes.scenarios.library import Library
 from nodes.episodes.scenarios.profiles import Bond, Character, ProfileError, Relationship, Scenario, SeatPair, Task
 from nodes.episodes.scenarios.visibility import CLOSE, PUBLIC, Briefable, Cast, cast_of, full_view, view
-from runtime.msgs.episode import Facts
+from nodes.msgs.episode import Facts
 from tests.support.sentences import pattern
 
 ANN = Character(

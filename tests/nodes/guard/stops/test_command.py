@@ -12,11 +12,11 @@ import msgspec
 import pytest
 
 from nodes.guard import orders as command
+from nodes.msgs import TERMINAL, EStop, GuardAnswer, GuardState
+from nodes.msgs.signature import order, service
 from runtime.command_line.attach import Arrival, StopSignal
 from runtime.errors import PolyrhythmError
 from runtime.message import Envelope, Message
-from runtime.msgs import TERMINAL, EStop, GuardAnswer, GuardState
-from runtime.msgs.signature import order, service
 from runtime.serialization.codec import encode
 from tests.support.sentences import sentence
 

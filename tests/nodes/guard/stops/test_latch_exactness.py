@@ -8,10 +8,10 @@ import pytest
 from nodes.guard.latch import Refusal
 from nodes.guard.monitors import GuardSettings
 from nodes.guard.state_machine import GuardMachine
+from nodes.msgs import GuardState, Interrupt, RobotState, RobotStatus
 from nodes.robot.rest import REST_MPS, REST_RADPS
 from nodes.stretch.limits import STRETCH_3
 from runtime.clock import to_ns
-from runtime.msgs import GuardState, Interrupt, RobotState, RobotStatus
 from tests.support.guard.guard_story import GuardStory, command, interrupt
 from tests.support.sentences import sentence
 from tests.support.standing import HOME, ZEROS, standing

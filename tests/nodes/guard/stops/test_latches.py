@@ -11,10 +11,10 @@ from nodes.guard import persistence
 from nodes.guard.node import Guard
 from nodes.guard.persistence import SavedState, StateFile
 from nodes.guard.table import with_table
+from nodes.msgs import EStop, GuardState, Interrupt, JointCommand
+from nodes.msgs.signature import order
 from runtime import Node, Publisher, Simulation, every
 from runtime.launch.graph import NodeSpec
-from runtime.msgs import EStop, GuardState, Interrupt, JointCommand
-from runtime.msgs.signature import order
 from runtime.run_facts import RunFacts
 from tests.support.robots.still_robot import StillRobot
 from tests.support.sentences import sentence

@@ -12,12 +12,12 @@ from nodes.guard.commanded_body import SERVICE_STARTS_NS
 from nodes.guard.latch import GO_ON_NS, Refusal
 from nodes.guard.node import Guard
 from nodes.guard.state_machine import GuardMachine
+from nodes.msgs import EStop, GuardAnswer, Interrupt, RobotService, RobotStatus, SeatRequest
+from nodes.msgs.signature import Signatures, order, request, service
 from nodes.stretch.limits import STRETCH_3
 from runtime import Simulation
 from runtime.clock import to_ns
 from runtime.launch.graph import NodeSpec
-from runtime.msgs import EStop, GuardAnswer, Interrupt, RobotService, RobotStatus, SeatRequest
-from runtime.msgs.signature import Signatures, order, request, service
 from tests.support.guard.guard_driven import MS, Story, interrupt
 from tests.support.robots.still_robot import StillRobot
 from tests.support.sentences import sentence

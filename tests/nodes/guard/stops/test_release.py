@@ -12,10 +12,10 @@ from nodes.guard.lasting_faults import RANGE_SHARE
 from nodes.guard.motion_profile import Motion
 from nodes.guard.release import STANDS_NS, STANDS_SHARE, Release, furthest
 from nodes.guard.retreat import SHARE, Trail, WayBack
+from nodes.msgs import JOINTS, JointCommand, RobotState
 from nodes.robot.rest import REST_MPS, REST_RADPS
 from nodes.stretch.limits import STRETCH_3
 from runtime.clock import to_ns
-from runtime.msgs import JOINTS, JointCommand, RobotState
 from tests.support.guard.guard_driven import MS, TICK, Story, interrupt
 from tests.support.sentences import sentence
 from tests.support.standing import HOME, ZEROS, moving, standing

@@ -12,13 +12,13 @@ from nodes.guard.node import LONGEST_NAME, Guard
 from nodes.guard.retreat import BACK_S, SHARE, Trail
 from nodes.guard.space import Space
 from nodes.guard.state_machine import LONGEST_TEXT, GuardMachine
+from nodes.msgs import JOINTS, EStop, GuardState, Interrupt, JointCommand, RobotState
+from nodes.msgs.signature import Signatures, order
 from nodes.robot.driver import Driver
 from nodes.sim.kinematic import KinematicRobot
 from nodes.stretch.limits import STRETCH_3
 from runtime import Node, Publisher, Simulation, every
 from runtime.launch.graph import NodeSpec
-from runtime.msgs import JOINTS, EStop, GuardState, Interrupt, JointCommand, RobotState
-from runtime.msgs.signature import Signatures, order
 from tests.support.sentences import sentence
 from tests.support.standing import HOME, standing
 

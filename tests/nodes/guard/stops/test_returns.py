@@ -9,6 +9,8 @@ import pytest
 
 from nodes.guard.node import Guard
 from nodes.guard.persistence import SavedState, read
+from nodes.msgs import EStop, GuardState, Interrupt, JointCommand, RobotState, RobotStatus, Utterance
+from nodes.msgs.signature import Signatures, service
 from nodes.robot.driver import Driver
 from nodes.sim.kinematic import KinematicRobot
 from runtime import Node, Publisher, QoS, Simulation, Subscription, every, on
@@ -16,8 +18,6 @@ from runtime.clock import SystemClock
 from runtime.coordination.fence import Fence
 from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import SeatTable
-from runtime.msgs import EStop, GuardState, Interrupt, JointCommand, RobotState, RobotStatus, Utterance
-from runtime.msgs.signature import Signatures, service
 from runtime.run_facts import RunFacts
 from tests.support.guard.guard_driven import FAR, MS
 from tests.support.sentences import sentence

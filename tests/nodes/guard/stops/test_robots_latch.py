@@ -14,9 +14,9 @@ import pytest
 
 from nodes.guard.node import Guard
 from nodes.guard.persistence import BLOCK_BYTES, Disk, SavedState, StateFile, place_of, read
+from nodes.msgs import EStop, Interrupt
 from nodes.robot.driver import Driver
 from runtime.errors import TransportError, UserError
-from runtime.msgs import EStop, Interrupt
 from runtime.run_facts import RunFacts
 from runtime.supervision.registry import Claims
 from tests.support.sentences import pattern, sentence

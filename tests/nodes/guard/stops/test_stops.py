@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from nodes.guard.modes import TRANSITIONS
-from runtime.msgs.interrupt import Cause
+from nodes.msgs.interrupt import Cause
 from tests.support.guard.guard_driven import MS, Story, command, interrupt
 from tests.support.sentences import sentence
 

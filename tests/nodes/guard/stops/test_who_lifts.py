@@ -9,12 +9,7 @@ import pytest
 from nodes.guard.node import Guard
 from nodes.guard.state_machine import GuardMachine
 from nodes.interrupts.reflex import AGAIN, REFUSALS, Reflex
-from nodes.robot.driver import Driver
-from nodes.stretch.limits import STRETCH_3
-from runtime import Node, Publisher, Simulation, every
-from runtime.launch.graph import NodeSpec
-from runtime.launch.seats_table import SeatTable, topics_of
-from runtime.msgs import (
+from nodes.msgs import (
     EStop,
     GuardAnswer,
     GuardState,
@@ -26,7 +21,12 @@ from runtime.msgs import (
     RobotStatus,
     Utterance,
 )
-from runtime.msgs.signature import Signatures, order, service
+from nodes.msgs.signature import Signatures, order, service
+from nodes.robot.driver import Driver
+from nodes.stretch.limits import STRETCH_3
+from runtime import Node, Publisher, Simulation, every
+from runtime.launch.graph import NodeSpec
+from runtime.launch.seats_table import SeatTable, topics_of
 from tests.support.guard.guard_driven import FAR
 from tests.support.sentences import sentence
 

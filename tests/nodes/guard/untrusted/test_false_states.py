@@ -10,12 +10,12 @@ import msgspec
 import pytest
 
 from nodes.guard.node import Guard
+from nodes.msgs import GuardState, JointCommand, RobotState, RobotStatus
 from nodes.robot.driver import Driver
 from nodes.stretch.limits import STOW
 from runtime import Node, Publisher, Simulation, every
 from runtime.clock import to_ns
 from runtime.launch.graph import NodeSpec
-from runtime.msgs import GuardState, JointCommand, RobotState, RobotStatus
 from tests.support.standing import ZEROS
 
 ROBOTS = ("nodes.sim.kinematic:KinematicRobot", "nodes.sim.robot:SimRobot")

@@ -10,17 +10,7 @@ import pytest
 
 from nodes.guard.node import Guard
 from nodes.interrupts.reflex import Reflex
-from nodes.policy.allowed import Confirmations, why_not
-from nodes.policy.expert import ExpertPolicy
-from nodes.policy.onnx.policy import OnnxPolicy
-from nodes.policy.skill_catalogue import SPECS
-from nodes.sim.driver import SimDriver
-from nodes.stretch.limits import STRETCH_3
-from runtime import Node, Publisher, QoS, Simulation, Subscription, on
-from runtime.coordination.lease import Lease
-from runtime.launch.graph import NodeSpec
-from runtime.launch.seats_table import SeatTable
-from runtime.msgs import (
+from nodes.msgs import (
     Action,
     Feedback,
     GuardState,
@@ -34,6 +24,16 @@ from runtime.msgs import (
     Utterance,
     aimed_at,
 )
+from nodes.policy.allowed import Confirmations, why_not
+from nodes.policy.expert import ExpertPolicy
+from nodes.policy.onnx.policy import OnnxPolicy
+from nodes.policy.skill_catalogue import SPECS
+from nodes.sim.driver import SimDriver
+from nodes.stretch.limits import STRETCH_3
+from runtime import Node, Publisher, QoS, Simulation, Subscription, on
+from runtime.coordination.lease import Lease
+from runtime.launch.graph import NodeSpec
+from runtime.launch.seats_table import SeatTable
 from runtime.node import ports_of
 from tests.support.guard.hostile import SENTENCES
 

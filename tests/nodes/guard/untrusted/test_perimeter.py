@@ -15,14 +15,7 @@ from pathlib import Path
 import pytest
 
 from bench.faults.rig import STOPPED, Rig
-from nodes.stretch.limits import STOW
-from runtime.clock import SystemClock
-from runtime.command_line.attach import Sender
-from runtime.coordination.fence import Fence
-from runtime.coordination.lease import Lease
-from runtime.errors import UserError
-from runtime.message import Envelope, Message
-from runtime.msgs import (
+from nodes.msgs import (
     DriverOrder,
     GuardState,
     Interrupt,
@@ -32,7 +25,14 @@ from runtime.msgs import (
     RobotStatus,
     Utterance,
 )
-from runtime.msgs.signature import TOKEN_FILE
+from nodes.msgs.signature import TOKEN_FILE
+from nodes.stretch.limits import STOW
+from runtime.clock import SystemClock
+from runtime.command_line.attach import Sender
+from runtime.coordination.fence import Fence
+from runtime.coordination.lease import Lease
+from runtime.errors import UserError
+from runtime.message import Envelope, Message
 from runtime.operating_system.estop_signal import SIGNAL
 from runtime.transport.taps import Injector
 from tests.support.sentences import pattern

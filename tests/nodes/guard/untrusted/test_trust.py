@@ -15,6 +15,8 @@ from nodes.guard.lasting_faults import LASTS_S, RUNSTOP_S
 from nodes.guard.node import Guard
 from nodes.interrupts.reflex import Reflex
 from nodes.interrupts.second_judge import SecondJudge
+from nodes.msgs import EStop, GuardState, Interrupt, JointCommand, RobotState, RobotStatus
+from nodes.msgs.signature import TOKEN_FILE, make_token
 from nodes.robot.driver import Driver
 from nodes.sim.people.collaborator import Collaborator
 from nodes.voice.recogniser import Recogniser
@@ -22,8 +24,6 @@ from runtime import ALONE, Node, Publisher, Subscription
 from runtime.coordination.lease import Lease
 from runtime.errors import ParameterError
 from runtime.launch.graph import Graph, NodeSpec
-from runtime.msgs import EStop, GuardState, Interrupt, JointCommand, RobotState, RobotStatus
-from runtime.msgs.signature import TOKEN_FILE, make_token
 from runtime.node import ports_of
 from tests.support.sentences import pattern, sentence
 

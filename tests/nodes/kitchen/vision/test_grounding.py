@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nodes.kitchen.vision.grounding import ground, is_named
-from runtime.msgs import SeenObject
+from nodes.msgs import SeenObject
 
 
 def thing(id_: str, label: str, colour: str, u_px: float, *state: str) -> SeenObject:

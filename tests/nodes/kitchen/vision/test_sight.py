@@ -13,8 +13,8 @@ import pytest
 from nodes.kitchen.vision.crops import OTHER, Classification, CropReader, Cut, Sizes
 from nodes.kitchen.vision.sight import Sight
 from nodes.kitchen.world import load_world
+from nodes.msgs import Scene, SeenObject
 from nodes.stretch.body import BODY
-from runtime.msgs import Scene, SeenObject
 from tests.nodes.kitchen.kitchen_view import FACE_M, DrawnKitchen
 
 pytest.importorskip("onnxruntime")
@@ -48,8 +48,8 @@ from pathlib import Path
 from nodes.kitchen.vision.crops import CropReader
 from nodes.kitchen.vision.sight import Sight
 from nodes.kitchen.world import load_world
+from nodes.msgs import Image, RobotState
 from nodes.stretch.body import BODY
-from runtime.msgs import Image, RobotState
 from runtime.serialization.msgspec_cache import from_json
 folder = Path(sys.argv[1])
 rgb = cv2.imread(str(folder / "pointing.png"))[..., ::-1]

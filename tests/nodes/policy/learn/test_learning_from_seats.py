@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from nodes.msgs import Action, Feedback, GuardState, JointCommand, SeenObject, aimed_at
 from nodes.policy.learn.command import main
 from nodes.policy.learn.recordings import INTERVENES, rows_of
 from nodes.policy.learn.rows import FELT, WANTED, Rows
@@ -18,7 +19,6 @@ from runtime.bag.file import BagWriter
 from runtime.coordination.lease import Lease
 from runtime.errors import UserError
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import Action, Feedback, GuardState, JointCommand, SeenObject, aimed_at
 from tests.support.sentences import pattern, sentence
 from tests.support.standing import HOME, standing
 

@@ -7,6 +7,7 @@ import pytest
 
 from examples.train_policy.clone import main as clone
 from examples.train_policy.teacher import taught
+from nodes.msgs import Action, RobotState, SeenObject, aimed_at
 from nodes.policy.learn.rows import HISTORY
 from nodes.policy.onnx.inputs import feel
 from nodes.policy.onnx.policy import shipped
@@ -22,7 +23,6 @@ from nodes.stretch.kinematics import (
     solve,
 )
 from nodes.stretch.limits import STOW
-from runtime.msgs import Action, RobotState, SeenObject, aimed_at
 from tests.support.sentences import sentence
 from tests.support.standing import standing
 

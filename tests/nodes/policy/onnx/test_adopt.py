@@ -15,6 +15,7 @@ import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
+from nodes.msgs import Action, Image, RobotState
 from nodes.policy.onnx.adopt import main
 from nodes.policy.onnx.inputs import Felt
 from nodes.policy.onnx.policy import OnnxPolicy
@@ -23,7 +24,6 @@ from nodes.policy.onnx.tensors import trained_of
 from nodes.stretch.limits import STRETCH_3
 from runtime import Node, Publisher, Simulation, every
 from runtime.errors import UserError
-from runtime.msgs import Action, Image, RobotState
 from tests.support.sentences import pattern, sentence
 from tests.support.standing import HOME, standing
 

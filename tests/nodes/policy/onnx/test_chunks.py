@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.chunks import LATENCIES_MS, Noise, figures, relative_speed_mps
+from nodes.msgs import Action, ActionChunk, JointCommand, RobotState
 from nodes.policy.onnx.chunks import LEAD, Playback
 from nodes.policy.onnx.policy import OnnxPolicy
 from runtime import Node, Publisher, Simulation, every
-from runtime.msgs import Action, ActionChunk, JointCommand, RobotState
 from tests.support.models.model_files import linear_model, write_model
 from tests.support.standing import HOME, standing
 

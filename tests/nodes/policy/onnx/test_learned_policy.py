@@ -10,12 +10,12 @@ import pytest
 
 from examples.train_policy.lessons import SIZES, teach
 from nodes.guard.node import Guard
+from nodes.msgs import Action, Feedback, SeenObject, aimed_at
 from nodes.policy.onnx.policy import OnnxPolicy, shipped
 from nodes.sim.driver import SimDriver
 from nodes.sim.messages import ObjectTruth, Truth
 from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M
 from runtime import Simulation
-from runtime.msgs import Action, Feedback, SeenObject, aimed_at
 from tests.support.models.model_files import linear_model, write_model
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "learned-policy.md"

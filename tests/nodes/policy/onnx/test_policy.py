@@ -15,6 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from nodes.models.onnx_file import Tensor
+from nodes.msgs import Action, Feedback, Image, Interrupt, JointCommand, RobotState, SeenObject, Utterance, aimed_at
 from nodes.policy.onnx.convention import convention_of
 from nodes.policy.onnx.inputs import Felt, PolicyAnswer, PolicyModel, Wants
 from nodes.policy.onnx.policy import OnnxPolicy
@@ -25,7 +26,6 @@ from runtime.errors import ParameterError
 from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import kind_of
 from runtime.message import Stamped
-from runtime.msgs import Action, Feedback, Image, Interrupt, JointCommand, RobotState, SeenObject, Utterance, aimed_at
 from tests.support.models.model_files import linear_model, write_model
 from tests.support.models.policy_model import STEPS, policy_model
 from tests.support.sentences import sentence

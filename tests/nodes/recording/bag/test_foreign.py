@@ -19,10 +19,10 @@ from rosbags.rosbag2 import Reader, StoragePlugin
 from rosbags.rosbag2 import Writer as RosWriter
 from rosbags.typesys import Stores, get_typestore
 
+from nodes.msgs import Utterance
 from nodes.recording.bag.command import main
 from runtime.bag.file import BagReader, BagWriter
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Utterance
 from tests.support.sentences import sentence
 
 BEGAN_NS = 1_760_000_000_000_000_000
@@ -162,7 +162,7 @@ def test_our_recording_whose_metadata_another_tool_dropped_is_still_ours(
         writer: Any = Writer(file, use_chunking=False)
         writer.start("", "a tool")
         schema = writer.register_schema("Utterance", "jsonschema", messages[0].schema_data)
-        channel = writer.register_channel("/robot1/heard", "json", schema, {"type": "runtime.msgs:Utterance"})
+        channel = writer.register_channel("/robot1/heard", "json", schema, {"type": "nodes.msgs:Utterance"})
         for one in messages:
             writer.add_message(channel, one.log_time_ns, one.data, one.log_time_ns, one.sequence)
         writer.finish()

@@ -9,12 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from nodes.msgs import Utterance
 from nodes.recording.bag import progress
 from nodes.recording.bag.command import main
 from runtime.bag.file import BagWriter
 from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Utterance
 
 NUMBER = 200
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from nodes.hello import Beat
+from nodes.msgs import JointCommand, Utterance
 from nodes.recording.bag.causes import trace
 from nodes.recording.bag.command import main
 from nodes.recording.bag.plot import Curves, rate
@@ -20,7 +21,6 @@ from runtime.bag.journal import CallRecord, Calls
 from runtime.bag.parts import parts_of
 from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
-from runtime.msgs import JointCommand, Utterance
 from tests.nodes.recording.test_recorder import said
 from tests.nodes.recording.test_ring_buffer import Now, on_clock
 from tests.support.sentences import sentence

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from nodes.msgs import Action, GuardState, Interrupt, JointCommand, Subtask, Utterance
 from nodes.recording.bag.causes import CausalStep, CausalTrace, trace
 from nodes.recording.bag.command import main
 from nodes.recording.bag.latency import KEPT, Durations
@@ -17,7 +18,6 @@ from runtime.bag.journal import CallRecord, Calls
 from runtime.clock import to_ns
 from runtime.launch.latency import read_trace
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import Action, GuardState, Interrupt, JointCommand, Subtask, Utterance
 from tests.support.sentences import sentence
 
 COMMAND = JointCommand(position=(0.0,) * 8, base_v_mps=0.2)

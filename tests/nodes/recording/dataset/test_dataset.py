@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow.parquet as parquet
 import pytest
 
+from nodes.msgs import Interrupt, InterruptRecord, JointCommand, RobotState, Subtask, Trial, Utterance
 from nodes.recording.bag.command import main as bag
 from nodes.recording.bag.recording import Recording
 from nodes.recording.dataset.command import main
@@ -20,7 +21,6 @@ from runtime.bag.file import BagReader, BagWriter
 from runtime.clock import to_ns
 from runtime.coordination.lease import Lease
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import Interrupt, InterruptRecord, JointCommand, RobotState, Subtask, Trial, Utterance
 from tests.nodes.recording.bag.export.ramp_recording import recording
 from tests.support.sentences import sentence
 

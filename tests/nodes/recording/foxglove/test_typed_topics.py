@@ -13,14 +13,7 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from nodes.recording.foxglove.schemas import SCHEMAS
-from nodes.recording.foxglove.typed_topics import TOPICS, TypedTopics, ViewerDocument
-from nodes.sim.messages import BodyPart
-from nodes.stretch.kinematics import grasp_point
-from nodes.stretch.limits import STOW
-from runtime.clock import to_ns
-from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import (
+from nodes.msgs import (
     JOINTS,
     Action,
     ActionChunk,
@@ -35,6 +28,13 @@ from runtime.msgs import (
     Utterance,
     aimed_at,
 )
+from nodes.recording.foxglove.schemas import SCHEMAS
+from nodes.recording.foxglove.typed_topics import TOPICS, TypedTopics, ViewerDocument
+from nodes.sim.messages import BodyPart
+from nodes.stretch.kinematics import grasp_point
+from nodes.stretch.limits import STOW
+from runtime.clock import to_ns
+from runtime.message import Envelope, Message, Stamped
 from tests.support.sentences import sentence
 
 CUP = SeenObject(

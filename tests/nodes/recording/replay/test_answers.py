@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from nodes.msgs import Subtask, Utterance
 from nodes.recording.replay.command import main as replay_main
 from runtime import Node, Publisher, Simulation, Stamped, Subscription, UserError, every, on, run
 from runtime.bag.answers import read, written, written_failure
@@ -20,7 +21,6 @@ from runtime.bag.file import BagReader
 from runtime.clock import SystemClock
 from runtime.commands.run import main as run_main
 from runtime.errors import RecordingError
-from runtime.msgs import Subtask, Utterance
 
 KEY = "sk-very-secret-indeed"
 

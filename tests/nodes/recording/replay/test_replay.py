@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from nodes.msgs import Image
 from nodes.recording.bag.command import main as bag_main
 from nodes.recording.bag.recording import Recording
 from nodes.recording.images import exact_depth_document, image_document, image_of
@@ -28,7 +29,6 @@ from runtime.bag.record import BagMessage
 from runtime.commands.run import main as run_main
 from runtime.launch.graph import NodeSpec
 from runtime.message import Envelope, Message
-from runtime.msgs import Image
 from runtime.node import Node, every, on
 from runtime.ports import Publisher, Subscription
 from runtime.virtual.simulation import Simulation

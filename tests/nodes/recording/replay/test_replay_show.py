@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import logging
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from nodes.msgs import Utterance
 from nodes.recording.replay.command import main
-from runtime.bag.file import BagWriter
+from runtime.bag.file import BagReader, BagWriter
 from runtime.bag.journal import Calls, LogLine
 from runtime.clock import to_ns
 from runtime.commands.run import main as run_main
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import Utterance
 from tests.support.sentences import sentence
 
 ZERO_NS = to_ns(70_000.0)  # a machine that is up for most of a day
@@ -74,6 +75,18 @@ def test_a_type_that_a_recording_names_is_not_loaded(tmp_path: Path, capsys: pyt
     writer.close()
     (tmp_path / "mischief.py").write_text("raise SystemExit(3)")
     assert shown(tmp_path / "run.mcap", capsys)[1:] == [sentence("recording.recording_ends", seconds="0.0")]
+
+
+def test_a_recording_of_the_version_before_is_shown_although_its_types_lay_elsewhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new, old = write(tmp_path / "run.mcap"), BagWriter(tmp_path / "old.mcap", {"clock": "real"})
+    for message in BagReader(new):
+        name = message.type_name.replace("nodes.msgs.", "runtime.msgs.")  # as an old recording names it
+        old.copy(replace(message, type_name=name))
+    old.close()
+    assert b"runtime.msgs.robot:Utterance" in (tmp_path / "old.mcap").read_bytes()  # of an old recording
+    assert shown(tmp_path / "old.mcap", capsys)[1:] == shown(new, capsys)[1:]
 
 
 def test_a_run_in_virtual_time_is_told_in_virtual_time_and_so_is_its_replay(

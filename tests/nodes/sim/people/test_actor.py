@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from nodes.msgs import GuardState, Utterance
 from nodes.sim.messages import ObjectTruth, Truth
 from nodes.sim.people.actor import Actor, outcome
 from runtime import Simulation
 from runtime.errors import UserError
-from runtime.msgs import GuardState, Utterance
 from tests.support.sentences import pattern, sentence
 
 

@@ -9,6 +9,7 @@ from typing import cast
 import mujoco
 import pytest
 
+from nodes.msgs import GuardState, Utterance
 from nodes.sim.messages import BodyPart, ObjectTruth, Truth
 from nodes.sim.mjcf import build_scene
 from nodes.sim.people.collaborator import GO_ON, ORDER, OUCH, Collaborator
@@ -16,7 +17,6 @@ from nodes.sim.people.judgement import judge
 from runtime import UserError
 from runtime.clock import Clock, to_ns
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import GuardState, Utterance
 from runtime.ports import Publisher, Sources
 from tests.support.sentences import sentence
 

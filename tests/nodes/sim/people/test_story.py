@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from nodes.msgs import Utterance
 from nodes.sim.messages import Truth
 from runtime.bag.file import BagReader
-from runtime.msgs import Utterance
 
 FIRST_ORDER_S, WHOLE_STORY_S = 35.0, 150.0
 PATIENCE_S = 600.0

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from nodes.msgs import GuardState, TrainingScore
 from nodes.sim.messages import ObjectTruth, Truth
 from nodes.sim.people.training import Training, points
 from runtime import LEASE_TOPIC, Lease, ParameterError, Simulation
-from runtime.msgs import GuardState, TrainingScore
 
 
 def cup(name: str, *, z_m: float = 0.55, is_in_bin: bool = False) -> ObjectTruth:

@@ -6,11 +6,11 @@ import mujoco
 import numpy as np
 import pytest
 
+from nodes.msgs import JOINTS
 from nodes.sim.mjcf import HIDDEN_GROUP, build_scene
 from nodes.sim.rendering.casting import Caster
 from nodes.sim.rendering.pixel_grid import NOTHING
 from nodes.sim.rendering.renderer import FARTHEST_M, make_renderer
-from runtime.msgs import JOINTS
 
 
 def anyhow(seed: int) -> tuple[mujoco.MjModel, mujoco.MjData]:

@@ -9,13 +9,13 @@ import mujoco
 import numpy as np
 import pytest
 
+from nodes.msgs import JOINTS
 from nodes.sim.mjcf import build_scene
 from nodes.sim.rendering.renderer import Frame, make_renderer
 from nodes.sim.table_scene import TABLE_HEIGHT_M, Thing
 from nodes.stretch import kinematics as k
 from nodes.stretch.limits import STOW
 from runtime.errors import UserError
-from runtime.msgs import JOINTS
 
 PAN_RAD, TILT_RAD = k.look_at((0.13, -0.56, TABLE_HEIGHT_M), 0.0, 0.0, 0.0)
 POSITION = (*STOW[:6], PAN_RAD, TILT_RAD)

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 
+from nodes.msgs import Action, Image, RobotState, Scene, SceneDescription
 from nodes.vlm.detector.eyes import Eyes
 from nodes.vlm.detector.folder import CONTENTS, DETECTOR, POSE
 from nodes.vlm.detector.vlm import DetectorVLM
 from runtime import Node, Publisher, Simulation, every
 from runtime.errors import ParameterError, PolyrhythmError, UserError
-from runtime.msgs import Action, Image, RobotState, Scene, SceneDescription
 from runtime.virtual.scheduler import VirtualClock
 from tests.support.models.eyes import boxes, constant_model, pose, write_eyes
 from tests.support.sentences import sentence

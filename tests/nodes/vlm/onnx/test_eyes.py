@@ -11,12 +11,12 @@ import pytest
 from numpy.typing import NDArray
 
 from nodes.models.onnx_runtime import StoppedError
+from nodes.msgs import Reference, Subtask
 from nodes.vlm.model_prompt import Coordinates, parse, question_text, system_prompt
 from nodes.vlm.onnx.eyes import LocalVisionModel, Look
 from nodes.vlm.onnx.folder import read_folder
 from nodes.vlm.onnx.model import KeyValueCache, VisionLanguageModel
 from nodes.vlm.onnx.words import MEANING, ModelWords
-from runtime.msgs import Reference, Subtask
 from tests.nodes.perception.test_objects import View, look
 from tests.nodes.vlm.onnx.vlm_model import write_model
 

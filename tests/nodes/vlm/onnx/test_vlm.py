@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from nodes.models.answers import ModelError
 from nodes.models.budget import Budget
+from nodes.msgs import Action, Image, SceneDescription
 from nodes.vlm.onnx.eyes import LocalVisionModel, Look
 from nodes.vlm.onnx.request import OnnxRequest
 from nodes.vlm.onnx.vlm import OnnxVLM
@@ -24,7 +25,6 @@ from runtime.errors import PolyrhythmError
 from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import kind_of
 from runtime.message import Stamped
-from runtime.msgs import Action, Image, SceneDescription
 from tests.nodes.perception.test_objects import View, look
 from tests.nodes.vlm.onnx.vlm_model import write_model
 from tests.nodes.vlm.test_openai_vlm import TASK

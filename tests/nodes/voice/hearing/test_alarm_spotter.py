@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from nodes.interrupts import stop_classifier
+from nodes.msgs import SOUND_RATE_HZ
 from nodes.voice.hearing.alarm_spotter import HOLD_FROM, MODEL, SHA256, AlarmSpotter, Spotted
 from nodes.voice.hearing.blocks import BLOCK_BYTES, BLOCK_NS
 from nodes.voice.microphone import Microphone
 from runtime.errors import PolyrhythmError, UserError
-from runtime.msgs import SOUND_RATE_HZ
 from tests.support.models.spoken import needs_espeak, silence, spoken
 from tests.support.sentences import sentence
 

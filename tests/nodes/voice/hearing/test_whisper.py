@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from nodes.models.answers import ModelError
+from nodes.msgs import Sound
 from nodes.voice.hearing import whisper
 from nodes.voice.recogniser import Recogniser
 from runtime import Simulation
-from runtime.msgs import Sound
 from tests.support.sentences import sentence
 
 needs_whisper = pytest.mark.skipif(not whisper.is_installed(), reason="the extra models is not installed")

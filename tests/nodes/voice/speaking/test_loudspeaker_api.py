@@ -9,12 +9,12 @@ import pytest
 
 from nodes.models.answers import BudgetError, ModelError
 from nodes.models.budget import Budget
+from nodes.msgs import Interrupt, Saying, Utterance
 from nodes.voice.loudspeaker import Loudspeaker
 from nodes.voice.speaking.playing import BYTES_PER_FRAME, RATE_HZ, VoiceError
 from nodes.voice.speaking.speech_api import SpeechApi, speech_settings
 from runtime import Simulation
 from runtime.errors import PolyrhythmError
-from runtime.msgs import Interrupt, Saying, Utterance
 from tests.nodes.voice.speaking.fake_voice_server import (
     Answer,
     FakeVoice,

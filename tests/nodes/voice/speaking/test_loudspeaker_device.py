@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import miniaudio
 import pytest
 
+from nodes.msgs import Interrupt, LoudspeakerState, Saying, Utterance
 from nodes.voice import devices
 from nodes.voice.devices import DeviceError
 from nodes.voice.loudspeaker import Loudspeaker
@@ -18,7 +19,6 @@ from nodes.voice.speaking.output_device import PERIOD_MS, PERIODS, STALL_S, Devi
 from nodes.voice.speaking.playing import BYTES_PER_FRAME, RATE_HZ, Nowhere
 from runtime.clock import Clock, SystemClock, to_ns
 from runtime.message import Message
-from runtime.msgs import Interrupt, LoudspeakerState, Saying, Utterance
 from runtime.ports import Publisher, Sources
 from tests.support.running import eventually
 from tests.support.sentences import sentence

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nodes.msgs import Utterance
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Utterance
 from runtime.transport.reliable.tag import Terms
 from runtime.transport.taps import Tap
 from runtime.transport.zeromq import PublisherSockets, SubscriberThread

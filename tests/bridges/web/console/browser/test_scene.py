@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bridges.web.console.feed import scene_sentences
-from runtime.msgs import Relation, Scene, SeenObject, SeenPerson
+from nodes.msgs import Relation, Scene, SeenObject, SeenPerson
 
 
 def thing(ident: str, label: str, colour: str = "", **more: object) -> SeenObject:

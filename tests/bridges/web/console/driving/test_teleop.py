@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from bridges.web.console.driving import teleop as drive
 from bridges.web.http.wire import Drive, PointedPlace
+from nodes.msgs import JOINTS, RobotState
 from nodes.policy.inverse_kinematics import STRETCH_HAND
 from nodes.stretch.limits import STRETCH_3, STRETCH_4
-from runtime.msgs import JOINTS, RobotState
 from tests.support.sentences import sentence
 
 HERE = (0.5, 0.1, 0.0, -0.5, 0.0, 0.05, 0.0, -0.4)

@@ -8,7 +8,7 @@ import pytest
 
 from bridges.web.console.driving.way import PERSON_M, ROOM_M, Way
 from bridges.web.http.wire import PointedPlace
-from runtime.msgs import RobotState, Scene, SceneDescription, SeenObject, SeenPerson
+from nodes.msgs import RobotState, Scene, SceneDescription, SeenObject, SeenPerson
 from tests.support.standing import standing
 
 

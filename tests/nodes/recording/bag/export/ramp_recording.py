@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
+from nodes.msgs import Image, JointCommand, RobotState, Subtask
 from nodes.recording.images import SCHEMA, SCHEMA_NAME, image_document
 from runtime.bag.file import BagWriter
 from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Image, JointCommand, RobotState, Subtask
 
 ZEROS = (0.0,) * 8
 

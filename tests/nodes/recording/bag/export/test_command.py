@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow.parquet as parquet
 import pytest
 
+from nodes.msgs import Action, Feedback, Image, JointCommand, RobotState, SeenObject, Subtask, aimed_at
 from nodes.recording.bag.command import main
 from nodes.recording.bag.recording import Recording
 from nodes.recording.dataset.episode import read_episode
@@ -22,7 +23,6 @@ from runtime.clock import to_ns
 from runtime.coordination.lease import Lease
 from runtime.errors import RecordingError, UserError
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import Action, Feedback, Image, JointCommand, RobotState, SeenObject, Subtask, aimed_at
 from tests.nodes.recording.bag.export.ramp_recording import ZEROS, recording
 from tests.support.sentences import pattern, sentence
 

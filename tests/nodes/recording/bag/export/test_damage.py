@@ -8,6 +8,7 @@ from pathlib import Path
 import cv2
 import pytest
 
+from nodes.msgs import Subtask
 from nodes.recording.bag.command import main
 from nodes.recording.bag.recording import Recording
 from nodes.recording.dataset.episode import read_episode
@@ -16,7 +17,6 @@ from runtime.bag.file import BagReader, BagWriter
 from runtime.bag.schema import envelope_document
 from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Subtask
 from tests.nodes.recording.bag.export.ramp_recording import recording
 from tests.support.sentences import sentence
 

@@ -13,9 +13,9 @@ pytest.importorskip("rerun", reason="needs the extra rerun")
 import rerun as rr
 from rerun.chunk import RrdReader
 
+from nodes.msgs import JOINTS, RobotState
 from nodes.recording.bag.command import main
 from nodes.recording.bag.recording import Recording
-from runtime.msgs import JOINTS, RobotState
 from tests.support.synthetic_run import write_run
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from nodes.msgs import Sound
 from nodes.recording.bag.command import main
 from runtime.bag.file import BagWriter
 from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Sound
 from tests.support.sentences import sentence
 
 RATE_HZ = 16_000

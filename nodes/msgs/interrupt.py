@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from runtime.message import Message
 
@@ -29,6 +29,8 @@ class Interrupt(Message):
 
     `hold` lets a robot that moves hold for `hold_s`, unlatched; one that takes an earlier hold back ends it early.
     """
+
+    message_wants_fences: ClassVar = True
 
     id: str
     depth: Literal["amend", "replan", "stop", "resume", "hold"]

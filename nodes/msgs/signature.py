@@ -15,10 +15,10 @@ from typing import Any, Literal, TypeVar, cast
 
 import msgspec
 
+from nodes.msgs.robot import GuardOrder, RobotService, SeatRequest, Utterance
 from runtime.clock import to_ns
 from runtime.coordination.lease import Kind
 from runtime.errors import PolyrhythmError
-from runtime.msgs.robot import GuardOrder, RobotService, SeatRequest, Utterance
 
 Signed = GuardOrder | RobotService | SeatRequest | Utterance
 S = TypeVar("S", GuardOrder, RobotService, SeatRequest, Utterance)

@@ -74,7 +74,7 @@ class RobotService(Message):
     verb: Literal["home", "stow", "runstop", "release"]
     by: str
     stamp_ns: int = 0
-    proof: str = ""  # see `runtime.msgs.signature`; pressing the runstop needs none
+    proof: str = ""  # see `nodes.msgs.signature`; pressing the runstop needs none
 
 
 class DriverOrder(Message):
@@ -116,7 +116,7 @@ class Utterance(Message, origin="utterance"):
     person: str = ""  # heard: which person, as the ears tell them apart; "": by these ears and the speaker's name
     is_typed: bool = False  # heard: it came as text, so no loudspeaker can be in it
     stamp_ns: int = 0  # heard: when it was signed; 0: it was not
-    proof: str = ""  # heard: see `runtime.msgs.signature`
+    proof: str = ""  # heard: see `nodes.msgs.signature`
 
 
 class Reference(Message):
@@ -405,7 +405,7 @@ class EStop(Message):
 
 
 class GuardOrder(Message):
-    """A person's order to the guard, proven with the run's token (see `runtime.msgs.signature`)."""
+    """A person's order to the guard, proven with the run's token (see `nodes.msgs.signature`)."""
 
     do: Literal["arm", "rearm", "resume"]
     by: str

@@ -10,10 +10,10 @@ from typing import Any, cast
 import msgspec
 import pytest
 
+from nodes.msgs import SeatRequest
+from nodes.msgs.signature import GOOD_FOR_NS, MOST_PROOFS, Signatures, make_token, order, request, token_of
 from runtime.clock import NS_PER_S
 from runtime.errors import PolyrhythmError
-from runtime.msgs import SeatRequest
-from runtime.msgs.signature import GOOD_FOR_NS, MOST_PROOFS, Signatures, make_token, order, request, token_of
 from tests.support.sentences import pattern
 
 NOW_NS = 10 * NS_PER_S
@@ -57,7 +57,7 @@ def test_without_a_token_nothing_is_signed_and_nothing_is_proven(tmp_path: Path)
     assert order("", "arm", "Ann", NOW_NS).proof == ""
     assert not Signatures("").holds(order("", "arm", "Ann", NOW_NS), NOW_NS)
     assert not Signatures("t").holds(order("", "arm", "Ann", NOW_NS), NOW_NS)
-    with pytest.raises(PolyrhythmError, match=pattern("runtime.no_guard")):
+    with pytest.raises(PolyrhythmError, match=pattern("guard.no_guard")):
         token_of(tmp_path)
 
 

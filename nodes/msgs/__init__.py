@@ -1,7 +1,6 @@
 """The messages of robots, voices, interrupts and episodes: what nodes say to each other.
 
-Those of episodes are in `runtime.msgs.episode`.
-No other room of `runtime` imports this one: the runtime knows messages by their traits, not by their names.
+Those of episodes are in `nodes.msgs.episode`. The runtime knows messages by their traits, not by their names.
 A message is loaded when it is first asked for, since those with arrays need numpy.
 """
 
@@ -9,8 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from runtime.msgs.interrupt import PREEMPTS, Cause, Effect, Interrupt, InterruptRecord
-    from runtime.msgs.robot import (
+    from nodes.msgs.interrupt import PREEMPTS, Cause, Effect, Interrupt, InterruptRecord
+    from nodes.msgs.robot import (
         JOINTS,
         MISTAKE,
         TAKEN_BACK,
@@ -60,7 +59,7 @@ if TYPE_CHECKING:
         WizardResponse,
         aimed_at,
     )
-    from runtime.msgs.voice import (
+    from nodes.msgs.voice import (
         SAMPLE_BYTES,
         SOUND_BYTES_PER_S,
         SOUND_RATE_HZ,
@@ -151,7 +150,7 @@ _FILES = ("interrupt", "robot", "voice")
 def __getattr__(name: str) -> Any:
     if name in __all__:
         for file in _FILES:
-            module = import_module(f"runtime.msgs.{file}")
+            module = import_module(f"nodes.msgs.{file}")
             if hasattr(module, name):
                 return getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
