@@ -28,7 +28,6 @@ Heard = Literal["stop", "replan", "amend", "resume", "hold", "nothing"]
 DATA = Path(__file__).parents[1] / "interrupts" / "data"
 SHA256 = {
     "heldout": "e5a0edad5bcf60352f423bfcd7fc56eb78f8dd3a030b868ff8e3d20ffbfbe41a",
-    "unseen": "5bc7bd337b8ba95b5757d20777a5225ea2cde33b8013135ad8e1a3f90da7c190",
 }
 """Of the sets that nobody tunes on, as docs/decisions/held-out-sets.md committed them before their first scoring."""
 

@@ -21,7 +21,7 @@ from nodes.interrupts.phrase_matcher import (
     find,
     is_cjk,
     is_clipped,
-    is_misheard,
+    sounded,
     split_clauses,
     words_of,
 )
@@ -34,6 +34,10 @@ Certainty = Literal["", "maybe", "plainly"]
 MOST_BEHIND = 4
 """So many words may stand behind a polite verb of stopping ("for a moment please"); more are what it is about."""
 _MOST_BEHIND_CJK = 12
+TOLD_REACH = 3
+"""Who said "she told me" so many words ago, and then cries out or stops twice, does it now."""
+MOST_MISHEARD = 10
+"""So many words may be a stop that a recogniser wrote otherwise."""
 SHORT_WORDS = 4
 """An utterance of at most this many words that nobody understood may be a shout; two CJK characters are one word."""
 CALLED_WORDS = 8
@@ -43,6 +47,8 @@ _KNOWN_SCRIPTS = ("LATIN", "DEVANAGARI", "ARABIC", "CJK", "HIRAGANA", "KATAKANA"
 _DEPTHS: dict[Wants, Depth | None] = {"stop": "stop", "order": "replan", "amend": "amend"}
 
 _STOPS = ("stop", "stop_end", "stop_alone", "cry")
+_CALLS = (*_STOPS, "distress")
+_BESIDE_CALL = ("courtesy", "lead", "tail", "no", "body", "me", "stop_unsure")
 _BEHIND = ("cry_behind", "stop_between", *_STOPS)
 _BEFORE_STOP = ("courtesy", "lead")
 _BESIDE_RESUME = ("courtesy", "allowed", "assent", "resume_tail", "anywhere")
@@ -53,14 +59,18 @@ _APART = ("negator", "order", "no")
 _CORRECTS = ("correction", "correction_end", "colour")
 _SHOUTED_NO = 3
 _ENDS_GUIDING = ("guiding", "stop_unsure", "cry")
-_NOT_NOW = frozenset({"elsewhere", "needless"})
-"""Tables of words that speak of another time, or say that nothing need stop."""
+_NOT_NOW = frozenset({"elsewhere", "needless", "device"})
+"""Tables of words that speak of another time or of something else to stop, or say that nothing need stop."""
 _DANGERS = ("distress", "harm", "hurting", "path")
 _HURT_BY = ("hurting", ("victim", "body"))
 _IN_THE_WAY = ("path", ("victim",))
 """What is said of whom in the same language where somebody is hurt or in danger, whoever says it."""
 _SOUNDS_LIKE_HERE = frozenset({"pt"})
 """Languages whose sound of pain is also a place: "põe aí"."""
+_HAN = {"ja", "zh"}
+"""Languages that share their characters, so that the words of one are found in the other."""
+_DOES = frozenset({"de", "en", "es", "fr", "it", "nl", "pl", "pt"})
+"""Languages in which somebody just before the verb does it."""
 _VERB_LAST = ("hi", "ja", "ko", "tr")
 """Languages in which the verb of telling stands behind what was said."""
 
@@ -174,9 +184,7 @@ def _understand(text: str) -> Meaning:
         is_caught=wants == "stop" and _is_caught(clauses),
         is_listening=talk == "backchannel",
         talk=talk,
-        is_told=any(
-            not _NOT_NOW.isdisjoint(clause.found) or _told_from(clause) < len(clause.words) for clause in clauses
-        ),
+        is_told=any(not _NOT_NOW.isdisjoint(clause.found) or bool(_reports(clause)) for clause in clauses),
         is_short=_is_short(clauses, text) and not (wants == "nothing" and kinds),
         may_stop=wants not in ("resume", "stop")
         and (_calls_parent(clauses) or any(_may_stop(one) for one in (*clauses, *_wishes_in_two(clauses)))),
@@ -199,13 +207,42 @@ def _stop(clauses: Sequence[MatchedClause]) -> Meaning:
 def _is_plain_stop(clauses: Sequence[MatchedClause]) -> bool:
     """Whether it contains a stop that is more than a short sound which may be meant for anybody."""
     for before, clause in pairwise((None, *clauses)):
-        is_quoted = before is not None and before.ends("reported", "me") and _told_from(before) < len(before.words)
+        is_quoted = before is not None and before.ends("reported", "me") and bool(_reports(before))
         if clause is not None and not is_quoted and _stops(clause):
             return True
-    if "plainly" in map(_is_wished, _wishes_in_two(clauses)):
+    if _tells_parent(clauses) or _is_misheard(clauses) or "plainly" in map(_is_wished, _wishes_in_two(clauses)):
         return True
     said_no = sum(len({one.start for one in clause.of("no")}) for clause in clauses)
     return said_no >= _SHOUTED_NO and all(clause.is_all(("no",), "courtesy") for clause in clauses)
+
+
+def _tells_parent(clauses: Sequence[MatchedClause]) -> bool:
+    """Whether somebody is called, and then told that somebody or something is hurt: "Mommy, it's squashing Leo!"."""
+    if len(clauses) < 2 or not clauses[0].is_all(("parent",), *_BEFORE_STOP):
+        return False
+    return any(_is_now(clause, one) for clause in clauses[1:] for one in clause.of("hurting", "harm"))
+
+
+def _is_misheard(clauses: Sequence[MatchedClause]) -> bool:
+    """Whether all of a short utterance sounds like a stop, or like a cry that is said twice before "my hand"."""
+    words = tuple(word for clause in clauses for word in clause.words)
+    if not 2 <= len(words) <= MOST_MISHEARD:
+        return False
+    is_doubled = words[0] == words[1] and len(words) <= MOST_BEHIND + 1
+    if is_doubled and find(words[2:]).ends("body") and not find(words[:2]).has("backchannel"):
+        return True
+    is_again = 2 * len(set(words)) <= len(words) + 1
+    if not is_again and not any(clause.unknown or "sounds" in clause.found for clause in clauses):
+        return False
+    read, others = sounded(words)
+    clause = find(read)
+    calls = {one.start for one in clause.of(*_CALLS)}
+    return (
+        read != words
+        and clause.is_all(_CALLS, *_BESIDE_CALL)
+        and (not others or len(calls) + others > 2)  # "Wade, please" may be a name
+        and not _denies(clause, "stop", "stop_end")
+    )
 
 
 def _stops(clause: MatchedClause) -> bool:
@@ -216,9 +253,8 @@ def _stops(clause: MatchedClause) -> bool:
         return clause.opens("cry", *_BEFORE_STOP) or _is_distress(clause)
     if "cry" in found or "stop" in found:
         first = clause.opening(*_BEFORE_STOP)
-        told = _told_from(clause)
-        calls = [one.start for one in clause.of("cry", "stop") if one.start in first and one.start < told]
-        is_said = any(not _is_negated(clause, start) for start in calls)
+        calls = [one.start for one in clause.of("cry", "stop") if one.start in first]
+        is_said = any(not _is_negated(clause, start) and not _is_told(clause, start) for start in calls)
         if is_said and not clause.is_corrected:
             return True
     if "stop_end" in found:
@@ -227,7 +263,7 @@ def _stops(clause: MatchedClause) -> bool:
             return True
     if clause.is_all(_STOPS, "courtesy", "lead", "tail") and not _denies(clause, "stop", "stop_end"):
         return True
-    if _is_distress(clause) or _forbids_going_on(clause) or is_misheard(clause.words):
+    if _is_distress(clause) or _forbids_going_on(clause):
         return True
     return "plainly" in (_stands_behind(clause), _is_wished(clause))
 
@@ -235,8 +271,11 @@ def _stops(clause: MatchedClause) -> bool:
 def _may_stop(clause: MatchedClause) -> bool:
     if "needless" in clause.found:
         return False
-    return bool(_stands_behind(clause) or _is_wished(clause)) or (
-        "device" in clause.found and clause.opens("stop", *_BEFORE_STOP)
+    is_named = "elsewhere" not in clause.found and _hurts_somebody_named(clause)
+    return (
+        is_named
+        or bool(_stands_behind(clause) or _is_wished(clause))
+        or ("device" in clause.found and clause.opens("stop", *_BEFORE_STOP))
     )
 
 
@@ -248,9 +287,8 @@ def _stands_behind(clause: MatchedClause) -> Certainty:
     """
     if _ends_guiding(clause):
         return "plainly"
-    told = _told_from(clause)
     if "not_this" in clause.found and any(
-        told > one.start and _is_behind_nos(clause, one.start) for one in clause.of("not_this")
+        _is_behind_nos(clause, one.start) and not _is_told(clause, one.start) for one in clause.of("not_this")
     ):
         return "plainly"
     if clause.found.keys().isdisjoint(_BEHIND):
@@ -259,7 +297,7 @@ def _stands_behind(clause: MatchedClause) -> Certainty:
     for start in sorted({one.start for one in clause.of(*_BEHIND) if one.start > 0}):
         is_startled = any(one.end == start for one in clause.of("startled"))
         is_sure = any(one.start == start for one in clause.of("cry_behind")) or _is_said_twice(clause, start)
-        if not is_sure and not clause.is_all(_STOPS, *_BEFORE_STOP, "tail", first=start):
+        if not is_sure and not clause.is_all(_CALLS, *_BEFORE_STOP, "tail", first=start):
             continue
         is_sure = (
             is_sure
@@ -271,10 +309,10 @@ def _stands_behind(clause: MatchedClause) -> Certainty:
         )
         if not is_sure and (_is_negated(clause, start, 0) or _belongs_to_sentence(clause, start)):
             continue
-        if is_sure and (told > start or is_startled):
+        if is_sure and (is_startled or not _is_told(clause, start, TOLD_REACH)):
             return "plainly"
         found = "maybe"
-    return _stands_between(clause, told) or found
+    return _stands_between(clause) or found
 
 
 def _ends_guiding(clause: MatchedClause) -> bool:
@@ -292,28 +330,33 @@ def _ends_guiding(clause: MatchedClause) -> bool:
     )
 
 
-def _told_from(clause: MatchedClause) -> int:
-    """From which word on somebody tells what another one said; the number of words where nobody does.
-
-    "I said stop" is no telling. Where verbs come last, what was said stands before.
-    """
-    if "reported" not in clause.found:
-        return len(clause.words)
+def _reports(clause: MatchedClause) -> Sequence[Match]:
+    """The verbs by which somebody tells what another one said; "I said stop" is no telling."""
     own = [(one.start, one.end, one.name) for one in clause.of("lead")]
-    told = [
-        0 if one.name in _VERB_LAST else one.start
+    return [
+        one
         for one in clause.of("reported")
         if not any(start <= one.start and one.end <= end and name == one.name for start, end, name in own)
     ]
-    return min(told, default=len(clause.words))
 
 
-def _stands_between(clause: MatchedClause, told: int) -> Certainty:
+def _is_told(clause: MatchedClause, start: int, reach: int = MOST_MISHEARD * MOST_MISHEARD) -> bool:
+    """Whether what stands there is told of: by a verb before it, and no more than `reach` words before.
+
+    Where verbs come last, what was said may stand before the verb as well.
+    """
+    return any(
+        one.start <= start < one.end + reach or (one.name in _VERB_LAST and start < one.start)
+        for one in _reports(clause)
+    )
+
+
+def _stands_between(clause: MatchedClause) -> Certainty:
     """Whether a word that calls a stop may begin a sentence of its own, whatever stands around it."""
     found = clause.found.keys()
     for one in clause.found.get("stop_between", ()):
         leads = {it.name for it in clause.of("leads_on") if it.end == one.start}
-        if one.start >= told or one.name in leads or _is_negated(clause, one.start, 0):
+        if _is_told(clause, one.start, TOLD_REACH) or one.name in leads or _is_negated(clause, one.start, 0):
             continue
         says_no = {(it.start, it.name) for it in clause.of("no")} - {(it.start, it.name) for it in clause.of("negator")}
         corrects = one.start in clause.opening(*_BEFORE_STOP) and not found.isdisjoint(_CORRECTS)
@@ -365,16 +408,21 @@ def _is_wished(clause: MatchedClause) -> Certainty:
     It is plain where nothing is named that should stop, and nobody but the robot is spoken of beside the wish.
     """
     found = clause.found
-    if "wish" not in found or "stop_verb" not in found or "reported" in found or "elsewhere" in found:
+    if "wish" not in found or "stop_verb" not in found or "reported" in found:
         return ""
-    languages = {one.name for one in clause.of("wish")}
+    languages = {one.name for one in clause.of("wish")} - _away(clause)
     verbs = [one for one in clause.of("stop_verb") if one.name in languages and not _is_negated(clause, one.start)]
     most = _MOST_BEHIND_CJK if is_cjk(clause.words[-1]) else MOST_BEHIND
-    if not any(len(clause.words) - one.end <= most for one in verbs):
+    reasons = {one.start for one in clause.of("while") if one.name in languages}
+    if not any(
+        len(clause.words) - one.end <= most or any(one.end <= at <= one.end + MOST_BEHIND for at in reasons)
+        for one in verbs
+    ):
         return ""
     subjects = {place for one in clause.of("not_robot") for place in (one.end, -one.start)}
     is_asked = any(one.start not in subjects and -one.end not in subjects for one in clause.of("wish"))
-    last = clause.ending("tail", "courtesy", "wish")
+    last = clause.ending("tail", "courtesy", "wish") | reasons
+    last |= {one.start for one in clause.of("tail") if one.end in reasons}
     return "plainly" if is_asked and any(one.end in last for one in verbs) else "maybe"
 
 
@@ -400,7 +448,8 @@ def _is_repeated(clause: MatchedClause, first: int) -> bool:
     found: list[Match] = []
     imperatives = list(clause.of("stop", "stop_end"))
     for one in sorted((*imperatives, *clause.of("stop_alone")), key=lambda one: (one.start, -one.end)):
-        if one.start >= max(first, found[-1].end if found else first):
+        is_denied = not is_cjk(clause.words[one.start]) and one in imperatives and _is_negated(clause, one.start, 0)
+        if not is_denied and one.start >= max(first, found[-1].end if found else first):
             found.append(one)
     if len(found) > 1 and found[0].name == found[1].name and any(one in imperatives for one in found):
         return True
@@ -419,7 +468,7 @@ def _is_behind_nos(clause: MatchedClause, start: int) -> bool:
     is_doubled = start > 1 and clause.words[start - 1] == clause.words[start]
     said = [at for at in (start, start + 1) if at > 2 and (at == start or is_doubled)]
     ends = {one.end for one in clause.of("no") if one.end == one.start + 1}
-    return any({at, at - 1} <= ends and at - 2 not in ends and at - 2 > 0 for at in said)
+    return any({at, at - 1} <= ends and (at - 2 in ends or at - 2 > 0) for at in said)
 
 
 def _belongs_to_sentence(clause: MatchedClause, start: int) -> bool:
@@ -436,25 +485,61 @@ def _belongs_to_sentence(clause: MatchedClause, start: int) -> bool:
 def _is_distress(clause: MatchedClause) -> bool:
     """Whether it says that somebody is hurt or caught, here and now."""
     found = clause.found
-    if "elsewhere" in found or found.keys().isdisjoint(_DANGERS):
+    if found.keys().isdisjoint(_DANGERS):
         return False
-    told = _told_from(clause)
-    if any(one.start < told and not _is_negated(clause, one.start) for one in found.get("distress", ())):
+    cried = {
+        one.end for one in clause.of("startled", "stop_unsure", "cry") if not _is_told(clause, one.start, TOLD_REACH)
+    }
+    if any(
+        one.start > 2 and not cried.isdisjoint((one.start, one.start - 1)) for one in clause.of("distress", "hurting")
+    ):
+        return True  # "did you water them this morning ah you're pinching me"
+    if any(_is_now(clause, one) for one in found.get("distress", ())):
         return True
-    if any(_is_said_of(clause, what, whom, told) for what, whom in (_HURT_BY, _IN_THE_WAY)):
+    if any(_is_said_of(clause, what, whom) for what, whom in (_HURT_BY, _IN_THE_WAY)):
         return True
     if clause.opens("parent", *_BEFORE_STOP):
-        return any(one.start < told and not _is_negated(clause, one.start) for one in clause.of("hurting", "harm"))
-    return "others" not in found and _is_said_of(clause, "harm", ("body",), told)
+        return any(_is_now(clause, one) for one in clause.of("hurting", "harm"))
+    if "robot_itself" in found and _hurts_somebody_named(clause):
+        return True
+    return "others" not in found and _is_said_of(clause, "harm", ("body",))
 
 
-def _is_said_of(clause: MatchedClause, what: str, whom: Sequence[str], told: int) -> bool:
+def _hurts_somebody_named(clause: MatchedClause) -> bool:
+    """Whether a word that no table knows stands in or right behind a phrase of hurting, as a name: "squashing Leo"."""
+    return any(
+        _is_now(clause, one) and not clause.unknown.isdisjoint(range(one.start, one.end + 1))
+        for one in clause.of("hurting")
+    )
+
+
+def _away(clause: MatchedClause) -> set[str]:
+    """The languages in which it speaks of another time or place; "hier" is yesterday in French, and here in German."""
+    away = {one.name for one in clause.of("elsewhere")}
+    return away | _HAN if away & _HAN else away
+
+
+def _is_now(clause: MatchedClause, one: Match) -> bool:
+    """Whether it is neither told of, nor of another time, nor denied; "no me duele" denies as a whole."""
+    is_needless = any(it.start <= one.start < it.end for it in clause.of("needless"))
+    return (
+        not is_needless
+        and one.name not in _away(clause)
+        and not _is_told(clause, one.start)
+        and not _is_negated(clause, one.start)
+    )
+
+
+def _is_said_of(clause: MatchedClause, what: str, whom: Sequence[str]) -> bool:
     """Whether a phrase of the first table and one of the others stand there in one language, now and not denied."""
     if what not in clause.found:
         return False
-    languages = {one.name for one in clause.of(*whom)}
+    does = _DOES if what == "hurting" else frozenset[str]()  # "the cat sits on it" hurts nobody
+    said = [(one.name, one.end, one.end - one.start) for one in clause.of(*whom)]
     return any(
-        one.name in languages and one.start < told and not _is_negated(clause, one.start) for one in clause.found[what]
+        any(name == one.name and not (end == one.start and words > 1 and name in does) for name, end, words in said)
+        and _is_now(clause, one)
+        for one in clause.found[what]
     )
 
 

@@ -33,6 +33,8 @@ _DOUBLED = re.compile(r"([^\W\d_])\1+")
 _GROUP = re.compile(r"\(([^()]*)\)(\??)")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 
+_CALLS = ("stop", "stop_end", "stop_alone", "cry", "distress")
+
 ANY_LANGUAGE = "any"
 """The key of phrases that belong to every language."""
 
@@ -55,6 +57,7 @@ class MatchedClause:
 
     words: tuple[str, ...]
     found: dict[str, list[Match]]
+    unknown: frozenset[int] = frozenset()  # the places of words that no table has, not even their beginning
     is_corrected: bool = False  # a word was none, and read as the one that it looks like
     is_asked: bool = False  # a question mark follows
 
@@ -123,7 +126,7 @@ class _Phrases:
     known: frozenset[str]  # every word of every phrase
     stems: frozenset[str]
     spelled: dict[str, str]  # how a word of a stop may be misspelled -> the word
-    calls: frozenset[str]  # words that stop by themselves, in single letters
+    calls: dict[str, tuple[str, ...]]  # what stops by itself: its letters without spaces -> its words
 
 
 def normalised(text: str) -> str:
@@ -202,7 +205,10 @@ def find(words: tuple[str, ...]) -> MatchedClause:
                     found.setdefault(table, []).append(Match(start, end, name))
     if ordinary := found.get("ordinary"):
         _drop_ordinary(found, ordinary)
-    return MatchedClause(words, found, is_corrected)
+    unknown = frozenset(
+        place for place, way in enumerate(ways) if len(way) == 2 + ("" in stems) and way[0] not in known
+    )
+    return MatchedClause(words, found, unknown, is_corrected)
 
 
 _DROPPED = (
@@ -253,7 +259,7 @@ def load() -> _Phrases:
     known: set[str] = set()
     stems: set[str] = set()
     stops: set[str] = set()
-    calls: set[str] = set()
+    calls: dict[str, tuple[str, ...]] = {}
     for table, names in tables.items():
         for name, texts in names.items():
             bodies = tables["body"].get(name, ()) if table != "body" else ()
@@ -269,9 +275,9 @@ def load() -> _Phrases:
                     node[_HERE] = (*ends, (table, name))
                 if table in ("stop", "cry") and len(words[0]) > 3 and words[0].isascii():
                     stops.add(words[0])
-                if table in ("stop", "stop_alone", "cry") and len(words) == 1:
-                    calls.add(_letters(words[0].removesuffix("*")))
-    return _Phrases(root, frozenset(known), frozenset(stems), _spellings(stops, known), frozenset(calls))
+                if table in _CALLS and len(words) <= (_PIECES if table != "distress" else 1) and "*" not in words:
+                    calls.setdefault(_letters("".join(words).replace("*", "")), words)
+    return _Phrases(root, frozenset(known), frozenset(stems), _spellings(stops, known), calls)
 
 
 def _expanded(text: str, bodies: Sequence[str]) -> Iterable[str]:
@@ -308,22 +314,54 @@ def _spellings(stops: Iterable[str], known: set[str]) -> dict[str, str]:
     return found
 
 
-_LEAST = 4
-"""Letters of a word that may be one of a stop with another letter."""
+_LEAST, _LEAST_JOINED = 4, 6
+"""Letters of a word, and of several that were one, that may be those of a stop with another letter."""
+_PIECES = 3
 
 
-def is_misheard(words: Sequence[str]) -> bool:
-    """Whether one unknown word is said again and again that is a word of a stop but for one letter: "stob stob"."""
+def sounded(words: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
+    """The words as a stop that they sound like: cut elsewhere ("s top"), other words of the same sound ("weight"), or
+    said again and again with one letter wrong ("stob stob"); and how many words were read as another one.
+    """
     phrases = load()
-    if len(words) < 2 or len(set(words)) > 1 or words[0] in phrases.known:
-        return False
-    said = _letters(words[0])
-    return len(said) >= _LEAST and any(len(call) >= _LEAST and _is_one_off(said, call) for call in phrases.calls)
+    alike: dict[int, Match] = {one.start: one for one in find(words).of("sounds")}  # the longest, which comes last
+    letters = [_letters(word) for word in words]
+    read: list[str] = []
+    others = at = 0
+    while at < len(words):
+        for end in range(min(at + _PIECES, len(words)), at, -1):
+            piece = words[at:end]
+            if at in alike and alike[at].end == end:
+                read += words_of(alike[at].name)
+                others += len(piece) == 1
+                break
+            if (len(piece) > 1 or piece[0] not in phrases.known) and (said := _said_as(piece, letters[at:end], words)):
+                read += said
+                break
+        else:
+            end = at + 1
+            read.append(words[at])
+        at = end
+    return tuple(read), others
+
+
+def _said_as(piece: tuple[str, ...], letters: Sequence[str], words: tuple[str, ...]) -> tuple[str, ...]:
+    """The call whose letters these are, or but for one letter where they are said again; () where there is none."""
+    phrases = load()
+    said = _DOUBLED.sub(r"\1", "".join(letters))  # "stand stil"
+    if said in phrases.calls:
+        return phrases.calls[said]
+    least = _LEAST if len(piece) == 1 else _LEAST_JOINED
+    if len(said) < least or is_cjk(said) or phrases.known.issuperset(piece):
+        return ()
+    if sum(words[at : at + len(piece)] == piece for at in range(len(words))) < 2:
+        return ()
+    return next((call for its, call in phrases.calls.items() if len(its) >= least and _is_one_off(said, its)), ())
 
 
 def _letters(word: str) -> str:
-    """A syllable of Korean as its letters."""
-    return unicodedata.normalize("NFD", word)
+    """The letters of a word, a doubled one once; a syllable of Korean as its letters."""
+    return _DOUBLED.sub(r"\1", unicodedata.normalize("NFD", word))
 
 
 def _is_one_off(word: str, other: str) -> bool:
