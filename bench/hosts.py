@@ -13,11 +13,11 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import zmq
+from msgspec.structs import replace
 
 from bench.result import Result, percentile
 from bridges.gateway_images import JpegImages

@@ -61,8 +61,7 @@ class AlignedMark3(Protocol[A, B, C]):
     def __call__(self, method: Callable[[N, A, B, C], None], /) -> Callable[[N, Stamped[Any]], None]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Alignment:
+class Alignment(msgspec.Struct, frozen=True):
     """How the inputs of one handler are read, as data: for `check`, for `graph` and for the recording."""
 
     ports: tuple[Subscription[Any], ...]

@@ -41,6 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         if argv is None:
+            telling.keep_numbers()
             end_as_by_interrupt()
         sys.stdout = telling.writable(sys.stdout)  # what is asked for; it fails where it cannot be given
         telling.use("stderr")  # what is told besides
@@ -70,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _obey(arguments: list[str]) -> int:
     if arguments[:2] == ["guard", "estop"] and "_ARGCOMPLETE" not in os.environ:
-        from runtime.operating_system.estop_signal import SIGNAL
+        from runtime.operating_system.held_signal import SIGNAL
 
         if SIGNAL is not None:  # else it goes by the bus, as other orders do
             return _later(ESTOP)(arguments[1:])

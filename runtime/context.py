@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -29,15 +28,14 @@ KEPT_READS = 4096
 """Most reads that are kept of one call."""
 
 
-@dataclass(slots=True)
-class ContextLog:
+class ContextLog(msgspec.Struct):
     """What a recorder needs of one handler call, noted while it runs."""
 
     started_ns: int
-    reads: list[str] = field(default_factory=list)
-    nows_ns: list[int] = field(default_factory=list)
-    sent: list[str] = field(default_factory=list)
-    waits: list[tuple[int, str]] = field(default_factory=list)
+    reads: list[str] = msgspec.field(default_factory=list)
+    nows_ns: list[int] = msgspec.field(default_factory=list)
+    sent: list[str] = msgspec.field(default_factory=list)
+    waits: list[tuple[int, str]] = msgspec.field(default_factory=list)
     is_cut: bool = False
     begun: int = 0
 

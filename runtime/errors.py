@@ -118,6 +118,8 @@ _ROOM, _FILES = "make room and try again", "let a process open more files: ulimi
 _REMEDIES = {
     errno.ENOSPC: _ROOM,
     errno.EDQUOT: _ROOM,
+    errno.EFBIG: "let a process write larger files: ulimit -f unlimited",
+    errno.ENOMEM: "free memory and try again",
     errno.EMFILE: _FILES,
     errno.ENFILE: _FILES,
     errno.EROFS: "choose a folder that can be written",

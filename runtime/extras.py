@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 EXTRA_OF = {
     "aiohttp": "openai",
@@ -57,8 +58,7 @@ PAGE_OF = {
 """Where it is described how to install a library that no extra brings."""
 
 
-@dataclass(frozen=True, slots=True)
-class Weights:
+class Weights(msgspec.Struct, frozen=True):
     """A model whose weights a third party's package carries; `file` of it has that hash."""
 
     what: str

@@ -8,9 +8,10 @@ them in a table.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from math import hypot, isfinite
 from typing import Literal
+
+import msgspec
 
 from nodes.guard.motion_profile import Motion
 from nodes.msgs import RobotState
@@ -43,8 +44,7 @@ ASKED_TICKS = 25
 """Commands of this many ticks, half a second at 50 Hz, may still show in the motion: braking takes its time."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommandedMotion:
+class CommandedMotion(msgspec.Struct, frozen=True):
     """The motion that the guard asks for at one tick: joints in m or rad, the base in m/s and rad/s.
 
     `joints` is empty while nothing is asked for.

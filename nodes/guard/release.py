@@ -8,7 +8,7 @@ follow.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from nodes.guard.lasting_faults import LAG_S, LASTS_S, RANGE_SHARE
 from nodes.guard.motion_profile import Motion, brake, toward
@@ -22,8 +22,7 @@ STANDS_NS = to_ns(0.1)
 STANDS_SHARE = 0.005
 
 
-@dataclass(slots=True)
-class _Joint:
+class _Joint(msgspec.Struct):
     """What is known of one joint since the stop."""
 
     place: float

@@ -6,8 +6,9 @@ It keeps measured positions, not commanded ones: a joint that was blocked goes b
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from nodes.msgs import RobotState
 from nodes.robot.rest import is_at_rest
@@ -18,8 +19,7 @@ BACK_S = 1.0
 """How many seconds of motion it goes back; at that share of the speed it takes four times as long."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrailStep:
+class TrailStep(msgspec.Struct, frozen=True):
     """One step of the way: joint positions in m or rad, base velocity in m/s and rad/s, and its duration in s."""
 
     position: tuple[float, ...]

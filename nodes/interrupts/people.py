@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+import msgspec
 
 from nodes.interrupts.phrase_matcher import clipped, words_of
 from nodes.msgs import Saying, Utterance
@@ -45,8 +46,7 @@ Doubt = Literal["", "not_ears", "robot", "robot_speaks", "robot_said"]
 or it has just said them itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(msgspec.Struct, frozen=True):
     """Whose words they are: `person` as ears tell people apart, "" for nobody; `doubt` says why they lift nothing."""
 
     person: str
@@ -58,8 +58,7 @@ class Judged:
         return self.person != "" and self.doubt == ""
 
 
-@dataclass(slots=True)
-class _Spoken:
+class _Spoken(msgspec.Struct):
     text: str
     from_ns: int
     until_ns: int  # of its sound, or when it will be over at the latest

@@ -6,11 +6,12 @@ import itertools
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 END_CHARS = 300
 """Of a longer utterance, only this many characters at either end are read, because a stop waits for the result."""
@@ -38,12 +39,15 @@ _CALLS = ("stop", "stop_end", "stop_alone", "cry", "distress")
 ANY_LANGUAGE = "any"
 """The key of phrases that belong to every language."""
 
+Ways = list[tuple[str, ...]]
+"""Of a part of a phrase: the words that it may stand for."""
+
 Node = dict[str, Any]  # the next word -> Node; "" -> tuple of (table, name) that end here
 _HERE = ""
+_BODY = "{body}"
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(msgspec.Struct, frozen=True):
     """One phrase in a clause, by the positions of its words: `start` of the first, `end` after the last."""
 
     start: int
@@ -51,8 +55,7 @@ class Match:
     name: str  # the key under which it stands: a language, or the robot's own word
 
 
-@dataclass(slots=True)
-class MatchedClause:
+class MatchedClause(msgspec.Struct):
     """The words between two punctuation marks, and the phrases of each table among them, in order."""
 
     words: tuple[str, ...]
@@ -120,8 +123,7 @@ class MatchedClause:
         return len(self.words) in said
 
 
-@dataclass(frozen=True, slots=True)
-class _Phrases:
+class _Phrases(msgspec.Struct, frozen=True):
     root: Node
     known: frozenset[str]  # every word of every phrase
     stems: frozenset[str]
@@ -255,34 +257,102 @@ def load() -> _Phrases:
     """The tables of `intent.toml`; read once, then cached."""
     with TABLE.open("rb") as file:
         tables: dict[str, dict[str, list[str]]] = tomllib.load(file)
+    parts = [
+        (table, name, [_parts(text) for text in texts])
+        for table, names in tables.items()
+        for name, texts in names.items()
+    ]
+    ways = _ways(parts, tables["body"])
     root: Node = {}
-    known: set[str] = set()
-    stems: set[str] = set()
     stops: set[str] = set()
     calls: dict[str, tuple[str, ...]] = {}
-    for table, names in tables.items():
-        for name, texts in names.items():
-            bodies = tables["body"].get(name, ()) if table != "body" else ()
-            for words in _table_phrases(texts, bodies):
-                node = root
-                for word in words:
-                    node = node.setdefault(word, {})
-                    known.add(word)
-                    if word.endswith("*") and len(word) > 1:
-                        stems.add(word[:-1])
-                ends = node.get(_HERE, ())
-                if (table, name) not in ends:
-                    node[_HERE] = (*ends, (table, name))
-                if table in ("stop", "cry") and len(words[0]) > 3 and words[0].isascii():
-                    stops.add(words[0])
-                if table in _CALLS and len(words) <= (_PIECES if table != "distress" else 1) and "*" not in words:
+    for table, name, phrases in parts:
+        for phrase in phrases:
+            said = [ways[part, name if _BODY in part else ""] for part in phrase]
+            _add(root, said, (table, name))
+            if table in ("stop", "cry"):
+                stops |= _first_words(said)
+            if table in _CALLS:
+                for words in _short(said, _PIECES if table != "distress" else 1):
                     calls.setdefault(_letters("".join(words).replace("*", "")), words)
-    return _Phrases(root, frozenset(known), frozenset(stems), _spellings(stops, known), calls)
+    known = frozenset(itertools.chain.from_iterable(itertools.chain.from_iterable(ways.values())))
+    stems = frozenset(word[:-1] for word in known if word.endswith("*") and len(word) > 1)
+    spelled = _spellings((word for word in stops if len(word) > 3 and word.isascii()), known)
+    return _Phrases(root, known, stems, spelled, calls)
+
+
+def _add(root: Node, phrase: Iterable[Ways], end: tuple[str, str]) -> None:
+    """Add a phrase of parts, in all their ways; what begins alike stands once."""
+    nodes = [root]
+    for ways in phrase:
+        behind = []
+        for node in nodes:
+            for words in ways:
+                at = node
+                for word in words:
+                    at = at.setdefault(word, {})
+                behind.append(at)
+        nodes = behind
+    for node in nodes:
+        ends = node.get(_HERE, ())
+        if end not in ends and node is not root:
+            node[_HERE] = (*ends, end)
+
+
+def _first_words(phrase: Iterable[Ways]) -> set[str]:
+    found: set[str] = set()
+    for ways in phrase:
+        found |= {words[0] for words in ways if words}
+        if () not in ways:
+            break
+    return found
+
+
+def _short(phrase: Sequence[Ways], most: int) -> Iterable[tuple[str, ...]]:
+    """The ways of saying it in at most so many words, and those are no "*"."""
+    if sum(min(map(len, ways), default=0) for ways in phrase) > most:
+        return
+    for said in itertools.product(*([words for words in ways if len(words) <= most] for ways in phrase)):
+        words = tuple(itertools.chain.from_iterable(said))
+        if 0 < len(words) <= most and "*" not in words:
+            yield words
+
+
+def _parts(text: str) -> list[str]:
+    """A phrase of a table, cut at each space that is in no group."""
+    parts: list[str] = []
+    depth = 0
+    for piece in text.split(" "):
+        if depth:
+            parts[-1] += f" {piece}"
+        else:
+            parts.append(piece)
+        depth += piece.count("(") - piece.count(")")
+    return parts
+
+
+def _ways(
+    parts: Iterable[tuple[str, str, list[list[str]]]], bodies: Mapping[str, Sequence[str]]
+) -> dict[tuple[str, str], Ways]:
+    """By part, and language where it names a body: the words that it stands for.
+
+    "*" stands for any word, "hurt*" for every word with that beginning.
+    """
+    texts: dict[tuple[str, str], list[str]] = {}
+    for table, name, phrases in parts:
+        for part in itertools.chain.from_iterable(phrases):
+            if (key := (part, name if _BODY in part else "")) not in texts:
+                texts[key] = list(_expanded(part, bodies.get(name, ()) if table != "body" else ()))
+    lines = iter(normalised("\n".join(itertools.chain.from_iterable(texts.values()))).split("\n"))  # in one go: quicker
+    return {
+        key: list(dict.fromkeys(tuple(_TABLE_WORD.findall(line)) for line in itertools.islice(lines, len(part))))
+        for key, part in texts.items()
+    }
 
 
 def _expanded(text: str, bodies: Sequence[str]) -> Iterable[str]:
-    if "{body}" in text:
-        return itertools.chain.from_iterable(_expanded(text.replace("{body}", body), ()) for body in bodies)
+    if _BODY in text:
+        return itertools.chain.from_iterable(_expanded(text.replace(_BODY, body), ()) for body in bodies)
     group = _GROUP.search(text)
     if group is None:
         return (text,)
@@ -292,15 +362,7 @@ def _expanded(text: str, bodies: Sequence[str]) -> Iterable[str]:
     )
 
 
-def _table_phrases(texts: Sequence[str], bodies: Sequence[str]) -> Iterable[tuple[str, ...]]:
-    """The phrases of one list as words; "*" stands for any word, "hurt*" for every word with that beginning."""
-    plain = "\n".join(itertools.chain.from_iterable(_expanded(text, bodies) for text in texts))
-    for line in normalised(plain).split("\n"):  # in one go: that is most of the time it takes
-        if words := tuple(_TABLE_WORD.findall(line)):
-            yield words
-
-
-def _spellings(stops: Iterable[str], known: set[str]) -> dict[str, str]:
+def _spellings(stops: Iterable[str], known: frozenset[str]) -> dict[str, str]:
     """How recognisers may misspell a word of a stop: doubled letters, and in longer words a missing or swapped one."""
     found: dict[str, str] = {}
     for word in sorted(stops, key=lambda word: (-len(word), word), reverse=True):

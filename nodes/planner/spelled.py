@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
+
+import msgspec
 
 from nodes.msgs import Scene, SeenObject, SeenPerson
 from nodes.planner.languages import english_words
@@ -44,8 +45,7 @@ _NAMING = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class SpelledOut:
+class SpelledOut(msgspec.Struct, frozen=True):
     """The words with plain references; what is said beside a question which one is meant; what is said to all of it."""
 
     text: str

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from nodes.msgs import Action
 from runtime.message import Stamped
 
 
-@dataclass(frozen=True, slots=True)
-class ActionRequest:
+class ActionRequest(msgspec.Struct, frozen=True):
     """An action by its speaker, the speaker's count of messages, and the number that it gave the action."""
 
     source: str

@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from importlib import import_module
+
+import msgspec
 
 from nodes.msgs import Action, RobotState, SkillArgument, SkillCatalogue, SkillSpec
 from nodes.policy.skill_phases import Phase, Spot
@@ -60,8 +61,7 @@ SPECS: Mapping[str, SkillSpec] = {
 """What the policies of ours can do, as far as each of them does it."""
 
 
-@dataclass(frozen=True, slots=True)
-class PolicySkill:
+class PolicySkill(msgspec.Struct, frozen=True):
     """A skill of a package: what it declares, and its phases."""
 
     spec: SkillSpec

@@ -10,13 +10,13 @@ import math
 from dataclasses import dataclass
 from threading import Lock
 
-import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
 from nodes.msgs import JointVector, RobotState
 from nodes.robot.products import product
 from nodes.robot.protocol import Ball, Capsule, PointM, Twist
+from nodes.robot_file.engine import mujoco
 from nodes.robot_file.model import GRIPPER, RobotModel, load_robot
 from nodes.robot_file.table import CameraTable
 from runtime.errors import UserError

@@ -6,13 +6,13 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-import mujoco
 import numpy as np
 
 from nodes.robot.looks import BASE, ODOMETRY, Carriers, Looks, free_name, free_of, read_beside
 from nodes.robot.products import product
 from nodes.robot.urdf import Floats, Joint, Quaternion, Rgba, Shape, Urdf, Vector3, frame, in_order, parse_urdf, turned
 from nodes.robot_file.body import camera_axes
+from nodes.robot_file.engine import mujoco
 from nodes.robot_file.model import RobotModel, load_robot
 from nodes.robot_file.table import model_path
 from runtime.serialization.toml_errors import read_text

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-import mujoco
-
 from nodes.msgs import JointVector
 from nodes.robot.looks import mesh_path
 from nodes.robot.protocol import FIXED_BASE, Ball, BaseLimit, CartesianLimits, JointLimit, RobotLimits
+from nodes.robot_file.engine import mujoco
 from nodes.robot_file.mesh_file import mesh_problem
 from nodes.robot_file.table import DEFAULT_RISE_S, JointTable, RobotTable, model_path, path_of, read_robot
 from runtime.errors import UserError, choices

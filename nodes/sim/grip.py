@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
 from nodes.robot.products import product
+from nodes.robot_file.engine import mujoco
 
 PRESS_N = 1.5
 """Force of each fingertip from which it counts as pressing."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from runtime.commands.message_counts import MessageCounts
 from runtime.coordination.health import PathHealth, PortHealth
@@ -17,8 +18,7 @@ REFUSED = ("garbled", "forged")
 """For these reasons messages are refused that were sent and did arrive."""
 
 
-@dataclass(frozen=True, slots=True)
-class Promise:
+class Promise(msgspec.Struct, frozen=True):
     """Something that every run promises; `option` counts it as a success where it is not kept."""
 
     kind: Kind
@@ -56,8 +56,7 @@ PROMISES: tuple[Promise, ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class NotKept:
+class NotKept(msgspec.Struct, frozen=True):
     """One promise that was not kept."""
 
     promise: Promise

@@ -13,6 +13,7 @@ from typing import Any
 from runtime.clock import LONGEST_NS, Clock, to_ns
 from runtime.context import HandlerContext, current_call
 from runtime.execution.bound_node import BoundNode
+from runtime.execution.failures import OF_A_HANDLER
 from runtime.execution.lane import Lane, Work
 from runtime.execution.runners import OVERLOADED_NS, SLOW_NS, tell_slow
 from runtime.message import Stamped
@@ -80,7 +81,7 @@ def direct_call(bound: BoundNode, lane: Lane, handler: str, port: Subscription[A
         token = set_call(call)
         try:
             method(stamped if takes_stamped else stamped.message)
-        except Exception as problem:  # noqa: BLE001  # the node's own; it goes on
+        except OF_A_HANDLER as problem:  # the node's own; it goes on
             failures.tell(handler, problem)
         finally:
             reset_call(token)

@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import threading
+from asyncio import CancelledError
 from pathlib import Path
 from traceback import walk_tb
 from types import CoroutineType
@@ -38,6 +39,9 @@ _FIELD = re.compile(r"(Unexpected keyword|Missing required) argument '(\w+)'")
 """How msgspec says that a message was made with fields that are not its own."""
 _LOOKS = ("latest()", "stamped()", "peek()")
 
+OF_A_HANDLER = (Exception, CancelledError, GeneratorExit)
+"""What a handler raises as its own, and the node goes on; a future that it asks raises the second."""
+
 _MOST_KNOWN = 32
 """Most kinds of failure per node that are logged with their traceback."""
 
@@ -62,7 +66,8 @@ class Failures:
         is_said = isinstance(problem, _SAID)
         with self._lock:
             self.count += 1
-            self.last = f"{handler}: {problem}" if is_said else f"{handler} at {place}: {name}: {problem}"
+            what = str(problem) if is_said else f"at {place}: {name}: {problem}".removesuffix(": ")
+            self.last = f"{handler}: {what}" if is_said else f"{handler} {what}"
             now_ns = self._clock.now_ns()
             is_new = (handler, name, place) not in self._known and len(self._known) < _MOST_KNOWN
             if is_new:

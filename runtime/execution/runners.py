@@ -17,7 +17,7 @@ from runtime.clock import NS_PER_S, Clock, to_ns
 from runtime.context import HandlerContext, current_call
 from runtime.errors import PolyrhythmError
 from runtime.execution.bound_node import BoundNode
-from runtime.execution.failures import SLOW_S
+from runtime.execution.failures import OF_A_HANDLER, SLOW_S
 from runtime.execution.lane import Lane, Work
 from runtime.execution.long_calls import LongCalls
 from runtime.execution.straight_loop import StraightLoop
@@ -123,7 +123,7 @@ def run_guarded(bound: BoundNode, work: Work) -> None:
                 method()
             else:
                 method(stamped if bound.takes_stamped(work.handler) else stamped.message)
-        except Exception as problem:  # noqa: BLE001  # the node's own; it goes on
+        except OF_A_HANDLER as problem:  # the node's own; it goes on
             bound.failures.tell(work.handler, problem)
         finally:
             current_call.reset(token)
@@ -131,7 +131,7 @@ def run_guarded(bound: BoundNode, work: Work) -> None:
     call = bound.call(work)
     try:
         bound.run(work, call)
-    except Exception as problem:  # noqa: BLE001  # the node's own; it goes on
+    except OF_A_HANDLER as problem:  # the node's own; it goes on
         bound.failures.tell(work.handler, problem)
     if call.view is not None:
         try:
@@ -477,7 +477,7 @@ class ThreadRunner:
         lane: Lane,
         clock: Clock,
         *,
-        leave: Callable[[SystemExit], None],
+        leave: Callable[[BaseException], None],
         priority: int | None = None,
         source: MessageSource | None = None,
     ) -> None:
@@ -535,7 +535,7 @@ class ThreadRunner:
             self._bound.node.log.debug("%s", refusal)  # the process has said so
         try:
             self._drive_on()
-        except SystemExit as wish:
+        except (SystemExit, KeyboardInterrupt) as wish:
             self._leave(wish)
 
     def _drive_on(self) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
-from dataclasses import dataclass
+
+import msgspec
 
 from runtime.errors import UserError
 
@@ -15,8 +16,7 @@ _LIKE_IPV4 = ipaddress.IPv6Network("::/96")
 _WITH_PORT = re.compile(r"([^:]+):(\d{1,5})")
 
 
-@dataclass(frozen=True, slots=True)
-class HostAddress:
+class HostAddress(msgspec.Struct, frozen=True):
     """A numeric address, with the zone of a link-local one ("fe80::1%eth0"), and a port."""
 
     ip: str

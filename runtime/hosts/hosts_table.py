@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Annotated, Any
 
@@ -61,8 +60,7 @@ class HostTable(Table, frozen=True):
         return address, written if written is not None else self.port or DEFAULT_PORT
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(msgspec.Struct, frozen=True):
     """One machine of a launch."""
 
     name: str
@@ -80,8 +78,7 @@ class Host:
             raise UserError(f"[hosts.{self.name}] address {problem}") from problem
 
 
-@dataclass(frozen=True, slots=True)
-class HostPair:
+class HostPair(msgspec.Struct, frozen=True):
     """Two hosts of which one listens at a port and the other connects."""
 
     server: Host

@@ -9,10 +9,11 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 from typing import Any
+
+import msgspec
 
 from runtime.launch.source import Source, source_of
 from runtime.node import Node, handlers_of, ports_of
@@ -22,8 +23,7 @@ _USES = ("latest", "stamped", "publish", "publish_all")
 _LOOKS = "peek"  # which hands on no age
 
 
-@dataclass(frozen=True, slots=True)
-class PortUse:
+class PortUse(msgspec.Struct, frozen=True):
     """The attributes of the ports that one handler uses."""
 
     sure: frozenset[str]  # its code says so
@@ -78,8 +78,7 @@ def _use(cls: type, handler: str, methods: Collection[str], ports: frozenset[str
     return PortUse(sure, possible - sure, peeked, kept, told, keeps, asks)
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
+class _Said(msgspec.Struct, frozen=True):
     """What one function says of the node."""
 
     attributes: frozenset[str] = frozenset()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 import random
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeGuard
+
+import msgspec
 
 from runtime.errors import UserError, choices
 
@@ -20,8 +21,7 @@ SHORTEST_P50_S = 1e-9
 _P99 = 2.3263478740408408  # standard deviations at the 99th percentile
 
 
-@dataclass(frozen=True, slots=True)
-class Latency:
+class Latency(msgspec.Struct, frozen=True):
     """The duration of each call: constant, uniform between two bounds, log-normal by p50 and p99, or as measured."""
 
     lowest_s: float = 0.0

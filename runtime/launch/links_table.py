@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 from typing import Annotated, Any
 
+import msgspec
 from msgspec import Meta
 
 from runtime.clock import to_ns
@@ -43,8 +43,7 @@ class LinkTable(Table, frozen=True, rename={"senders": "from", "receivers": "to"
             raise ValueError(f"outages is {[list(pair) for pair in self.outages]}; expected {PAIRS}")
 
 
-@dataclass(frozen=True, slots=True)
-class LinkModel:
+class LinkModel(msgspec.Struct, frozen=True):
     """Which messages pass the link, and what happens to them; an empty selection means any.
 
     Messages of one sender on one topic reach one receiver in the order of sending, as over TCP. A reliable event that
@@ -55,7 +54,7 @@ class LinkModel:
     senders: tuple[str, ...] = ()
     receivers: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
-    delay: Latency = field(default_factory=Latency)
+    delay: Latency = msgspec.field(default_factory=Latency)
     loss: float = 0.0
     duplicate: float = 0.0
     outages_s: tuple[tuple[float, float], ...] = ()  # from, to; what is sent meanwhile is lost

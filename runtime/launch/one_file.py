@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from runtime.errors import GraphError, UserError
 from runtime.launch.graph import Graph, NodeSpec, specs_of

@@ -7,7 +7,6 @@ Found in the source of the class: of the handlers, of the methods and properties
 from __future__ import annotations
 
 import ast
-import dataclasses
 import enum
 import functools
 import inspect
@@ -71,8 +70,7 @@ class Side(dict[str, list[Use]]):
         return next((use.place for use in self.get(name, ()) if use.way == way), "")
 
 
-@dataclasses.dataclass(slots=True, frozen=True)
-class Sides:
+class Sides(msgspec.Struct, frozen=True):
     """Both sides of a node class with a worker, without ports; of what `thread_safe` names, who assigns it."""
 
     worker: Side

@@ -12,8 +12,10 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
+
+import msgspec
+from msgspec.structs import replace
 
 from runtime.clock import NS_PER_S, to_ns
 from runtime.errors import UserError, choices
@@ -29,8 +31,7 @@ from runtime.ports import Publisher, Subscription
 EPSILON_S = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(msgspec.Struct, frozen=True):
     """One part of a path's age."""
 
     node: str
@@ -38,8 +39,7 @@ class Part:
     why: str  # "head/image comes each 0.067 s"
 
 
-@dataclass(frozen=True, slots=True)
-class PathAccount:
+class PathAccount(msgspec.Struct, frozen=True):
     """A path budget compared with what the launch file declares."""
 
     name: str
@@ -165,8 +165,7 @@ def _account(
     return PathAccount(name, budget, oldest.parts, oldest.unknown, tuple(limits), oldest.topics, own.parts)
 
 
-@dataclass(frozen=True, slots=True)
-class _Age:
+class _Age(msgspec.Struct, frozen=True):
     """The worst age of an origin at some point, and how it comes about."""
 
     age_ns: int = 0

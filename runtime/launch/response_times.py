@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
+
+import msgspec
 
 from runtime.clock import NS_PER_S, to_ns
 from runtime.launch.class_check import parameters_of
@@ -32,8 +33,7 @@ from runtime.qos import QoS
 _EVEN = 1e-7  # two rates that differ by so little are one
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(msgspec.Struct, frozen=True):
     """One handler of one node with what starts it."""
 
     node: str

@@ -33,10 +33,20 @@ _LEFT = (errno.EPIPE, errno.EIO, errno.EBADF)
 Stream = Literal["stdout", "stderr"]
 
 
-def writable(stream: TextIO | None) -> TextIO:
+def keep_numbers() -> None:
+    """Open nothing in place of a standard stream that was closed (`>&-`): the next pipe would have its number."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
+def writable(stream: TextIO | None, number: int = 1) -> TextIO:
     """The same, with ? for letters that a terminal has not; nowhere, where it was closed (`>&-`)."""
     if stream is None:
-        return open(os.devnull, "w")
+        keep_numbers()
+        return open(number, "w", closefd=False)  # whoever writes there does so by its number, after this has gone
     if isinstance(stream, io.TextIOWrapper) and stream.errors not in _FORGIVING:
         stream.reconfigure(errors="replace")
     return stream
@@ -227,7 +237,7 @@ def is_lost_to_somebody(counted: Counter[int]) -> bool:
 
 
 def _put(name: Stream, writers: dict[tuple[int, int], _Writer] | None) -> None:
-    stream = writable(getattr(sys, name))
+    stream = writable(getattr(sys, name), 1 if name == "stdout" else 2)
     setattr(sys, name, stream)
     with suppress(OSError, ValueError):
         stream.flush()

@@ -54,7 +54,7 @@ MOST_WAITING = 4096
 _BUFFER_BYTES = 1 << 20  # asked for; the kernel gives what it allows, at least room for a hundred small packets
 _WHOLE = b"w"  # what a receiver says that cannot reach the shared memory
 _FAILURES = 3  # of one segment, before a receiver says so
-_RETRY_NS = 20_000_000
+_FIRST_RETRY_NS, _RETRY_NS = 2_500_000, 20_000_000  # twice as long each time: processes of a run start together
 _LOOK_NS = 100_000_000  # between two looks at who came and went, while nobody is there to hear what is sent
 _CLOSE_NS = 1_000_000_000  # a socket whose receiver has gone: no thread is about to use its number by then
 DONTWAIT = int(getattr(socket, "MSGDONTWAIT", 0)) | int(getattr(socket, "MSG_NOSIGNAL", 0))
@@ -462,7 +462,7 @@ class DirectReader:
         """When the handler of what was taken last had finished; None where it was queued."""
         self.is_complete = False
         """Whether all publishers are connected, so that `retry` has nothing to do."""
-        self._retry_ns = 0
+        self._retry_ns, self._wait_ns = 0, _FIRST_RETRY_NS
         self.ended: Callable[[int], None] = lambda fd: None
         """Called before a connection is closed whose publisher has gone."""
 
@@ -486,11 +486,12 @@ class DirectReader:
         now_ns = _now_ns()
         if now_ns < self._retry_ns:
             return (self._retry_ns - now_ns) * 1e-9
-        self._retry_ns = now_ns + _RETRY_NS
+        wait_ns, self._wait_ns = self._wait_ns, min(2 * self._wait_ns, _RETRY_NS)
+        self._retry_ns = now_ns + wait_ns
         for link in self._links:
             if link.socket is None:
                 self._try(link)
-        return None if len(self.by_fd) == len(self._links) else _RETRY_NS * 1e-9
+        return None if len(self.by_fd) == len(self._links) else wait_ns * 1e-9
 
     def _try(self, link: DirectLink) -> None:
         made = _new_socket()

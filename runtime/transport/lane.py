@@ -18,7 +18,6 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
@@ -74,8 +73,7 @@ Open = Callable[[bytes, Callable[[Envelope], bool]], "Stamped[Any] | None"]
 """Opens the document of a message: what `opener` makes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
+class Variant(msgspec.Struct, frozen=True):
     """One implementation of these steps."""
 
     Ring: Callable[[int, mmap.mmap, int, int], RingLike]

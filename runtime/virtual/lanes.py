@@ -13,7 +13,7 @@ from runtime.context import HandlerContext, current_call
 from runtime.coordination.fence import PreemptionEpochs
 from runtime.errors import EscapeError, MissedTickError, PolyrhythmError
 from runtime.execution.bound_node import BoundNode
-from runtime.execution.failures import remedy_of
+from runtime.execution.failures import OF_A_HANDLER, remedy_of
 from runtime.execution.lane import Lane, Work
 from runtime.launch.graph import NodeSpec
 from runtime.launch.latency import Turns
@@ -104,7 +104,7 @@ class VirtualLanes:
             if watch is not None:
                 watch.found = None
             raise
-        except Exception as problem:
+        except OF_A_HANDLER as problem:
             if not self.goes_on:
                 self._note(problem, bound, work.handler)
                 raise

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from nodes.sim.messages import ObjectTruth
 
@@ -11,8 +12,7 @@ ON_TABLE_M = 0.35
 """A thing higher than this and not in the bin stands on the table or is in the gripper; lower, it fell."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True):
     """Done as ordered or not, and where everything is."""
 
     ok: bool

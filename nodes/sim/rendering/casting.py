@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
 from nodes.robot.products import product
+from nodes.robot_file.engine import mujoco
 from nodes.sim.rendering.pixel_grid import Doubles, Floats, Integers, PixelGrid, Slopes, places, steps
 from nodes.sim.rendering.round_shapes import RoundShapes
 

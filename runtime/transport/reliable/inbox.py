@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+import msgspec
+
 from runtime.clock import to_ns
 from runtime.transport.reliable.tag import MOST_KEPT, Receipt, Settled, Tag
 
@@ -18,8 +20,7 @@ _MOST_GAPS = 64
 """Most gaps that are kept and named in one receipt; beyond it the oldest is given up."""
 
 
-@dataclass(slots=True)
-class _Gap:
+class _Gap(msgspec.Struct):
     begin: int
     end: int  # not included
     until_ns: int

@@ -5,7 +5,8 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from runtime.clock import to_ns
 from runtime.serialization.codec import Frame
@@ -21,8 +22,7 @@ GAP_PERIOD_NS = to_ns(0.03)
 MOST_AT_ONCE = 64
 
 
-@dataclass(slots=True)
-class _Kept:
+class _Kept(msgspec.Struct):
     topic: str
     number: int
     frames: Sequence[Frame]
@@ -34,8 +34,7 @@ class _Kept:
     tried_ns: dict[str, int]  # by receiver who has not acknowledged it: when it was last sent there
 
 
-@dataclass(frozen=True, slots=True)
-class Again:
+class Again(msgspec.Struct, frozen=True):
     """A message to be sent again to one receiver."""
 
     receiver: str

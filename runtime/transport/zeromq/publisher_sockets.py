@@ -44,7 +44,7 @@ from runtime.transport.zeromq.frames import (
 from runtime.transport.zeromq.retransmitter import Retransmitter
 from runtime.transport.zeromq.sockets import KINDS, bind_outward, schedule
 
-_POLL_S = 0.005
+_POLL_S = 0.002
 _LAST_RECEIPTS_S = 0.3
 _LAST_EVENTS_S = 0.5
 _NOTICES_EVERY = 256  # messages sent, between two looks at who came and went

@@ -85,11 +85,11 @@ def end_threads(patience_s: float) -> None:
 
 
 def subscriber(context: zmq.Context[zmq.Socket[bytes]], queue_length: int) -> zmq.Socket[bytes]:
-    """A subscribing socket with a queue of this length; it retries a lost connection every 20 to 40 ms."""
+    """A subscribing socket with a queue of this length; it retries a lost connection after 3 to 40 ms."""
     socket = context.socket(zmq.SUB)
     socket.setsockopt(zmq.RCVHWM, queue_length)
     socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
-    socket.setsockopt(zmq.RECONNECT_IVL, 20)
+    socket.setsockopt(zmq.RECONNECT_IVL, 3)  # and twice as long each time
     socket.setsockopt(zmq.RECONNECT_IVL_MAX, 40)  # a start waits for the last of the others to be found
     socket.setsockopt(zmq.LINGER, 0)
     return socket

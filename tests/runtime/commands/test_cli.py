@@ -91,9 +91,9 @@ def test_a_terminal_without_our_letters_gets_other_ones(tmp_path: Path) -> None:
     assert (ended.returncode, ended.stdout.count(b"? in virtual time")) == (0, 1), ended.stderr
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
 def test_whoever_closed_its_streams_is_served(closed: str) -> None:
-    line = f"{shlex.join(POLYRHYTHM)} check hello {closed}"
+    line = f"{shlex.join(POLYRHYTHM)} run hello --for 0.1 {closed}"
     ended = subprocess.run(["sh", "-c", line], cwd=Path(__file__).parents[3], capture_output=True)
     assert (ended.returncode, b"Traceback" in ended.stderr) == (0, False), ended.stderr
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import signal
@@ -52,6 +53,27 @@ def test_nodes_run_until_one_of_them_finishes_the_run(as_graph: bool) -> None:
 
 def test_a_run_ends_when_its_time_is_over_and_has_no_outcome() -> None:
     assert run(Talker(), Listener(), seconds=0.05) is None
+
+
+@pytest.mark.parametrize("realtime", [False, True])
+@pytest.mark.parametrize("problem", [asyncio.CancelledError, GeneratorExit])
+def test_a_node_goes_on_after_whatever_its_handler_raises(problem: type[BaseException], realtime: bool) -> None:
+    class Raises(Node):
+        def __init__(self) -> None:
+            self.ticks = 0
+
+        @every(hz=100)
+        def tick(self) -> None:
+            self.ticks += 1
+            if self.ticks == 1:
+                raise problem
+            self.finish(ok=True, reason="goes on")
+
+    Raises.realtime = realtime
+    raises = Raises()
+    with pytest.raises(PolyrhythmError, match=f"in tick at .*: {problem.__name__}$"):
+        run(raises, seconds=10.0)
+    assert raises.ticks == 2
 
 
 def test_nodes_that_do_not_fit_are_refused() -> None:
