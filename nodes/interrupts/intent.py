@@ -358,8 +358,10 @@ def _stands_between(clause: MatchedClause) -> Certainty:
     """
     found = clause.found.keys()
     broken_off = {it.end for it in clause.of("startled")}
-    stops = clause.of("stop", "stop_sure", "stop_end", "stop_between")
-    if any(one.start in broken_off and one.end < len(clause.words) for one in stops):
+    if broken_off and any(
+        one.start in broken_off and one.end < len(clause.words)
+        for one in clause.of("stop", "stop_sure", "stop_end", "stop_between")
+    ):
         return "plainly"
     for one in clause.found.get("stop_between", ()):
         leads = {it.name for it in clause.of("leads_on") if it.end == one.start}
