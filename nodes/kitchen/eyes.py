@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from nodes.msgs import Scene, SeenObject, SeenPerson
 from nodes.perception.gestures import direction_of, nearest_to_line, swings
 from nodes.sim.messages import BodyPart, ObjectTruth, Obstacles, Truth
-from nodes.sim.scenario import layout_of, load_scenario, scenario_problems
+from nodes.sim.scenario import layout_of, load_scenario
 from nodes.sim.world_file import WorldFile, relations_of, seen_place
 from runtime import Node, Publisher, Subscription, on, to_ns
 
@@ -28,32 +28,23 @@ NOWHERE = BodyPart(part="hand", x_m=PARKED_X_M, y_m=0.0, z_m=0.0)
 
 
 class SimulatorEyes(Node):
-    """Tells what can be seen in the simulated world of a `scenario`, and what a range finder at the base finds."""
+    """Tells what can be seen in the simulated world, and what a range finder at the base finds."""
 
     truth = Subscription(Truth, "sim/truth")
     scene = Publisher(Scene, "sim/eyes")
     obstacles = Publisher(Obstacles, "obstacles")
 
-    def __init__(self, scenario: str = "kitchen") -> None:
-        self._scenario = scenario
+    def __init__(self) -> None:
         self._eyes: IdealDetector | None = None
         self._still: tuple[tuple[float, float, float], ...] = ()
 
-    def problems(self) -> list[str]:
-        """What is wrong with the scenario."""
-        return scenario_problems(self._scenario)
-
-    def on_start(self) -> None:
-        """Learn how the run's seed has laid the world out."""
-        layout = layout_of(self._scenario, self.run_info.seed)
-        self._eyes = IdealDetector(layout.world, load_scenario(self._scenario).person, self.run_info.seed)
-        self._still = tuple((x, y, one.radius_m) for _, x, y, one in layout.obstacles)
-
     @on(truth)
     def look(self, truth: Truth) -> None:
-        """What is to be seen of it."""
+        """What is to be seen of it; the first one says which world the run's seed has laid out."""
         if self._eyes is None:
-            return
+            layout, seed = layout_of(truth.scenario, self.run_info.seed), self.run_info.seed
+            self._eyes = IdealDetector(layout.world, load_scenario(truth.scenario).person, seed)
+            self._still = tuple((x, y, one.radius_m) for _, x, y, one in layout.obstacles)
         self.scene.publish(self._eyes.see(truth, self.clock.now_ns()))
         body = truth.person.get("body")
         people = ((body.x_m, body.y_m, 0.16),) if body is not None else ()

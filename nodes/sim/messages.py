@@ -65,6 +65,7 @@ class Truth(Message, kind="state"):
     impulse_n_s: dict[str, float] | None = None
     """N s that the robot's touches have given to each part since the start; None where nobody measured it."""
     dirty_places: tuple[str, ...] = ()
+    scenario: str = ""  # the file that says what stands there, or its name
     person: dict[str, BodyPart] = field(default_factory=dict)
     """Where the parts of the person are, by name; the hand's gesture without the thing that it takes."""
 

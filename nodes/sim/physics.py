@@ -294,6 +294,7 @@ class PhysicsRobot:
             objects=tuple(objects), touched=tuple(sorted(touched)), impulse_n_s=self._impulse_n_s.copy(),
             is_moving=self._is_moving(), robot_x_m=x, robot_y_m=y, robot_heading_rad=heading,
             dirty_places=tuple(sorted(rules.dirty_places)), person=self._shown.copy(),
+            scenario=self.layout.scenario,
         )  # fmt: skip
 
     def _hand_over(self) -> None:

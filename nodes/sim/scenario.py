@@ -131,7 +131,7 @@ def layout_of(name: str | Path, seed: int = 0, things: str = "") -> Layout:
     scenario = load_scenario(name)
     world = _world(scenario, file_of(name))
     specs = _some(scenario.things, things.split()) if things else scenario.things
-    return replace(lay_out(world, specs, seed), dirty=scenario.dirty)
+    return replace(lay_out(world, specs, seed), dirty=scenario.dirty, scenario=str(name))
 
 
 def _some(specs: tuple[ThingSpec, ...], names: Sequence[str]) -> tuple[ThingSpec, ...]:

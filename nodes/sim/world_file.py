@@ -261,6 +261,7 @@ class Layout:
     floor: tuple[Rgb, Rgb]
     lamp: float
     dirty: tuple[str, ...] = ()  # places
+    scenario: str = ""  # its name or file
 
 
 @cache
