@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _obey(arguments: list[str]) -> int:
     if arguments[:2] == ["guard", "estop"] and "_ARGCOMPLETE" not in os.environ:
-        from runtime.operating_system.estop_signal import SIGNAL
+        from runtime.operating_system.held_signal import SIGNAL
 
         if SIGNAL is not None:  # else it goes by the bus, as other orders do
             return _later(ESTOP)(arguments[1:])

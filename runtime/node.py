@@ -11,17 +11,16 @@ import inspect
 import logging
 import random
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Never, Protocol, Self, TypeVar, get_args, overload
+from typing import Any, ClassVar, Literal, Never, Protocol, TypeVar, get_args, overload
 
 import msgspec
 
 from runtime.clock import Clock, SystemClock
 from runtime.context import HandlerContext, current_call
-from runtime.coordination.health import Spending
 from runtime.errors import UserError, choices
 from runtime.message import M, Message, Stamped
 from runtime.ports import Port, Publisher, Subscription
@@ -208,7 +207,10 @@ def on_deadline(port: Subscription[Any]) -> Callable[[Callable[[N], R]], Callabl
 
 
 class Node:
-    """A class with ports, handlers and constructor arguments as parameters; no `super().__init__()` needed."""
+    """A class with ports, handlers and constructor arguments as parameters; no `super().__init__()` needed.
+
+    `runtime.abilities` has what a class may tell or take besides.
+    """
 
     realtime: ClassVar[bool] = False
     """True: plain handlers run on an absolute-deadline thread of the node's own, away from the asyncio loop."""
@@ -228,23 +230,14 @@ class Node:
     At the end a recorder finds the outcome in `run_info.known`, where a node gave one: {"ok": ..., "reason": ...}.
     """
 
-    is_ears: ClassVar[bool] = False
-    """True: a person said what this node publishes on `heard`. Only such words may lift a stop."""
-
     fixed: ClassVar[frozenset[str]] = frozenset()
     """Topics that no launch file renames for this class, and timers whose rate it leaves alone: what stops a robot."""
-
-    lifts_stops: ClassVar[bool] = False
-    """True: the guard acts on this node's `resume`. It raises one only for words that came from ears."""
 
     seat: ClassVar[str] = ""
     """The seat whose policy this node is: an interrupt that fences the seat voids what it is about to say."""
 
     provenance: ClassVar[str] = ""
     """Who makes this node's messages, as "model:NAME", "script:NAME" or "person"; default "script:CLASS"."""
-
-    robot_parameter: ClassVar[str] = ""
-    """The parameter that is given the name of the robot's limits, from `[run] robot` of a launch file; "": none."""
 
     @property
     def name(self) -> str:
@@ -287,38 +280,8 @@ class Node:
         """Return in sentences what its parameters and this machine lack; asked by `check`, and before a run."""
         return []
 
-    def libraries(self) -> tuple[str, ...]:
-        """Return import names of what it loads only once it runs; `polyrhythm doctor FILE` asks if they are here."""
-        return ()
-
-    def model_findings(self, *, is_timed: bool) -> list[tuple[Literal["ok", "note", "problem"], str]]:
-        """Return what `polyrhythm doctor FILE` tells of its models; with `--models` they are loaded and timed.
-
-        Raises PolyrhythmError where one cannot be loaded.
-        """
-        return []
-
-    def seat_problems(self, seats: Mapping[str, tuple[str, ...]]) -> list[str]:
-        """Return in sentences what its parameters do not find in the run's seats, given by name with candidates."""
-        return []
-
-    def listener_problems(self, heard: Collection[str]) -> list[str]:
-        """Return in sentences on which of its topics nobody listens who should; `heard` has those with subscribers."""
-        return []
-
-    def age_problems(self, oldest_s: Mapping[str, float]) -> list[str]:
-        """Return in sentences what comes too late to be of use; `oldest_s` has by origin what its readers accept."""
-        return []
-
-    def parameter_notes(self) -> list[str]:
-        """Return in sentences which parameters somebody should state, although it runs without; told by `check`."""
-        return []
-
     def on_any(self, stamped: Stamped[Any]) -> None:
         """Called for each message of every topic where `subscribes_all` is set."""
-
-    def on_missed(self, stamped: Stamped[Any]) -> None:
-        """Called instead of `on_any`, before `on_stop`, for a message that waited when there was no time left."""
 
     def on_start(self) -> Awaitable[None] | None:
         """Called once, before the first handler; it may be async. Load models here, not in `__init__`, which `check`
@@ -336,38 +299,6 @@ class Node:
     def on_stop(self) -> Awaitable[None] | None:
         """Called once after the last handler; it may be async, so that a client is closed."""
         return None
-
-    def spending(self) -> Spending | None:
-        """Return what was spent on a model in this run; None for a node that asks none."""
-        return None
-
-    def losses(self) -> Sequence[str]:
-        """What the node works with and lost in this run, such as the link to its robot, each in a few words.
-
-        What it has again counts, too: the run's last lines tell it, and its exit code is 1.
-        """
-        return ()
-
-    def claims(self) -> tuple[str, ...]:
-        """Return names of what one run of this account may use at a time; asked before the start."""
-        return ()
-
-    def devices(self) -> tuple[str, ...]:
-        """Return what one run of this machine may use at a time, whoever starts it, like "robot stretch_3"."""
-        return ()
-
-    @classmethod
-    def with_ports(cls, params: Mapping[str, Any]) -> type[Self]:
-        """Return the class with the ports that these parameters of a launch file ask for; most need no others.
-
-        Raises ParameterError where a parameter asks for what cannot be.
-        """
-        return cls
-
-    @classmethod
-    def robot_facts(cls, robot: str) -> Mapping[str, object]:
-        """Return what a recording notes of the robot of `[run] robot`. Raises UserError where it is for another."""
-        return {}
 
     def of_process(self, kind: type[S]) -> S:
         """Return the one object of that class that all nodes of this process share, such as a web server.

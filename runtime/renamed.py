@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 
 TYPE_CHECKING = False  # see `runtime`
 if TYPE_CHECKING:
@@ -18,15 +19,11 @@ def renamed(kind: Literal["names", "modules"]) -> dict[str, str]:
     return found
 
 
-_today: dict[str, str] = {}
-
-
+@cache
 def name_today(name: str) -> str:
     """What a recording calls "module:Class", by the module's name of today: one of the version before knew another."""
-    if name not in _today:
-        module, colon, qualname = name.partition(":")
-        _today[name] = renamed("modules").get(module, module) + colon + qualname
-    return _today[name]
+    module, colon, qualname = name.partition(":")
+    return renamed("modules").get(module, module) + colon + qualname
 
 
 class OldModules:

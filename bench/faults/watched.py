@@ -26,7 +26,7 @@ from bench.faults.measures import (
 from bench.faults.nodes import FLOOD
 from bench.faults.rig import STOPPED, FaultError, Rig
 from bench.faults.trials import Trial
-from runtime.supervision.watchdog import ECHO, FEED
+from nodes.guard.watchdog import ECHO, FEED
 
 PRESSED = "fault to the watchdog's runstop, ms"
 WAY = "way until the motors stand, mm"

@@ -51,7 +51,7 @@ def _serve(asked: argparse.Namespace) -> int:
     if asked.layout is not None:
         images = {topic for topic, info in run.info.topics.items() if info.type == IMAGE and info.publishers}
         _write_layout(asked.layout, images)
-    facts = {"robot": run.info.robot, "joints": run.info.joints, "parameters": run.info.parameters}
+    facts = {**run.info.shared, "parameters": run.info.parameters}
     view = LiveView(
         run.title, run.info.topics, facts, address=asked.address, port=asked.port, now_ns=SystemClock().now_ns(),
         tell=lambda sentence: print(f"! {sentence}", file=sys.stderr), token=token, services=services,

@@ -192,7 +192,7 @@ def _judged(target: Target | None, now: Stepped, env: GuardedEnv) -> tuple[bool,
             is_done = bool(meant) and all(thing.is_in_bin for thing in meant)
             return is_done, "success" if is_done else None
         if target.kind == REACH:
-            hand = load_body(env.launch.robot).hand_point(now.state)
+            hand = load_body(env.launch.shared.get("robot", "")).hand_point(now.state)
             ways = [math.dist(hand, (thing.x_m, thing.y_m, thing.z_m)) for thing in now.truth.objects]
             is_done = min(ways, default=math.inf) < float(target.spec.get("within_m", 0.1))
             return is_done, "success" if is_done else None

@@ -19,15 +19,14 @@ from numpy.typing import NDArray
 
 from examples.train_eyes.scenes import FOCAL_PX, Shown, views_of
 from examples.train_eyes.shapes import Split
-from nodes.kitchen.messages import KitchenThing, KitchenTruth
-from nodes.kitchen.mjcf import build_kitchen
-from nodes.kitchen.robot import KitchenRobot
 from nodes.kitchen.vision.blobs import Blob, look, map_of
 from nodes.kitchen.vision.crops import COLOURS, CONTENTS, KINDS, cut_out
-from nodes.kitchen.world import Kitchen, ThingSpec, lay_out, load_world
 from nodes.msgs import JOINTS, RobotState
-from nodes.sim.messages import BodyPart
+from nodes.sim.messages import BodyPart, ObjectTruth, Truth
+from nodes.sim.mjcf import build_stretch
 from nodes.sim.rendering.renderer import RayRenderer
+from nodes.sim.robot import SimRobot
+from nodes.sim.world_file import ThingSpec, WorldFile, lay_out, load_world
 from nodes.stretch.body import BODY
 from nodes.stretch.kinematics import look_at
 from runtime.errors import UserError
@@ -89,12 +88,12 @@ def specs_of(drawn: random.Random) -> list[ThingSpec]:
     return specs
 
 
-def changed(one: KitchenThing, drawn: random.Random) -> KitchenThing:
+def changed(one: ObjectTruth, drawn: random.Random) -> ObjectTruth:
     """The thing with another state."""
-    kind = load_world().kinds[one.kind]
+    kind = load_world().kinds[one.label]
     fill = drawn.choice((0.0, 0.0, 0.5, 1.0)) if kind.vessel else 0.0
     contents = (drawn.choice(("water", "coffee", "coffee", "cream")),) if fill else ()
-    changed: KitchenThing = msgspec.structs.replace(  # type: ignore[type-var]  # a Struct, but not to type checkers
+    changed: ObjectTruth = msgspec.structs.replace(  # type: ignore[type-var]  # a Struct, but not to type checkers
         one, fill=fill, contents=contents, is_dirty=drawn.random() < 0.35,
         is_open=kind.lid and drawn.random() < 0.5,
     )  # fmt: skip
@@ -105,9 +104,9 @@ def from_rooms(first: int, last: int) -> Iterator[tuple[NDArray[np.uint8], NDArr
     """Of the kitchen of these seeds, seen from where the robot works."""
     kitchen = load_world()
     room = map_of(kitchen)
-    robot = KitchenRobot("", 0)
+    robot = SimRobot(scenario="kitchen")
     robot.start(0)
-    state, nothing = robot.read(0), robot.kitchen()
+    state, nothing = robot.read(0), robot.truth()
     joints = {name: JOINTS.index(name) for name in ("lift", "arm", "head_pan", "head_tilt", "wrist_yaw")}
     for seed in range(first, last):
         drawn = random.Random(f"rooms/{seed}")
@@ -116,14 +115,14 @@ def from_rooms(first: int, last: int) -> Iterator[tuple[NDArray[np.uint8], NDArr
         except UserError:
             continue  # more things than room
         things = tuple(
-            changed(KitchenThing(name=one.thing.name, kind=one.spec.kind, colour=one.thing.colour, x_m=one.thing.x_m,
+            changed(ObjectTruth(name=one.thing.name, label=one.spec.kind, colour=one.thing.colour, x_m=one.thing.x_m,
                                  y_m=one.thing.y_m, z_m=one.thing.z_m, width_m=one.thing.width_m,
                                  height_m=one.thing.height_m), drawn)
             for one in layout.things
         )  # fmt: skip
         dirty = ("table",) if drawn.random() < 0.5 else ()
-        truth: KitchenTruth = msgspec.structs.replace(nothing, things=things, dirty_places=dirty)  # type: ignore[type-var]
-        model = mujoco.MjModel.from_xml_string(build_kitchen(layout, truth).xml)
+        truth: Truth = msgspec.structs.replace(nothing, objects=things, dirty_places=dirty)  # type: ignore[type-var]
+        model = mujoco.MjModel.from_xml_string(build_stretch(layout, truth))
         data = mujoco.MjData(model)
         renderer = RayRenderer(model, "head", WIDTH, HEIGHT)
         for _ in range(3):
@@ -145,9 +144,9 @@ def from_rooms(first: int, last: int) -> Iterator[tuple[NDArray[np.uint8], NDArr
             for name, value in zip(("base_x", "base_y", "base_yaw"), stand, strict=True):
                 data.qpos[model.joint(name).qposadr[0]] = value
             data.qpos[model.joint("wrist_yaw").qposadr[0]] = position[joints["wrist_yaw"]]
-            part, shown_things = _hand(drawn, truth.things), truth.things
+            part, shown_things = _hand(drawn, truth.objects), truth.objects
             if drawn.random() < 0.4:
-                part, shown_things = _held_out(drawn, truth.things, kitchen)
+                part, shown_things = _held_out(drawn, truth.objects, kitchen)
             for one in shown_things:
                 at = model.joint(f"{one.name}_free").qposadr[0]
                 data.qpos[at : at + 3] = one.x_m, one.y_m, one.z_m
@@ -167,12 +166,12 @@ def from_rooms(first: int, last: int) -> Iterator[tuple[NDArray[np.uint8], NDArr
             for blob in seen.blobs:
                 near = min(shown_things, key=lambda one: math.dist((one.x_m, one.y_m), (blob.x_m, blob.y_m)))
                 is_it = math.dist((near.x_m, near.y_m), (blob.x_m, blob.y_m)) < NEAR_M
-                shown = Shown(near.kind, near.colour if near.colour != "clear" else "", near.fill,
+                shown = Shown(near.label, near.colour if near.colour != "clear" else "", near.fill,
                               near.contents[0] if near.contents else "", near.is_dirty, near.is_open)  # fmt: skip
                 yield *cut_out(blob, rgb, depth), label_of(shown) if is_it else NOTHING
 
 
-def _hand(drawn: random.Random, things: tuple[KitchenThing, ...]) -> BodyPart:
+def _hand(drawn: random.Random, things: tuple[ObjectTruth, ...]) -> BodyPart:
     """A person's hand somewhere, often beside a thing."""
     if drawn.random() < 0.4:
         return BodyPart(part="hand", x_m=1.75, y_m=-1.25, z_m=0.9)
@@ -186,15 +185,15 @@ def _hand(drawn: random.Random, things: tuple[KitchenThing, ...]) -> BodyPart:
 
 
 def _held_out(
-    drawn: random.Random, things: tuple[KitchenThing, ...], kitchen: Kitchen
-) -> tuple[BodyPart, tuple[KitchenThing, ...]]:
+    drawn: random.Random, things: tuple[ObjectTruth, ...], kitchen: WorldFile
+) -> tuple[BodyPart, tuple[ObjectTruth, ...]]:
     """A palm over the table with a thing on it."""
     place, one = kitchen.places["table"], drawn.choice(things)
     (x, y), z = place.centre_m, place.z_m + drawn.uniform(0.1, 0.3)
     x, y = x + drawn.uniform(-0.4, 0.4), y + drawn.uniform(-0.12, 0.12)
     palm = BodyPart(part="hand", x_m=x, y_m=y, z_m=z, yaw_rad=math.pi / 2 + drawn.uniform(-0.2, 0.2))
     shift = drawn.uniform(-0.02, 0.02), drawn.uniform(-0.02, 0.02), 0.016 + one.height_m / 2
-    held: KitchenThing = msgspec.structs.replace(one, x_m=x + shift[0], y_m=y + shift[1], z_m=z + shift[2])  # type: ignore[type-var]
+    held: ObjectTruth = msgspec.structs.replace(one, x_m=x + shift[0], y_m=y + shift[1], z_m=z + shift[2])  # type: ignore[type-var]
     return palm, tuple(held if other is one else other for other in things)
 
 

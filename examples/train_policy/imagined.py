@@ -14,7 +14,7 @@ import numpy as np
 
 from nodes.msgs import JointCommand, RobotState
 from nodes.sim.messages import ObjectTruth
-from nodes.sim.table_scene import KINDS, TABLE_HEIGHT_M, is_in_bin, lay_table
+from nodes.sim.table_scene import SIZES_M, TABLE_HEIGHT_M, is_in_bin, lay_table
 from nodes.stretch.kinematics import GRIPPER, grasp_point, to_odometry
 from nodes.stretch.limits import STOW, STRETCH_3
 
@@ -44,9 +44,7 @@ class ImaginedRobot:
         self.now_ns = 0
         self.held = -1
         self.off = (0.0, 0.0, 0.0)  # of the held thing from between the fingers
-        self.sizes = {
-            f"{kind[1]}_{kind[0]}": (self.dice.uniform(*WIDTHS_M), self.dice.uniform(*HEIGHTS_M)) for kind in KINDS
-        }
+        self.sizes = {name: (self.dice.uniform(*WIDTHS_M), self.dice.uniform(*HEIGHTS_M)) for name in SIZES_M}
         self.things = [
             ObjectTruth(
                 name=thing.name, label=thing.label, colour=thing.colour,

@@ -25,7 +25,7 @@ from nodes.policy.onnx.policy import UnderWay
 from nodes.policy.onnx.session import PolicySession
 from nodes.sim.driver import SimDriver
 from nodes.sim.messages import ObjectTruth, Truth
-from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M, KINDS, TABLE_HEIGHT_M, TABLE_X_M, TABLE_Y_M
+from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M, SIZES_M, TABLE_HEIGHT_M, TABLE_X_M, TABLE_Y_M
 from runtime import Node, Publisher, QoS, Simulation, Subscription, every, on
 
 SEEN_OFF_M = 0.003
@@ -43,7 +43,6 @@ PUSHED_S = 2.0
 SHORTEST_S = 5.0
 SEEN_AFTER_S = 0.4
 MOST_LESSONS = 1000
-SIZES = {f"{colour}_{label}": (width, height) for label, colour, width, height, *_ in KINDS}
 
 
 @dataclass
@@ -68,7 +67,7 @@ class Lesson:
 
     def __init__(self, seed: int, session: PolicySession | None = None, share: float = 0.0) -> None:
         self.dice = random.Random(seed)
-        self.sizes = SIZES
+        self.sizes = SIZES_M
         self.session = session
         self.share = share
         self.notes = Notes()

@@ -22,7 +22,7 @@ from nodes.policy.onnx.policy import OnnxPolicy, place_of
 from nodes.sim.camera import SimCamera
 from nodes.sim.driver import SimDriver
 from nodes.sim.messages import Truth
-from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M, KINDS
+from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M, SIZES_M
 from nodes.statistics.paired import wilson
 from runtime import Node, Publisher, QoS, Simulation, Subscription, every, on
 from runtime.command_line.arguments import answered
@@ -72,8 +72,8 @@ class Asker(Node):
         if self.over_ns and now_ns > self.over_ns + 2e9:
             attempt.is_over = True
         elif not self.asked and now_ns > self.begin_ns + BEGINS_S * 1e9:
-            kind = KINDS[NAMES.index(attempt.cup)]
-            target = _seen(thing.label, thing.colour, (thing.x_m, thing.y_m, thing.z_m), kind[2], kind[3])
+            width_m, height_m = SIZES_M[thing.name]
+            target = _seen(thing.label, thing.colour, (thing.x_m, thing.y_m, thing.z_m), width_m, height_m)
             self._ask("pick", f"picking up the {attempt.cup}", target)
 
     @on(feedback)

@@ -22,7 +22,7 @@ from nodes.policy.onnx.chunks import Playback, as_message
 from nodes.policy.onnx.inputs import PolicyAnswer, pose_of
 from nodes.policy.skill_phases import Spot
 from nodes.sim.messages import ObjectTruth
-from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M, KINDS, TABLE_HEIGHT_M, lay_table
+from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M, SIZES_M, TABLE_HEIGHT_M, lay_table
 from nodes.stretch.kinematics import GRIPPER, HEAD_PAN, HEAD_TILT, LIFT, from_odometry, grasp_point, to_odometry
 
 RATE_HZ = 25
@@ -31,9 +31,10 @@ WIDTH_PX, HEIGHT_PX = 64, 48
 STEP_S = 0.08
 """Of a chunk: every other tick."""
 SKILLS = ("pick", "place", "look")
-NAMES = (*(f"{colour} {label}" for label, colour, *_ in KINDS), "bin")
+NAMES = (*(name.replace("_", " ") for name in SIZES_M), "bin")
 """What an action may be about; the place in this tuple stands for it."""
 BIN = len(NAMES) - 1
+HEIGHTS_M = tuple(height for _, height in SIZES_M.values())
 LONGEST_S = {"pick": 30.0, "place": 25.0, "look": 4.0}
 CHANGES_MIND = 0.2
 """Of the actions so many are replaced by another before they are over."""
@@ -62,12 +63,12 @@ class Rows:
 
 def plane_of(about: int) -> float:
     """The height of what is looked at: a thing's middle, the bin's rim."""
-    return BIN_Z_M[1] if about == BIN else TABLE_HEIGHT_M + KINDS[about][3] / 2
+    return BIN_Z_M[1] if about == BIN else TABLE_HEIGHT_M + HEIGHTS_M[about] / 2
 
 
 def lift_of(about: int) -> float:
     """The lift that grasps a thing on the table."""
-    return 0.0 if about == BIN else lift_for(Spot("", 0.0, 0.0, plane_of(about), KINDS[about][3]))
+    return 0.0 if about == BIN else lift_for(Spot("", 0.0, 0.0, plane_of(about), HEIGHTS_M[about]))
 
 
 def beyond_of(held: int) -> float:
@@ -219,7 +220,7 @@ class RobotAtTable(ImaginedRobot):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.pose = [0.0, 0.0, 0.0]
-        self.sizes = {f"{colour}_{label}": (width, height) for label, colour, width, height, *_ in KINDS}
+        self.sizes = SIZES_M
         self.things = [
             ObjectTruth(
                 name=one.name, label=one.label, colour=one.colour,

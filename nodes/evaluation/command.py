@@ -15,12 +15,14 @@ from typing import Any, Literal
 
 import msgspec
 
+from nodes.evaluation.arms import ARMS, ROUTED, ROUTER, changes_of
 from nodes.evaluation.figures import compare, figures_of
 from nodes.evaluation.folder import ResultsFolder
 from nodes.evaluation.grades import Grade, Grader, grader_of, keep_grades, read_grades
 from nodes.evaluation.log import PAGE, EvaluationLog, logged_trials, variants_of, write_log
 from nodes.evaluation.own_measures import Measure, has_end, measures_of
 from nodes.evaluation.running import PICTURES, REPORT, Runs, check_not_broken, digest_of
+from nodes.evaluation.scenario_files import HELD_OUT, HELD_OUT_SEED, changes_for_file, files_in, skills_of, worlds_of
 from nodes.evaluation.table import sentences, table
 from nodes.evaluation.trials import Card, EvaluationRun, Result, TrialVariant, trials_of
 from runtime.clock import SystemClock, wall_time_text
@@ -38,20 +40,21 @@ PICTURE = "evaluation.png"
 
 def main(argv: list[str]) -> int:
     """0; 1 where runs broke or too few succeeded; 2 where it was asked wrongly."""
+    report = REPORT
     if argv[:1] == ["reflex"]:
         return answered("polyrhythm eval", lambda: _reflex(argv[1:]))
     if argv[:1] == ["interruptions"]:
         return answered("polyrhythm eval", lambda: _interruptions(argv[1:]))
     if argv[:1] == ["nine-skills"]:
-        from nodes.evaluation.nine_skills import command as nine_skills
+        from nodes.evaluation import scenario_files
 
-        return answered("polyrhythm eval", lambda: nine_skills.main(argv[1:]))
+        argv, report = scenario_files.nine_skills(argv[1:]), scenario_files.REPORT
     if argv[:1] == ["understanding"]:
         from nodes.evaluation import understanding
 
         return understanding.main(argv[1:])
     asked = _parser().parse_args(argv)
-    return answered("polyrhythm eval", lambda: _evaluate(asked))
+    return answered("polyrhythm eval", lambda: _evaluate(asked, report))
 
 
 def _interruptions(argv: list[str]) -> int:
@@ -73,14 +76,17 @@ def _reflex(argv: list[str]) -> int:
     return reflex.main(argv)
 
 
-def _evaluate(asked: argparse.Namespace) -> int:
-    variants = _variants(asked.changes or [])
+def _evaluate(asked: argparse.Namespace, report: str) -> int:
+    variants = _variants(asked.changes or [], asked.arm)
     path = find(asked.file)
     launch = _checked(path, variants)
-    tasks, changes_of_task, reads = _tasks(asked)
+    tasks, changes_of_task, reads, named = _tasks(asked, launch)
     for task in tasks:
         changes_of_task(task, ())  # unknown ones are known now
-    trials = trials_of(variants, tasks, seeds_of(asked.seeds))
+    seeds = seeds_of(asked.seeds)
+    if asked.words == "heldout":
+        seeds = range(seeds.start + HELD_OUT_SEED, seeds.stop + HELD_OUT_SEED)
+    trials = trials_of(variants, tasks, seeds)
     if len(trials) > MOST_RUNS:
         raise UserError(f"these are {len(trials)} runs; at most {MOST_RUNS} are taken on")
     measures = measures_of(asked.measure)
@@ -104,7 +110,8 @@ def _evaluate(asked: argparse.Namespace) -> int:
     grades = read_grades(out)
     results = run_to_end(
         asked, str(path), variants, trials, ResultsFolder(out, card), changes_of_task=changes_of_task, reads=reads,
-        measures=measures, told=_graded_by(grader, out, grades) if grader is not None else lambda _: None,
+        report=report, measures=measures,
+        told=_graded_by(grader, out, grades) if grader is not None else lambda _: None,
     )  # fmt: skip
     if asked.rerun:
         _write_rerun(results)
@@ -114,7 +121,7 @@ def _evaluate(asked: argparse.Namespace) -> int:
         status=status, written=wall_time_text(), launch_file=str(path), launch_sha256=digest_of(path),
         launch=card.launch,
         commit=card.git, versions=card.versions, is_virtual=card.is_virtual, variants=variants_of(card, models),
-        trials=logged_trials(results, grades, out), figures=figures_of(results, list(measures)),
+        trials=logged_trials(results, grades, out), figures=figures_of(results, list(measures), named),
         comparisons=compare(results),
     )  # fmt: skip
     return _tell(results, out, list(measures), log, at_least=asked.at_least, as_json=asked.json)
@@ -303,23 +310,21 @@ def _checked(path: Path, variants: Sequence[TrialVariant]) -> Launch:
 
 
 def _tasks(
-    asked: argparse.Namespace,
-) -> tuple[tuple[str, ...], Callable[[str, Sequence[str]], Sequence[str]], Sequence[Path]]:
-    """Embodied scenarios by name, or the files of a folder; what each changes in the launch file; and those files."""
-    if asked.tasks is None:
-        return tuple(dict.fromkeys(asked.task)), _changes_of_task, ()
-    from nodes.evaluation.nine_skills.command import changes_for_file, files_in
-
-    files = files_in(asked.tasks)
-    for name in asked.task:
-        if name not in files:
-            raise UserError(f"--task {name!r}: {asked.tasks} holds {', '.join(files)}")
+    asked: argparse.Namespace, launch: Launch
+) -> tuple[tuple[str, ...], Callable[[str, Sequence[str]], Sequence[str]], Sequence[Path], Mapping[str, str]]:
+    """Embodied scenarios by name, or scenario files; what each changes in the launch file; files that are read; and
+    what several tasks have in common.
+    """
+    if not asked.tasks:
+        return tuple(dict.fromkeys(asked.task)), _changes_of_task, (), {}
+    files = files_in(asked.tasks, asked.task)
+    words = str(HELD_OUT) if asked.words == "heldout" else asked.words
 
     def changed(task: str, changes: Sequence[str]) -> Sequence[str]:
-        return changes_for_file(files[task], changes)
+        return changes_for_file(launch, files[task], changes, words)
 
-    names = tuple(dict.fromkeys(asked.task)) or tuple(files)
-    return names, changed, [files[name] for name in names]
+    reads = [*files.values(), *([Path(words)] if words else []), *worlds_of(files.values())]
+    return tuple(files), changed, reads, skills_of(files)
 
 
 def _changes_of_task(task: str, changes: Sequence[str]) -> list[str]:
@@ -328,8 +333,8 @@ def _changes_of_task(task: str, changes: Sequence[str]) -> list[str]:
     return changes_for(embodied_plan(task), changes)
 
 
-def _variants(asked: Sequence[tuple[str, str]]) -> list[TrialVariant]:
-    """What `--set`, `--add` and `--without` before the first `--variant` change is changed in all."""
+def _variants(asked: Sequence[tuple[str, str]], arms: Sequence[str] = ()) -> list[TrialVariant]:
+    """Each arm with what `--set` changes, or each variant: what is changed before the first one is changed in all."""
     shared: list[tuple[str, str]] = []
     named: list[tuple[str, list[tuple[str, str]]]] = []
     for option, value in asked:
@@ -342,6 +347,11 @@ def _variants(asked: Sequence[tuple[str, str]]) -> list[TrialVariant]:
             named.append((value, []))
         else:
             (named[-1][1] if named else shared).append((option, value))
+    if arms and named:
+        raise UserError("--arm and --variant are two ways to name what is compared; use one of them")
+    if arms:
+        changes = tuple(value for option, value in shared if option == "set")
+        return [TrialVariant(arm, (*ROUTED, *changes_of(arm), *changes), (ROUTER,)) for arm in dict.fromkeys(arms)]
     names = [name for name, _ in named]
     if doubled := next((name for name in names if names.count(name) > 1), None):
         raise UserError(f"--variant {doubled!r} is named twice")
@@ -395,8 +405,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seeds", default="10", metavar="N", help="so many, from 0 (default: 10); or FIRST:END")
     parser.add_argument("--task", action="append", default=[], metavar="NAME",
                         help="an embodied scenario, played by the laptop's graph; several")  # fmt: skip
-    parser.add_argument("--tasks", type=Path, metavar="FOLDER",
-                        help="a folder of the kitchen's scenario files, each played by `kitchen`")  # fmt: skip
+    parser.add_argument("--tasks", action="append", default=[], metavar="FILES",
+                        help="scenario files, as 'scenarios/*.toml', or a folder of them; several")  # fmt: skip
+    parser.add_argument("--words", default="", metavar="FILE",
+                        help="other wordings for a scenario's person, in tables by scenario; `heldout`: those of the "
+                        "nine skills, in layouts of seeds from 1000 on")  # fmt: skip
+    parser.add_argument("--arm", action="append", default=[], choices=list(ARMS),
+                        help="hold speech and feedback as this arm of `eval interruptions` does; several")  # fmt: skip
     parser.add_argument("--variant", action=_InOrder, dest="changes", metavar="NAME",
                         help="what changes after it are of this variant; several are compared")  # fmt: skip
     parser.add_argument("--set", action=_InOrder, dest="changes", metavar="NODE.PARAM=VALUE",

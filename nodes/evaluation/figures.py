@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import sqrt
 from statistics import NormalDist, median
+from types import MappingProxyType
 
 import msgspec
 
-from nodes.evaluation.trials import Result
+from nodes.evaluation.trials import WRONG_DEED, Result
 from nodes.statistics.paired import Mean, mean_of, permutation_p
 
 LEVEL = 0.95
+ALL = "all"
 
 
 class SuccessRate(msgspec.Struct, frozen=True):
@@ -44,6 +46,7 @@ class VariantFigures(msgspec.Struct, frozen=True, kw_only=True):
     image_age_p99_ms: float | None  # the worst of all runs
     reasons: dict[str, int]  # of those without success, the most frequent first
     measures: dict[str, Mean] = {}  # of the user's own, over the runs that have them
+    wrong_deeds: SuccessRate | None = None  # of runs that a scenario's person has judged
 
 
 class VariantComparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,11 +82,19 @@ def rate_of(successes: int, runs: int) -> SuccessRate:
     )
 
 
-def figures_of(results: Iterable[Result], own: Sequence[str] = ()) -> list[VariantFigures]:
-    """By variant and task, in the order in which they come. `own`: measures of the user's."""
+def figures_of(
+    results: Iterable[Result], own: Sequence[str] = (), named: Mapping[str, str] = MappingProxyType({})
+) -> list[VariantFigures]:
+    """By variant and task, in the order in which they come. `own`: measures of the user's.
+
+    `named`: what several tasks have in common; they are counted together, and all of a variant once more.
+    """
     groups: dict[tuple[str, str], list[Result]] = {}
-    for result in results:
-        groups.setdefault((result.trial.variant, result.trial.task), []).append(result)
+    for result in sorted(results, key=lambda one: named.get(one.trial.task, "")):
+        variant, task = result.trial.variant, result.trial.task
+        groups.setdefault((variant, named.get(task, task)), []).append(result)
+    for variant in {one: None for one, _ in groups} if named else ():
+        groups[variant, ALL] = [one for (mine, _), some in groups.items() if mine == variant for one in some]
     return [_figures(variant, task, group, own) for (variant, task), group in groups.items()]
 
 
@@ -91,6 +102,7 @@ def _figures(variant: str, task: str, group: Sequence[Result], own: Sequence[str
     durations = [one.duration_s for one in group if one.is_success]
     stops = [held_ms for one in group for held_ms in one.stops_to_held_ms]
     ages = [one.image_age_p99_ms for one in group if one.image_age_p99_ms is not None]
+    deeds = [one.measures[WRONG_DEED] for one in group if WRONG_DEED in one.measures]
     reasons = Counter(one.reason for one in group if not one.is_success)
     return VariantFigures(
         variant=variant,
@@ -106,6 +118,7 @@ def _figures(variant: str, task: str, group: Sequence[Result], own: Sequence[str
         image_age_p99_ms=max(ages, default=None),
         reasons=dict(reasons.most_common()),
         measures=_measures(group, own),
+        wrong_deeds=rate_of(sum(map(bool, deeds)), len(deeds)) if deeds else None,
     )
 
 

@@ -8,15 +8,28 @@ from nodes.evaluation.figures import SuccessRate, VariantComparison, VariantFigu
 from nodes.statistics.paired import Mean
 
 MOST_REASONS = 3
-_HEAD = ("variant", "task", "runs", "success", "95 %", "time s", "slowest s", "stop to held ms", "image age ms")
+_HEAD = (
+    "variant",
+    "task",
+    "runs",
+    "success",
+    "95 %",
+    "time s",
+    "slowest s",
+    "stop to held ms",
+    "image age ms",
+    "wrong deeds",
+)
 
 
 def table(figures: Sequence[VariantFigures], own: Sequence[str] = ()) -> str:
     """A row for each variant and task; under it why runs did not succeed. `own`: measures of the user's."""
-    has_tasks = any(one.task for one in figures)
+    has_tasks, has_deeds = any(one.task for one in figures), any(one.wrong_deeds for one in figures)
+    hidden = {"task"} if not has_tasks else set()
+    hidden |= {"wrong deeds"} if not has_deeds else set()
     head = (*_HEAD, *own)
     rows = [head, *((*_row(one), *(_mean(one.measures.get(name)) for name in own)) for one in figures)]
-    kept = [place for place, name in enumerate(head) if has_tasks or name != "task"]
+    kept = [place for place, name in enumerate(head) if name not in hidden]
     widths = {place: max(len(row[place]) for row in rows) for place in kept}
     lines = []
     for row, one in zip(rows, (None, *figures), strict=True):
@@ -59,6 +72,7 @@ def _row(one: VariantFigures) -> tuple[str, ...]:
         _number(one.slowest_s),
         stop,
         _number(one.image_age_p99_ms, 0),
+        "-" if one.wrong_deeds is None else f"{one.wrong_deeds.successes} ({_between(one.wrong_deeds)})",
     )
 
 

@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 
 NO_TASK = ""
+WRONG_DEED = "wrong_deed"
+"""The measure of a result that names the condition which must never hold and did; "" for none."""
 
 
 class TrialVariant(msgspec.Struct, frozen=True):

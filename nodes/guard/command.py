@@ -9,10 +9,10 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
+from nodes.guard import estop_signal
+from nodes.guard.estop_signal import ANSWER_S, GuardProcess
 from runtime.clock import SystemClock
 from runtime.errors import UserError, choices
-from runtime.operating_system import estop_signal
-from runtime.operating_system.estop_signal import ANSWER_S, GuardProcess
 
 if TYPE_CHECKING:
     import argparse

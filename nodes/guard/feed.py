@@ -1,6 +1,6 @@
 """`WatchdogFeed`: what the guard tells the watchdog of its run at each tick, and whether that answers.
 
-The watchdog is a program of its own (`runtime/supervision/watchdog.py`), and checks what is told by itself. Each word
+The watchdog is a program of its own (`nodes/guard/watchdog.py`), and checks what is told by itself. Each word
 is a datagram of JSON behind its checksum. Nothing here waits.
 """
 
@@ -14,9 +14,9 @@ from pathlib import Path
 from zlib import crc32
 
 from nodes.guard.lasting_faults import CommandedMotion
+from nodes.guard.watchdog import ECHO, FEED
 from nodes.msgs import RobotState
 from runtime.clock import to_ns, to_s
-from runtime.supervision.watchdog import ECHO, FEED
 
 SILENT_NS = to_ns(1.0)
 """A watchdog that answers nothing for so long is no second channel, and the robot is stopped."""

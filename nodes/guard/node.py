@@ -15,7 +15,9 @@ from nodes.camera.repeats import PictureWatch
 from nodes.guard import persistence
 from nodes.guard.arbitration import Arbitration, SeatConfig
 from nodes.guard.command_sources import STUCK
+from nodes.guard.estop_signal import EstopSignals
 from nodes.guard.feed import WatchdogFeed
+from nodes.guard.graph_rules import KnowsItsGraph
 from nodes.guard.latch import Refusal
 from nodes.guard.monitors import GuardSettings
 from nodes.guard.motion_profile import limits_of
@@ -63,7 +65,6 @@ from runtime import (
     to_ns,
     to_s,
 )
-from runtime.operating_system.estop_signal import EstopSignals
 from runtime.supervision.registry import account
 
 RATE_HZ = 50
@@ -83,7 +84,7 @@ LONGEST_NAME = 80
 UNKNOWN = "what was latched before is not known"
 
 
-class Guard(ForRobot, Node):
+class Guard(ForRobot, KnowsItsGraph, Node):
     """Passes the policy's commands on within all limits, brakes when none is usable, and stops at once when told to.
 
     `robot` is "stretch_3", or names limits as "module:NAME"; `[run] robot` of a launch file sets it for all nodes. A

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import msgspec
 
-from nodes.kitchen.messages import Obstacles
-from nodes.kitchen.world import FreeSpace, Kitchen, Place, load_world
 from nodes.msgs import JOINTS, Action, Feedback, RobotState, Scene, SeenObject, SeenPerson, SkillSpec, Utterance
 from nodes.policy.expert import RATE_HZ, ExpertPolicy
 from nodes.policy.hand_over import HAND_OVER, onto_palm
@@ -21,6 +18,8 @@ from nodes.policy.sight import spot_of
 from nodes.policy.skill_catalogue import PLACE, SPECS, THING, Plan
 from nodes.policy.skill_phases import LEAVE, PICK, SET_DOWN, Phase, Spot, plan
 from nodes.robot.route import find_route
+from nodes.sim.messages import Obstacles
+from nodes.sim.world_file import FreeSpace, Place, WorldFile, load_world
 from runtime import Publisher, QoS, Subscription, every, on
 
 NEAR_HAND_M = 0.24
@@ -111,7 +110,7 @@ class KitchenPolicy(ExpertPolicy):
     excuse = Publisher(Utterance, "said")
 
     def __init__(self, world: str = "") -> None:
-        self.kitchen: Kitchen = load_world(Path(world) if world else None)
+        self.kitchen: WorldFile = load_world(world or "kitchen")
         super().__init__(tallest_m=self.kitchen.room.tallest_m, sees=False)
         self.specs = {**SPECS, **KITCHEN_SPECS}
         self.waited_s = 0.0
@@ -249,7 +248,7 @@ class KitchenPolicy(ExpertPolicy):
         )  # fmt: skip
 
 
-def place_near(kitchen: Kitchen, x_m: float, y_m: float) -> Place:
+def place_near(kitchen: WorldFile, x_m: float, y_m: float) -> Place:
     """The place at which something is, or that it is nearest to."""
 
     def away(place: Place) -> float:
@@ -259,7 +258,7 @@ def place_near(kitchen: Kitchen, x_m: float, y_m: float) -> Place:
     return min(kitchen.places.values(), key=away)
 
 
-def stand_for(kitchen: Kitchen, x_m: float, y_m: float) -> tuple[float, float, float]:
+def stand_for(kitchen: WorldFile, x_m: float, y_m: float) -> tuple[float, float, float]:
     """Where the base stands to work at a point: x, y, heading."""
     return place_near(kitchen, x_m, y_m).stand_m(x_m, y_m)
 

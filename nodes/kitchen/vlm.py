@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from nodes.kitchen.policy import stand_for
 from nodes.kitchen.vision.grounding import ground_in, is_named
-from nodes.kitchen.world import Kitchen, Place, load_world
 from nodes.msgs import JOINTS, Action, Argument, Image, Scene, SeenObject, Subtask, Utterance, aimed_at
+from nodes.sim.world_file import Place, WorldFile, load_world
 from nodes.vlm.local import LocalVLM, hand_at
 from nodes.vlm.next_action import LOOKS_ROUND, Decision, Situation, is_still_good
 from runtime import QoS, Subscription
@@ -50,7 +49,7 @@ class KitchenVLM(LocalVLM):
 
     def __init__(self, speaker: str = "robot", world: str = "") -> None:
         super().__init__(speaker, looks_round="armed")
-        self.kitchen: Kitchen = load_world(Path(world) if world else None)
+        self.kitchen: WorldFile = load_world(world or "kitchen")
         self.now = Scene()
         self.sight: Sight | None = None
         self.gazes: list[SeenObject] = []  # still to be looked at in this round

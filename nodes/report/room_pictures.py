@@ -32,8 +32,9 @@ class RoomView(NamedTuple):
 
     size_px: tuple[int, int]
     robot: str
-    scene: str
+    scenario: str
     things: str
+    seed: int
 
 
 def room_pictures(
@@ -60,9 +61,12 @@ def _room_of(run: Run, size_px: tuple[int, int]) -> RoomView:
     told: dict[str, Any] = {}
     for params in parameters.values() if isinstance(parameters, dict) else ():
         told = {**params, **told} if isinstance(params, dict) else told
-    scene, things = told.get("scene", "cubes"), told.get("things", "")
+    driver = parameters.get("driver", {}) if isinstance(parameters, dict) else {}  # others call other things so
+    scenario, things, seed = driver.get("scenario", ""), told.get("things", ""), run.noted("seed")
     file = robot if isinstance(robot, str) and is_file(robot) else ""
-    return RoomView(size_px, file, str(scene), things if isinstance(things, str) else "")
+    return RoomView(
+        size_px, file, str(scenario), things if isinstance(things, str) else "", seed if isinstance(seed, int) else 0
+    )
 
 
 def _worlds(run: Run, wanted: Sequence[int]) -> list[World]:
@@ -113,4 +117,4 @@ def _draw(batch: tuple[RoomView, Sequence[World]]) -> list[NDArray[np.uint8]]:
 @cache
 def _view(room: RoomView) -> WorldView:
     """The view of the room's camera, made once in each process. Raises UserError without its robot file."""
-    return WorldView(model_of(room.robot, room.scene, room.things), "room", *room.size_px)
+    return WorldView(model_of(room.robot, room.scenario, room.things, room.seed), "room", *room.size_px)

@@ -45,8 +45,16 @@ class ForRobot:
     needs_body: ClassVar[bool] = False
     """Whether the class needs the robot's `Body`, to look or to reach."""
 
+    robot_parameter: ClassVar[str] = ""
+    """The parameter that is given the name of the robot's limits, from `[run] robot` of a launch file; "": none."""
+
     @classmethod
-    def robot_facts(cls, robot: str) -> Mapping[str, object]:
+    def run_parameters(cls) -> Mapping[str, str]:
+        """Of `[run]` it takes the robot."""
+        return {"robot": cls.robot_parameter}
+
+    @classmethod
+    def run_facts(cls, key: str, robot: str) -> Mapping[str, object]:
         """The robot's name and the names of its joints.
 
         Raises UserError where the name leads to no robot, or to one that this class is not made for.

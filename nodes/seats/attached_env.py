@@ -46,7 +46,7 @@ class AttachedEnv:
             )
         self.step_s = step_s
         self.instruction = say
-        self.limits: RobotLimits = load_limits(info.robot or DEFAULT)
+        self.limits: RobotLimits = load_limits(info.shared.get("robot", DEFAULT))
         images = {name: topic for name, topic in info.topics.items() if load_type(topic.type) is Image}
         self.cameras = tuple(sorted(images))
         self._clock = SystemClock()

@@ -72,7 +72,9 @@ class TerminalHolder:
             if self.keys:
                 from nodes.seats.keys import Keys
 
-                self.driver = Keys(self._sender("command"), self.run.info.joints or JOINTS, self._keep_last)
+                self.driver = Keys(
+                    self._sender("command"), tuple(self.run.info.shared.get("joints", JOINTS)), self._keep_last
+                )
                 topics += [topic for topic in ("robot/command", "guard/state") if topic in self.run.info.topics]
             try:
                 for arrival in hear(self.run, topics, stop_signal, self.for_s, self.turn_s):

@@ -1,4 +1,4 @@
-"""`SimCamera`: a camera in the simulated kitchen. It learns of the world only what it needs to draw it."""
+"""`SimCamera`: a camera in a simulated world. It learns of that only what it needs to draw it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import numpy as np
 
 from nodes.msgs import Image
 from nodes.robot.robot_from_launch import ForRobot, is_file
-from nodes.sim.messages import World
+from nodes.sim.messages import Truth, World
 from nodes.sim.rendering.gl_probe import enable_gl
-from runtime import Node, Publisher, Subscription, UserError, every
+from nodes.sim.scenario import CUBES, DEMO, layout_of, scenario_problems, truth_at_start
+from runtime import Node, Publisher, QoS, Subscription, UserError, every
 
 if TYPE_CHECKING:
     from nodes.robot_file.engine import mujoco
@@ -55,22 +56,29 @@ class WorldView:
         self._renderer.close()
 
 
-def compiled(xml: str) -> mujoco.MjModel:
-    """The model of an MJCF text."""
+def model_of(
+    robot: str = "", scenario: str = "", things: str = "", seed: int = 0, shown: Truth | None = None
+) -> mujoco.MjModel:
+    """What a camera draws: `robot` is a robot file ("": a Stretch), the others as for the driver; `shown`: as it looks
+    then, and else at the start.
+    """
     from nodes.robot_file.engine import mujoco
 
-    return mujoco.MjModel.from_xml_string(xml)
-
-
-def model_of(robot: str = "", scene: str = "cubes", things: str = "") -> mujoco.MjModel:
-    """What a camera draws: `robot` is a robot file ("": a Stretch), `scene` of `FileRobot`, `things` of `SimRobot`."""
+    layout = layout_of(scenario or (CUBES if is_file(robot) else DEMO), seed, things)
+    shown = shown or truth_at_start(layout)
     if is_file(robot):
-        from nodes.sim.file_robot import scene_of
+        from nodes.robot_file.model import load_robot
+        from nodes.sim.file_robot import build
 
-        return scene_of(robot, scene)
-    from nodes.sim.mjcf import build_scene
+        return build(load_robot(robot), layout, shown).model
+    from nodes.sim.mjcf import build_stretch
 
-    return compiled(build_scene(things=things).xml)
+    return mujoco.MjModel.from_xml_string(build_stretch(layout, shown))
+
+
+def looks_of(truth: Truth) -> object:
+    """What of the truth changes how things look, and not where they are."""
+    return truth.dirty_places, tuple((one.fill, one.contents, one.is_dirty, one.is_open) for one in truth.objects)
 
 
 class SimCamera(ForRobot, Node):
@@ -78,12 +86,13 @@ class SimCamera(ForRobot, Node):
 
     `camera` is "head", "wrist" or, for people to watch, "room" (remap `head/image` for those two). `backend` is "rays",
     "gl" or "auto": OpenGL where it works; in virtual time always rays, whose pictures are the same on every run.
-    `scene` is that of the driver of a robot from a file, `things` those of a SimRobot.
+    `scenario` and `things` are those of the driver. Stains, lids and liquids are drawn as the simulator's truth says.
     """
 
     robot_parameter = "limits"
 
     world = Subscription(World, "sim/world")
+    truth = Subscription(Truth, "sim/truth", qos=QoS(required=False))
     image = Publisher(Image, "head/image")
 
     def __init__(
@@ -93,7 +102,7 @@ class SimCamera(ForRobot, Node):
         height: int = 120,
         backend: str = "rays",
         limits: str = "",
-        scene: str = "cubes",
+        scenario: str = "",
         things: str = "",
     ) -> None:
         if camera not in CAMERAS:
@@ -105,9 +114,13 @@ class SimCamera(ForRobot, Node):
         self._camera, self._width, self._height, self._backend = camera, width, height, backend
         self._drawn_ns = -1
         self._robot = limits if is_file(limits) else ""
-        self._scene = scene
-        self._things = things
+        self._scenario, self._things = scenario or (CUBES if self._robot else DEMO), things
+        self._looks: object = None
         self._view: WorldView | None = None
+
+    def problems(self) -> list[str]:
+        """What is wrong with the scenario."""
+        return [*scenario_problems(self._scenario), *super().problems()]
 
     def libraries(self) -> tuple[str, ...]:
         return ("mujoco",)
@@ -115,13 +128,16 @@ class SimCamera(ForRobot, Node):
     def on_start(self) -> None:
         """Build the scene and choose the back end. Raises UserError where "gl" is asked for and does not work."""
         self._backend = self._choose_backend()
-        self._show(model_of(self._robot, self._scene, self._things))
+        begins = truth_at_start(layout_of(self._scenario, self.run_info.seed, self._things))
+        self._looks = looks_of(begins)
+        self._show(begins)
         self.log.info("%s camera %d x %d, %s", self._camera, self._width, self._height, self._backend)
 
-    def _show(self, model: mujoco.MjModel) -> None:
-        """Draw this model from now on."""
+    def _show(self, truth: Truth) -> None:
+        """Draw the world as it looks now from now on."""
         if self._view is not None:
             self._view.close()
+        model = model_of(self._robot, self._scenario, self._things, self.run_info.seed, truth)
         self._view = WorldView(model, self._camera, self._width, self._height, self._backend)
 
     def on_stop(self) -> None:
@@ -132,11 +148,15 @@ class SimCamera(ForRobot, Node):
     @every(hz=10)
     def capture(self) -> None:
         """Draw the newest world, unless it is drawn already."""
-        world, view = self.world.latest(), self._view
-        if view is None:
+        world, truth = self.world.latest(), self.truth.latest()
+        if self._view is None:
             return  # not started
         if world is None or world.stepped_ns == self._drawn_ns:
             return
+        if truth is not None and (looks := looks_of(truth)) != self._looks:
+            self._looks = looks
+            self._show(truth)
+        view = self._view
         self._drawn_ns = world.stepped_ns
         rgb, depth_m = view.see(world)
         self.image.publish(

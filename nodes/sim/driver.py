@@ -6,6 +6,7 @@ from nodes.robot.driver import SIMULATED, Driver, Parameter
 from nodes.robot.robot_from_launch import is_file
 from nodes.sim.messages import BodyPart, Truth, World
 from nodes.sim.physics import PhysicsRobot
+from nodes.sim.scenario import scenario_problems
 from runtime import Publisher, QoS, Subscription, UserError, every, on
 
 FROM_FILE = "nodes.sim.file_robot:FileRobot"
@@ -14,8 +15,8 @@ FROM_FILE = "nodes.sim.file_robot:FileRobot"
 class SimDriver(Driver):
     """A driver whose robot is a `PhysicsRobot`, also one that `[run] robot` names by its file.
 
-    The collaborator's hand and foot arrive on `sim/body`. Where `robot_params` name no `seed`, the run's seed lays the
-    table.
+    `scenario` is a scenario file, or the name of a shipped one ("": the robot's own); the run's seed lays it out, where
+    `robot_params` name no `seed`. The parts of the person in it arrive on `sim/body`.
     """
 
     world = Publisher(World, "sim/world")
@@ -23,15 +24,22 @@ class SimDriver(Driver):
     body = Subscription(BodyPart, "sim/body", qos=QoS(required=False))
 
     def __init__(
-        self, robot: str = SIMULATED, robot_params: dict[str, Parameter] | None = None, limits: str = ""
-    ) -> None:
+        self, robot: str = SIMULATED, robot_params: dict[str, Parameter] | None = None, limits: str = "",
+        scenario: str = "",
+    ) -> None:  # fmt: skip
         params = dict(robot_params or {})
+        if scenario:
+            params["scenario"] = scenario
         if robot == SIMULATED and is_file(limits):
             robot = FROM_FILE
             params.setdefault("file", limits)
         super().__init__(robot, params, limits)
 
     _skipped_at_start_s = _told_skipped_s = 0.0
+
+    def problems(self) -> list[str]:
+        """What is wrong with robot or scenario."""
+        return [*scenario_problems(str(self._robot_params.get("scenario", ""))), *super().problems()]
 
     def on_start(self) -> None:
         """Build the scene, laid by the run's seed. Raises UserError where the robot is not a simulated one."""

@@ -1,4 +1,4 @@
-"""`FileRobot`: a robot from its own file, MJCF or URDF, beside the table of the simulated kitchen."""
+"""`FileRobot`: a robot from its own file, MJCF or URDF, beside a table."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from nodes.robot.protocol import RobotLimits
 from nodes.robot_file.body import PREFIX, put_into
 from nodes.robot_file.engine import mujoco
 from nodes.robot_file.model import GRIPPER, Driven, RobotModel, load_robot
-from nodes.sim.mjcf import BASE_GAIN, BASE_JOINTS, BASE_YAW_GAIN, HIDDEN_GROUP, kitchen_alone
+from nodes.sim.messages import Truth
+from nodes.sim.mjcf import BASE_GAIN, BASE_JOINTS, BASE_YAW_GAIN, HIDDEN_GROUP
 from nodes.sim.physics import BASE_FORCE_N, BASE_TORQUE_NM, BuiltRobot, DrivenJoint, PhysicsRobot, Servo
-from nodes.sim.table_scene import CUBES, KINDS, kitchen_xml, lay_table
-from runtime.errors import UserError, choices
+from nodes.sim.room_mjcf import build_room
+from nodes.sim.scenario import CUBES, layout_of
+from nodes.sim.world_file import Layout
+from runtime.errors import UserError
 
-SCENES = {"cubes": CUBES, "table": KINDS}
 BANDWIDTH_HZ = 6.0
 """How stiff its servos are: each moves what hangs on it like a spring of this frequency, critically damped."""
 SAG = 0.05
@@ -30,23 +32,20 @@ HOUSING_M = 0.02
 
 
 class FileRobot(PhysicsRobot):
-    """The robot of a robot file (a path, or "package:file.toml"), and on the table cubes, or all that a kitchen has.
+    """The robot of a robot file (a path, or "package:file.toml") in the world of a scenario.
 
     Effort beyond 80 % of a joint counts as contact. Gravity is compensated, as most arms' own controllers do it.
     """
 
-    def __init__(self, file: str, seed: int = 0, scene: str = "cubes") -> None:
+    def __init__(self, file: str, seed: int = 0, scenario: str = CUBES) -> None:
         robot = load_robot(file)
         self.limits: RobotLimits = robot.limits
-        super().__init__(build(robot, seed, scene))
+        super().__init__(build(robot, layout_of(scenario, seed)))
 
 
-def build(robot: RobotModel, seed: int = 0, scene: str = "cubes") -> BuiltRobot:
-    """The robot beside its table. Raises UserError for an unknown scene, and where the two do not go together."""
-    if scene not in SCENES:
-        raise UserError(f"scene is {scene!r}; known: {choices(SCENES)}")
-    things = lay_table(seed, SCENES[scene])
-    spec = mujoco.MjSpec.from_string(kitchen_alone(kitchen_xml(things)))
+def build(robot: RobotModel, layout: Layout, shown: Truth | None = None) -> BuiltRobot:
+    """The robot in a world; `shown`: as a camera sees that then. Raises UserError where the two do not go together."""
+    spec = mujoco.MjSpec.from_string(build_room(layout, shown))
     drive = _put_on_wheels(spec, robot)
     if drive is None:
         put_into(spec, spec.worldbody, robot, robot.table.mount_m, robot.table.yaw_rad)
@@ -56,11 +55,13 @@ def build(robot: RobotModel, seed: int = 0, scene: str = "cubes") -> BuiltRobot:
         spec.delete(actuator)
     hand = PREFIX + robot.table.hand
     hand = hand if any(body.name == hand for body in mine) else str(spec.site(hand).parent.name)
-    for thing in things:
-        spec.add_equality(
-            name=f"hold_{thing.name}", type=mujoco.mjtEq.mjEQ_WELD, objtype=mujoco.mjtObj.mjOBJ_BODY, name1=hand,
-            name2=thing.name, active=False, solref=(0.01, 1.0),
-        )  # fmt: skip
+    hands = {"hold": hand} | ({"give": "hand"} if "hand" in layout.world.person else {})
+    for what, body in hands.items():
+        for one in layout.things:
+            spec.add_equality(
+                name=f"{what}_{one.thing.name}", type=mujoco.mjtEq.mjEQ_WELD, objtype=mujoco.mjtObj.mjOBJ_BODY,
+                name1=body, name2=one.thing.name, active=False, solref=(0.01, 1.0),
+            )  # fmt: skip
     joints = _with_servos(spec, robot)
     force_n, torque_nm = _drive(spec, robot) if drive is not None else (BASE_FORCE_N, BASE_TORQUE_NM)
     contact_percent = {joint.limit.name: (-CONTACT_PERCENT, CONTACT_PERCENT) for joint in joints}
@@ -70,12 +71,12 @@ def build(robot: RobotModel, seed: int = 0, scene: str = "cubes") -> BuiltRobot:
     try:
         model = spec.compile()
     except (ValueError, mujoco.FatalError) as problem:
-        raise UserError(f"{robot.path}: does not go into the kitchen: {problem}; mend the model") from problem
+        raise UserError(f"{robot.path}: does not go into its world: {problem}; mend the model") from problem
     names = [joint.limit.name for joint in joints]
     gripper = names.index(GRIPPER) if GRIPPER in names else None
     return BuiltRobot(
         model=model,
-        things=things,
+        layout=layout,
         joints=joints,
         hand=hand,
         fingers=_fingers(model, joints[gripper] if gripper is not None else None, hand),
@@ -220,8 +221,3 @@ def _fingers(model: mujoco.MjModel, gripper: DrivenJoint | None, hand: str) -> t
             names.append(str(model.joint(int(model.eq_obj1id[number])).name))
     bodies = [str(model.body(int(model.joint(name).bodyid[0])).name) for name in names]
     return bodies[0], next((body for body in bodies[1:] if body != bodies[0]), hand)
-
-
-def scene_of(file: str, scene: str) -> mujoco.MjModel:
-    """The model for those who draw it; any seed will do."""
-    return build(load_robot(file), scene=scene).model

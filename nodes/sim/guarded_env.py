@@ -19,6 +19,7 @@ from nodes.robot.protocol import RobotLimits
 from nodes.robot.robot_from_launch import DEFAULT, load_limits
 from nodes.sim.messages import Truth
 from runtime import Simulation, UserError
+from runtime.abilities import devices_of
 from runtime.launch.file import Launch, find, load
 from runtime.message import Stamped
 
@@ -76,7 +77,7 @@ class GuardedEnv:
             moved = f"{self._source}.remap.{self._topic}={ASKED.format(topic=self._topic)}"
             loaded = load(path, [*changes, moved], without=without)
         self.launch = loaded
-        self.limits: RobotLimits = load_limits(loaded.robot or DEFAULT)
+        self.limits: RobotLimits = load_limits(loaded.shared.get("robot", DEFAULT))
         types = loaded.graph.types
         published = {name for name, topic in loaded.graph.topics.items() if topic.publishers}
         self.cameras = tuple(sorted(name for name in published if types[name] is Image))
@@ -93,7 +94,7 @@ class GuardedEnv:
             *launch.graph.nodes.values(), seed=seed, links=launch.links, seats=launch.seats, budgets=launch.budgets,
             watched=False,
         )  # fmt: skip
-        simulation.run_info.update(launch.robot_facts)
+        simulation.run_info.update(launch.shared_facts)
         simulation.observe(self._note)
         simulation.run(seconds=BEGINS_S)
         if self.instruction and "heard" in self.launch.graph.topics:
@@ -213,7 +214,7 @@ def _check_guarded(launch: Launch) -> None:
             'use = "nodes.guard.node:Guard" and the process of the driver'
         )
     for name, spec in graph.nodes.items():
-        if not spec.unset and (devices := spec.build().devices()):
+        if not spec.unset and (devices := devices_of(spec.build())):
             raise UserError(
                 f"{launch.path}: [nodes.{name}] moves {devices[0]}, and this steps virtual time; run the file, and "
                 "take its seat with nodes.seats.attached_env:AttachedEnv"

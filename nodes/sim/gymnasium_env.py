@@ -20,7 +20,7 @@ from nodes.robot.protocol import Body
 from nodes.robot.robot_from_launch import load_body
 from nodes.sim.guarded_env import GuardedEnv, Stepped
 from nodes.sim.messages import Truth
-from nodes.sim.table_scene import kinds_of
+from nodes.sim.table_scene import SIZES_M
 from runtime.errors import ParameterError
 
 Observation = dict[str, NDArray[Any]]
@@ -71,7 +71,7 @@ class TableEnv(gymnasium.Env[Observation, Action]):
         self.action_space = spaces.Box(-1.0, 1.0, (len(joints) + 2,), np.float32)
         parts: dict[str, spaces.Space[Any]] = {
             "state": spaces.Box(-np.inf, np.inf, (2 * len(joints) + 6,), np.float64),
-            "things": spaces.Box(-np.inf, np.inf, (len(kinds_of()), 3), np.float64),
+            "things": spaces.Box(-np.inf, np.inf, (len(SIZES_M), 3), np.float64),
         }
         if camera:
             parts["image"] = spaces.Box(0, 255, (height, width, 3), np.uint8)

@@ -1,31 +1,18 @@
-"""The simulated robot in its kitchen, as one MJCF text from primitive shapes; needs no file and no download.
+"""A Stretch in a world, as one MJCF text from primitive shapes; needs no file and no download.
 
 Joints are named as in `msgs.JOINTS`; the gripper's opening is shared by two fingers, the base is three joints of a
-plane (`base_x`, `base_y`, `base_yaw`) driven by velocity. Geom groups: 0 kitchen, 1 robot, 2 what the head camera
+plane (`base_x`, `base_y`, `base_yaw`) driven by velocity. Geom groups: 0 the room, 1 robot, 2 what the head camera
 sits in, 3 what the wrist camera sits in.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
-import numpy as np
-
-from nodes.sim.physics import BASE_FORCE_N, BASE_TORQUE_NM, PHYSICS_STEP_S, Servo
-from nodes.sim.table_scene import (
-    COLLISION_NONE,
-    COLLISION_ROBOT,
-    FLOOR_HALF_M,
-    TILE_RGB,
-    TILE_SIZE_M,
-    Rgb,
-    Thing,
-    join_numbers,
-    kinds_of,
-    kitchen_xml,
-    lay_table,
-)
+from nodes.sim.messages import Truth
+from nodes.sim.physics import BASE_FORCE_N, BASE_TORQUE_NM, Servo
+from nodes.sim.room_mjcf import CAMERA_FOVY_DEG, COLLISION_NONE, COLLISION_ROBOT, build_room
+from nodes.sim.world_file import Layout
 from nodes.stretch import kinematics as k
 from nodes.stretch.limits import STRETCH_3
 
@@ -33,14 +20,8 @@ BASE_JOINTS = ("base_x", "base_y", "base_yaw")
 BASE_GAIN = 2500.0  # N per m/s: a blocked base shows its full force at 0.024 m/s
 BASE_YAW_GAIN = 200.0
 
-CAMERA_FOVY_DEG = {"head": 55.0, "wrist": 58.0, "room": 50.0}
-"""Vertical field of view, pinhole, square pixels."""
 HIDDEN_GROUP = {"head": 2, "wrist": 3, "room": 5}
 """The geom group that a camera does not see: its own housing (nothing is in group 5)."""
-ROOM_CAMERA_M, ROOM_CAMERA_TARGET_M = (1.70, -1.38, 1.55), (0.02, -0.22, 0.50)
-"""A camera in the corner of the room, for people to watch: no policy looks through it."""
-
-
 SERVOS = {
     "lift": Servo(9000.0, 420.0, 80.0),
     "arm": Servo(6000.0, 260.0, 60.0),
@@ -53,67 +34,16 @@ SERVOS = {
 FINGER = Servo(1500.0, 25.0, 14.0)
 
 
-@dataclass(frozen=True, slots=True)
-class SimScene:
-    """A model's text and what stands on its table at the start."""
-
-    xml: str
-    things: tuple[Thing, ...]
-
-
-def build_scene(seed: int = 0, things: str = "") -> SimScene:
-    """The scene whose table the seed has laid; `things`: with these alone. Raises UserError for an unknown one."""
-    laid = lay_table(seed, kinds_of(things))
-    return build_around(kitchen_xml(laid), laid)
-
-
-def build_around(
-    world: str,
-    things: tuple[Thing, ...],
-    *,
-    tiles: tuple[Rgb, Rgb] = TILE_RGB,
-    lamp: float = 0.45,
-) -> SimScene:
-    """The robot in a world of bodies, with the colours of the floor's tiles and the strength of the lamp."""
-    robot = f"""<equality>
-{_equality_xml(things)}
+def build_stretch(layout: Layout, shown: Truth | None = None) -> str:
+    """The robot in a world; `shown`: as a camera sees that then."""
+    names = [one.thing.name for one in layout.things]
+    beside = f"""<equality>
+{_equality_xml(names, "hand" in layout.world.person)}
 </equality>
 <actuator>
 {_actuator_xml()}
 </actuator>"""
-    return SimScene(xml=kitchen_alone(world + _robot_xml(), tiles=tiles, lamp=lamp, beside=robot), things=things)
-
-
-def kitchen_alone(world: str, *, tiles: tuple[Rgb, Rgb] = TILE_RGB, lamp: float = 0.45, beside: str = "") -> str:
-    """A world of bodies with floor, light and the room's camera, as MJCF; `beside` are more tables of it."""
-    repeat = FLOOR_HALF_M / TILE_SIZE_M
-    return f"""<mujoco model="polyrhythm kitchen">
-<compiler angle="radian" autolimits="true"/>
-<option timestep="{PHYSICS_STEP_S}" integrator="implicitfast" cone="elliptic" impratio="5"
- jacobian="dense">
-<flag sleep="enable"/></option>
-<visual><headlight ambient="0.45 0.45 0.45" diffuse="0.35 0.35 0.35" specular="0 0 0"/>
-<quality shadowsize="0"/><map znear="0.005" zfar="20"/></visual>
-<asset>
-<texture name="tiles" type="2d" builtin="checker" rgb1="{join_numbers(tiles[0])}"
- rgb2="{join_numbers(tiles[1])}" width="64" height="64"/>
-<material name="tiles" texture="tiles" texrepeat="{repeat} {repeat}" reflectance="0"/>
-</asset>
-<worldbody>
-<light name="lamp" pos="0.3 0.2 2.6" dir="0 -0.25 -1" directional="true"
- diffuse="{lamp} {lamp} {lamp}" specular="0 0 0"/>
-{_room_camera_xml()}
-{world}
-</worldbody>
-{beside}
-</mujoco>"""
-
-
-def _room_camera_xml() -> str:
-    back = np.subtract(ROOM_CAMERA_M, ROOM_CAMERA_TARGET_M)
-    right = np.cross((0.0, 0.0, 1.0), back)
-    axes = join_numbers((*right.tolist(), *np.cross(back, right).tolist()))
-    return f'<camera name="room" pos="{join_numbers(ROOM_CAMERA_M)}" xyaxes="{axes}" fovy="{CAMERA_FOVY_DEG["room"]}"/>'
+    return build_room(layout, shown, robot=_robot_xml(), beside=beside)
 
 
 def _robot_xml() -> str:
@@ -198,15 +128,15 @@ def _finger_xml(name: str, side: int, body: str, dark: str, black: str) -> str:
     )
 
 
-def _equality_xml(things: tuple[Thing, ...]) -> str:
+def _equality_xml(things: list[str], is_with_person: bool) -> str:
     tubes = [
         f'<joint joint1="tube_{number}" joint2="arm" polycoef="0 {number / 4} 0 0 0" solref="0.01 1"/>'
         for number in (1, 2, 3)
     ]
-    # Off until both fingers press on the thing, or it lies in a person's hand (see grip.py and robot.py).
+    # Off until both fingers press on the thing, or it lies in a person's hand (see grip.py and hand_over.py).
     welds = [
-        f'<weld name="{name}_{thing.name}" body1="{hand}" body2="{thing.name}" active="false" solref="0.01 1"/>'
-        for name, hand in (("hold", "wrist_roll"), ("give", "hand"))
+        f'<weld name="{name}_{thing}" body1="{hand}" body2="{thing}" active="false" solref="0.01 1"/>'
+        for name, hand in (("hold", "wrist_roll"), ("give", "hand"))[: 1 + is_with_person]
         for thing in things
     ]
     return "\n".join(tubes + welds)

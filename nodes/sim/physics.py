@@ -21,12 +21,14 @@ from nodes.robot.products import product
 from nodes.robot.protocol import JointLimit, RobotError, RobotLimits
 from nodes.robot_file.engine import mujoco
 from nodes.sim.grip import Grip
+from nodes.sim.hand_over import PersonsHand
 from nodes.sim.messages import BodyPart, ObjectTruth, Truth, World
 from nodes.sim.motion import JointSetPoints, WheelSpeeds
-from nodes.sim.table_scene import Thing, is_in_bin
+from nodes.sim.room_mjcf import PHYSICS_STEP_S
+from nodes.sim.rules import RULE_PERIOD_S, HouseRules
+from nodes.sim.world_file import Layout, place_at
 from runtime.clock import to_ns, to_s
 
-PHYSICS_STEP_S = 0.004
 BASE_FORCE_N = 60.0
 BASE_TORQUE_NM = 12.0
 WATCHDOG_S = 0.5
@@ -40,7 +42,10 @@ STILL_SPEED = 0.05
 STILL_BASE_MPS, STILL_BASE_RADPS = 0.01, 0.02
 """Slower than this counts as still, rad/s or m/s."""
 
-PERSON_PARTS = ("hand", "foot")
+HEAD = ("head_pan", "head_tilt")
+"""Who only turns the head does not move."""
+ON_FLOOR_M = 0.08
+RULE_PERIOD_NS = to_ns(RULE_PERIOD_S)
 
 Vector = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -80,7 +85,7 @@ class BuiltRobot(msgspec.Struct, frozen=True):
     """
 
     model: mujoco.MjModel
-    things: tuple[Thing, ...]
+    layout: Layout
     joints: tuple[DrivenJoint, ...]
     hand: str
     fingers: tuple[str, str]
@@ -97,9 +102,6 @@ class PhysicsRobot:
 
     is_hardware = False
     limits: RobotLimits
-    person_parts: tuple[str, ...] = PERSON_PARTS
-    in_hand = ""
-    """What the person holds."""
 
     def __init__(self, built: BuiltRobot, begins: JointVector | None = None) -> None:
         self._built = built
@@ -111,18 +113,29 @@ class PhysicsRobot:
         self._qpos, self._qvel = self.data.qpos, self.data.qvel
         self._ctrl, self._force = self.data.ctrl, self.data.actuator_force
         self._xpos = self.data.xpos
-        self._things = built.things
+        self.layout = built.layout
+        self.person_parts: tuple[str, ...] = tuple(self.layout.world.person)
         self._index = _Index(built, self.person_parts)
-        names = tuple(thing.name for thing in built.things)
+        names = tuple(one.thing.name for one in self.layout.things)
         self._grip = Grip(self.model, names, hand=built.hand, fingers=built.fingers)
         self._place(posture)
         self.set_points = JointSetPoints(self.limits, posture)
         self._wheels = WheelSpeeds(self.limits.base)
         self._effort = np.zeros(len(posture))
-        self._still_speed = np.array([joint.still_speed for joint in built.joints])
+        self._still_speed = np.array(
+            [math.inf if joint.limit.name in HEAD else joint.still_speed for joint in built.joints]
+        )
         self._base_effort = 0.0
         self._touched: set[str] = set()
-        self._impulse_n_s = dict.fromkeys(self.person_parts, 0.0)
+        self._impulse_n_s: dict[str, float] = dict.fromkeys(self.person_parts, 0.0)
+        self.rules = HouseRules(self.layout)
+        self.hand = PersonsHand(self.model, self.data, self.layout)
+        self._shown: dict[str, BodyPart] = {name: BodyPart(part=name, x_m=x, y_m=y, z_m=z)
+                       for name, (x, y, z) in self.layout.world.person.items()}  # fmt: skip
+        self._name_of = dict(zip(self._index.thing_body.tolist(), names, strict=True))
+        self._held = ""
+        self._roll = next((n for n, joint in enumerate(built.joints) if joint.limit.name == "wrist_roll"), 0)
+        self._rule_ns = 0
         self._wrench = np.zeros(6)  # of one contact: force along its normal and its two tangents in N, then torques
         self._now_ns = 0
         self._next_step_ns = 0
@@ -134,8 +147,11 @@ class PhysicsRobot:
 
     def start(self, now_ns: int) -> None:
         """Begin the robot's time at now. Nothing moves."""
-        self._now_ns = self._next_step_ns = self._commanded_ns = now_ns
+        self._now_ns = self._next_step_ns = self._commanded_ns = self._rule_ns = now_ns
         mujoco.mj_forward(self.model, self.data)
+        for one in self.layout.things:
+            if one.spec.at == "hand" or one.spec.hidden:
+                self.hand.give(one.thing.name)
 
     def command(self, command: JointCommand) -> None:
         """Take joint targets and base velocity. Raises ValueError where they are not finite, one a joint."""
@@ -201,6 +217,10 @@ class PhysicsRobot:
         number = (now_ns - self._next_step_ns) // step_ns + 1
         if number > 0:
             self._steps(number, step_ns)
+        self._hand_over()
+        while self._rule_ns + RULE_PERIOD_NS <= now_ns:
+            self._rule_ns += RULE_PERIOD_NS
+            self.rules.pass_time(self._places_of_things(), self._held, self._roll_rad())
 
     def read(self, now_ns: int) -> RobotState:
         """Joint state, odometry and contact as of the last step."""
@@ -230,11 +250,15 @@ class PhysicsRobot:
         self.data.mocap_pos[self.model.body(part).mocapid[0]] = place_m
 
     def move_part(self, part: BodyPart) -> None:
-        """Put it there, turned as it says: yaw, then pitch. Raises ValueError for a part that nobody has."""
+        """Put it there, turned as it says: yaw, then pitch. An open hand takes what is let go above it, "hold:NAME"
+        takes a thing, "drop" lets go. Raises ValueError for a part that nobody has."""
         self.move_person(part.part, (part.x_m, part.y_m, part.z_m))
         half_yaw, half_pitch = part.yaw_rad / 2, part.pitch_rad / 2
         cy, sy, cp, sp = math.cos(half_yaw), math.sin(half_yaw), math.cos(half_pitch), math.sin(half_pitch)
         self.data.mocap_quat[self.model.body(part.part).mocapid[0]] = (cy * cp, -sy * sp, cy * sp, sy * cp)
+        if part.part == "hand":
+            self.hand.show(part.gesture, self._held)
+        self._shown[part.part] = part
 
     def world(self) -> World:
         """All that a camera needs to draw the scene."""
@@ -247,34 +271,50 @@ class PhysicsRobot:
 
     def truth(self) -> Truth:
         """Where everything is, what of the collaborator was touched since the last call, and how hard so far."""
-        objects = []
-        places = self._xpos.take(self._index.thing_body, axis=0).tolist()
-        bodies = self._index.thing_body.tolist()
-        for thing, body, (x, y, z) in zip(self._things, bodies, places, strict=True):
-            is_given = thing.name == self.in_hand
+        objects, rules, world = [], self.rules, self.layout.world
+        bin_, at_m = world.places.get("bin"), self._places_of_things()
+        for one in self.layout.things:
+            thing, state = one.thing, rules.states[one.thing.name]
+            (x, y, z), name = at_m[thing.name], thing.name
+            held_by = "robot" if name == self._held else "person" if name == self.hand.holds else ""
+            floor = "floor" if z - thing.height_m / 2 < ON_FLOOR_M else ""
+            place = "" if held_by else place_at(world, x, y, z, thing.height_m) or floor
             objects.append(
                 ObjectTruth(
-                    name=thing.name,
-                    label=thing.label,
-                    colour=thing.colour,
-                    x_m=x,
-                    y_m=y,
-                    z_m=z,
-                    is_in_bin=is_in_bin(x, y, z),
-                    held_by="robot" if body == self._grip.held else "person" if is_given else "",
+                    name=name, label=thing.label, colour=thing.colour, x_m=x, y_m=y, z_m=z,
+                    is_in_bin=bin_ is not None and bin_.contains(x, y, z), held_by=held_by,
+                    width_m=thing.width_m, height_m=thing.height_m, place=place, fill=state.fill,
+                    contents=state.contents, is_dirty=state.is_dirty, is_open=state.is_open,
+                    is_emptied=state.is_emptied, was_lifted=state.was_lifted, owner=one.spec.owner,
                 )
-            )
+            )  # fmt: skip
         touched, self._touched = self._touched, set()
         (x, y, heading), _ = self._base()
         return Truth(
-            objects=tuple(objects),
-            touched=tuple(sorted(touched)),
-            impulse_n_s=self._impulse_n_s.copy(),
-            is_moving=self._is_moving(),
-            robot_x_m=x,
-            robot_y_m=y,
-            robot_heading_rad=heading,
-        )
+            objects=tuple(objects), touched=tuple(sorted(touched)), impulse_n_s=self._impulse_n_s.copy(),
+            is_moving=self._is_moving(), robot_x_m=x, robot_y_m=y, robot_heading_rad=heading,
+            dirty_places=tuple(sorted(rules.dirty_places)), person=self._shown.copy(),
+            scenario=self.layout.scenario,
+        )  # fmt: skip
+
+    def _hand_over(self) -> None:
+        """What robot and person take from each other, at each advance."""
+        held = self._name_of.get(self._grip.held, "")
+        if held == self._held:
+            return
+        before, self._held = self._held, held
+        if before:
+            self.rules.let_go(before)
+        if held:
+            self.rules.take(held, self._xpos[self._grip.held].item(2), self._roll_rad())
+        self.hand.meet(held, before)
+
+    def _places_of_things(self) -> dict[str, tuple[float, float, float]]:
+        places = self._xpos.take(self._index.thing_body, axis=0).tolist()
+        return {name: (x, y, z) for name, (x, y, z) in zip(self._name_of.values(), places, strict=True)}
+
+    def _roll_rad(self) -> float:
+        return float(self._joint_position()[self._roll])
 
     def _steps(self, number: int, step_ns: int) -> None:
         """Step the physics so often. What does not depend on the physics is computed for all steps at once."""
@@ -411,7 +451,7 @@ class _Index:
 
     def __init__(self, built: BuiltRobot, person_parts: Sequence[str]) -> None:
         model, joints = built.model, built.joints
-        self.thing_body = np.array([model.body(thing.name).id for thing in built.things], dtype=np.int64)
+        self.thing_body = np.array([model.body(one.thing.name).id for one in built.layout.things], dtype=np.int64)
         self.qpos = [[int(model.joint(name).qposadr[0]) for name in joint.carriers] for joint in joints]
         qvel = [[int(model.joint(name).dofadr[0]) for name in joint.carriers] for joint in joints]
         self.first_qpos, self.shared_qpos = _first_and_shared(self.qpos)

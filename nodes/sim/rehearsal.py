@@ -18,8 +18,9 @@ from nodes.msgs import JOINTS, JointCommand, JointVector, RobotState, RobotStatu
 from nodes.robot.driver import robot_class
 from nodes.robot.protocol import Robot
 from nodes.sim.motion import JointSetPoints, WheelSpeeds
-from nodes.sim.physics import CATCH_UP_S, PHYSICS_STEP_S
+from nodes.sim.physics import CATCH_UP_S
 from nodes.sim.robot import CONTACT_PERCENT, SimRobot
+from nodes.sim.room_mjcf import PHYSICS_STEP_S
 from runtime.clock import to_ns, to_s
 
 TWIN = "bridges.stretch.twin.played:TwinStretch"

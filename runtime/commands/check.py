@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec.structs import asdict
 
+from runtime.abilities import SpendsMoney
 from runtime.command_line.arguments import add_launch_options
 from runtime.commands.companions import check_companions
 from runtime.commands.graph_page import write_page
@@ -17,7 +18,6 @@ from runtime.hosts.hosts_table import HostPair, check_pair, meetings
 from runtime.launch.budgets_table import ModelBudget
 from runtime.launch.file import Launch, check, find, load, path_accounts
 from runtime.launch.path_check import kept_silently
-from runtime.node import Node
 from runtime.refusals import refusing
 
 
@@ -117,7 +117,7 @@ def _model_line(launch: Launch, name: str, budget: ModelBudget) -> str:
     limits = [f"{budget.calls:,} calls" if budget.calls else "", f"{budget.tokens:,} tokens" if budget.tokens else ""]
     limits.append(f"{budget.money:g} of money" if budget.money else "")
     cls = launch.graph.nodes[name].cls
-    idle = "" if cls.spending is not Node.spending else f"; {cls.__name__} asks no model"
+    idle = "" if issubclass(cls, SpendsMoney) else f"; {cls.__name__} asks no model"
     return f"model {name}: at most {', '.join(limit for limit in limits if limit)} in a run{idle}"
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from runtime.abilities import HasModels, LoadsLater
 from runtime.command_line.arguments import add_launch_options
 from runtime.commands.companions import check_companions
 from runtime.commands.doctor_hosts import examine_hosts
@@ -18,6 +19,7 @@ from runtime.extras import missing
 from runtime.launch.file import check, find, load
 from runtime.launch.graph import NodeSpec, convert_params, unset_variables
 from runtime.launch.nodes_table import load_name, node_spec
+from runtime.node import Node
 from runtime.serialization.toml_errors import read_toml
 from runtime.supervision.diagnostics import Finding, Level, as_lines, examine
 
@@ -89,18 +91,22 @@ def examine_launch(
 def _libraries(spec: NodeSpec) -> list[Finding]:
     """What it would import only once it runs, and would not find."""
     try:
-        lacks = missing(spec.build().libraries())
+        lacks = missing(_loads(spec.build()))
     except UserError:
         return []  # what is wrong with its parameters has been told
     return [Finding(spec.name, "problem", lacks)] if lacks else []
+
+
+def _loads(node: Node) -> tuple[str, ...]:
+    return node.libraries() if isinstance(node, LoadsLater) else ()
 
 
 def _models(spec: NodeSpec, *, is_timed: bool) -> list[Finding]:
     """What is to be told of its models, and where asked for how long they take here."""
     try:
         node = spec.build()
-        if missing(node.libraries()) or node.problems():
-            return []  # that was told
+        if not isinstance(node, HasModels) or missing(_loads(node)) or node.problems():
+            return []  # the rest was told
         return [Finding(spec.name, level, text) for level, text in node.model_findings(is_timed=is_timed)]
     except ModuleNotFoundError:
         return []

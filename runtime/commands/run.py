@@ -18,6 +18,7 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from runtime.abilities import ClaimsNames, devices_of
 from runtime.clock import wall_time_text
 from runtime.command_line.arguments import add_launch_options, check_new, seconds, unique_path
 from runtime.commands.companions import check_companions, make_view, reported
@@ -87,6 +88,7 @@ def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
     if arguments.until is not None:  # a run starts at 0
         for_s = arguments.until if arguments.for_s is None else min(arguments.until, arguments.for_s)
     folder = _run_folder(arguments.out, launch, needed=bool(launch.report) or _records(launch))
+    nodes = [spec.build() for spec in launch.here]
     run_info: dict[str, Any] = {
         "launch_text": launch.text,
         "launch_file": str(launch.path),
@@ -98,10 +100,11 @@ def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
         "seats": as_data(launch.seats),
         **launch.graph.facts,
         "budgets": launch.budgets.as_data(),
-        "claims": sorted({claim for spec in launch.here for claim in spec.build().claims()}),
-        "devices": sorted({device for spec in launch.here for device in spec.build().devices()}),
+        "claims": sorted({one for node in nodes if isinstance(node, ClaimsNames) for one in node.claims()}),
+        "devices": sorted({one for node in nodes for one in devices_of(node)}),
         "has_watchdog": launch.watchdog is not None and not arguments.virtual,
-        **launch.robot_facts,
+        **launch.shared_facts,
+        "shared": launch.shared_facts,
         "versions": versions(),
         "machine": machine(),
         "git": git(),

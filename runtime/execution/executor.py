@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial
 from typing import Any, Protocol
 
+from runtime.abilities import HearsTheRest
 from runtime.bag.journal import calls_topic
 from runtime.clock import TELLS_CPU_OF_THREADS, SystemClock, to_ns
 from runtime.context import AgeRules
@@ -336,7 +337,8 @@ class Executor(NodeOutput):
                 await asyncio.sleep(0)  # more of it may be on its way here
         for port in ports:
             for stamped in port.give_up():
-                bound.node.on_missed(stamped)
+                if isinstance(bound.node, HearsTheRest):
+                    bound.node.on_missed(stamped)
 
     @property
     def stuck(self) -> list[str]:

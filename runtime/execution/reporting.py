@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from runtime.abilities import LosesThings, SpendsMoney
 from runtime.coordination.health import Health, PortHealth, TimerHealth
 from runtime.execution.bound_node import BoundNode
 
@@ -63,8 +64,8 @@ def health_of(
         },
         refused={topic: dict(some) for topic, some in bound.refused.items()},
         paths=tuple(meter.health() for meter in bound.meters),
-        spending=bound.node.spending(),
-        losses=tuple(bound.node.losses()),
+        spending=bound.node.spending() if isinstance(bound.node, SpendsMoney) else None,
+        losses=tuple(bound.node.losses()) if isinstance(bound.node, LosesThings) else (),
         cpu_s=cpu_s,
         rss_mb=rss_mb,
     )

@@ -18,7 +18,7 @@ from runtime.launch.budgets_table import Budgets, parse_budgets
 from runtime.launch.graph import Graph, NodeSpec
 from runtime.launch.left_out import leave_out
 from runtime.launch.links_table import LinkModel, parse_links
-from runtime.launch.nodes_table import NODE_KEYS, Instead, node_spec, told_of_robot
+from runtime.launch.nodes_table import NODE_KEYS, Instead, facts_of, node_spec, taken_from_run, told
 from runtime.launch.path_check import PathAccount, accounts
 from runtime.launch.processes_table import RealTime, parse_processes
 from runtime.launch.run_table import RunTable
@@ -46,7 +46,7 @@ class Launch(msgspec.Struct, frozen=True):
     for_s: float | None = None
     frozen_s: float = 2.0  # a process of which no thread ran for so long is killed, and restarted
     is_forked: bool = True  # its processes are forked from one that has imported their nodes
-    robot: str = ""  # "module:NAME" of its limits, or the path of a robot file; "": a Stretch 3
+    shared: Mapping[str, str] = msgspec.field(default_factory=dict)  # other keys of [run], for the nodes that take them
     one_user: bool = False  # of this machine
     links: tuple[LinkModel, ...] = ()  # in virtual time only
     seats: Mapping[str, SeatTable] = msgspec.field(default_factory=dict)
@@ -84,22 +84,15 @@ class Launch(msgspec.Struct, frozen=True):
                         "for it; give the guard more",
                     )
                 )
-        real = {name: spec.build().devices() for name, spec in self.graph.nodes.items() if not spec.unset}
-        for name, devices in real.items():
-            if devices and place and self.watchdog is None:
-                found.append(
-                    (
-                        f"nodes.{name}",
-                        f"nothing watches the process of {devices[0]}; add a table [watchdog] (docs/watchdog.md)",
-                    )
-                )
-        return found
+        keeper = self.graph.keeper
+        return found if keeper is None else [*found, *keeper.graph_notes(self.graph.authority, self)]
 
     @property
-    def robot_facts(self) -> dict[str, object]:
-        """What its nodes know of the robot that `[run]` names, for readers of a recording; {} without one."""
-        classes = [spec.cls for spec in self.graph.nodes.values()] if self.robot else []
-        return {key: fact for cls in classes for key, fact in cls.robot_facts(self.robot).items()}
+    def shared_facts(self) -> dict[str, object]:
+        """What its nodes know of the values that `[run]` shares out, for readers of a recording; {} without one."""
+        classes = {spec.cls for spec in self.graph.nodes.values()}
+        known = [facts_of(cls, key, value) for key, value in self.shared.items() for cls in classes]
+        return {name: fact for one in known for name, fact in one.items()}
 
     @property
     def moves(self) -> bool:
@@ -188,17 +181,14 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
         for name, other in instead.items():
             if other.node not in nodes:
                 raise UserError(f"[instead.{name}] node is {other.node!r}; {guess(other.node, nodes)}", code="P004")
-        run = convert(tables.get("run", {}), RunTable, table="run")
         with refusing("P041"):
             hosts = parse_hosts(tables.get("hosts", {}))
         if host and host not in hosts:
             raise UserError(f"--host {host}: no such host; known: {choices(hosts) if hosts else 'none'}", code="P005")
         specs = [_placed(node_spec(path, name, table, hosts=hosts, here=host), hosts) for name, table in nodes.items()]
-        robot = _beside(path, run.robot)
+        run, shared = _run_table(tables.get("run", {}), specs, path)
         with refusing("P013"):
-            specs = [told_of_robot(spec, robot) for spec in specs] if robot else specs
-            if robot and not any(spec.cls.robot_parameter for spec in specs):
-                raise UserError(f"[run] robot is {run.robot!r}, but no node of this file is told of one; leave it out")
+            specs = [told(spec, shared) for spec in specs]
         with refusing("P045"):
             realtime = parse_processes(tables.get("processes", {}), {spec.process or spec.name for spec in specs})
         with refusing("P040"):
@@ -210,7 +200,8 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
         with refusing("P004"):
             parse_export(tables.get("export", {}), graph.types)
         with refusing("P004"):
-            watchdog = parse_watchdog(tables.get("watchdog"), has_guard=graph.is_obeyed(graph.authority))
+            has_guard = graph.keeper is not None and graph.is_obeyed(graph.authority)
+            watchdog = parse_watchdog(tables.get("watchdog"), has_guard=has_guard)
         with refusing("P042"):
             links = parse_links(tables.get("links", {}), nodes=graph.nodes, topics=graph.topics)
     except LaunchFileError:
@@ -229,7 +220,7 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
         for_s=run.for_s,
         frozen_s=run.frozen_s,
         is_forked=run.start == "fork",
-        robot=robot,
+        shared=shared,
         seats=seats,
         hosts=hosts,
         host=host,
@@ -241,10 +232,26 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
     )
 
 
-def _beside(path: Path, robot: str) -> str:
-    """The robot's name; where it is that of a file beside the launch file, its whole path."""
-    file = path.parent / robot
-    return str(file.resolve()) if robot and file.is_file() else robot
+def _run_table(written: Any, specs: Sequence[NodeSpec], path: Path) -> tuple[RunTable, dict[str, str]]:
+    """[run], and of its keys those that nodes take, as [run] gives them to all alike."""
+    table = "[run]"
+    taken = {key: parameter for spec in specs for key, parameter in taken_from_run(spec.cls).items() if parameter}
+    others = set(written) - {*RunTable.__struct_fields__} if isinstance(written, dict) else set()
+    for key in sorted(others - {*taken}):
+        known = [*RunTable.__struct_fields__, *taken]
+        if nearest(key, known):
+            raise UserError(f"{table} has the unknown key {key!r}; {guess(key, known)}", code="P003")
+        why = f"{table} {key} is {written[key]!r}, but no node of this file takes it; leave it out"
+        raise UserError(why, code="P013")
+    own = {key: value for key, value in written.items() if key not in taken} if others else written
+    shared = convert({key: written[key] for key in others & {*taken}}, dict[str, str], table="run")
+    return convert(own, RunTable, table="run"), {key: _beside(path, one) for key, one in shared.items() if one}
+
+
+def _beside(path: Path, name: str) -> str:
+    """The value; where it is the name of a file beside the launch file, its whole path."""
+    file = path.parent / name
+    return str(file.resolve()) if file.is_file() else name
 
 
 def _placed(spec: NodeSpec, hosts: Mapping[str, Host]) -> NodeSpec:

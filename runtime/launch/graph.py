@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
 
+from runtime.abilities import HasDevices, KeepsGraph, NamesSeats, NeedsListeners, TakesLong, WantsParameters
 from runtime.alignment import Alignment, alignments_of
 from runtime.bag.journal import Calls, calls_topic
 from runtime.context import AgeRules
@@ -146,6 +147,12 @@ class Graph:
         return next(iter(publishers)) if len(publishers) == 1 else ""
 
     @property
+    def keeper(self) -> type[KeepsGraph] | None:
+        """The class of that node, where it knows of the nodes around it."""
+        spec = self.nodes.get(self.authority)
+        return spec.cls if spec is not None and issubclass(spec.cls, KeepsGraph) else None
+
+    @property
     def exclusive(self) -> dict[str, str]:
         """The topics on which one node alone may publish, with that node."""
         return {
@@ -161,8 +168,8 @@ class Graph:
         """
         off_seats = [spec for spec in self.nodes.values() if not spec.cls.seat]
         return {
-            "ears": sorted(spec.name for spec in off_seats if spec.cls.is_ears),
-            "lifters": sorted(spec.name for spec in off_seats if spec.cls.lifts_stops),
+            role: sorted(spec.name for spec in off_seats if getattr(spec.cls, attribute, False))
+            for role, attribute in ROLES.items()
         }
 
     @property
@@ -226,7 +233,8 @@ class Graph:
             for end in self.topics[spec.topic_of(port)].subscribers:
                 for origin, limit_s in age_limits(self.nodes[end.node]).items():
                     oldest_s[origin] = min(limit_s, oldest_s.get(origin, limit_s))
-        return spec.build().age_problems(oldest_s) if oldest_s else []
+        node = spec.build() if oldest_s else None
+        return node.age_problems(oldest_s) if isinstance(node, TakesLong) else []
 
     def _unheard_stops(self, spec: NodeSpec) -> list[str]:
         """What it says by another name than that by which others of this graph hear of a stop."""
@@ -256,7 +264,7 @@ class Graph:
                 why = f"topic {port.topic!r}: {heard_by[port.topic]} stops by it, and {spec.cls.__name__}"
                 if not port.qos.exclusive:
                     problems.append(f"{why} lets any tool publish it; write qos=ALONE into its Publisher")
-                if spec.cls.devices is Node.devices:
+                if not issubclass(spec.cls, HasDevices):
                     problems.append(
                         f"{why} does not say which real things it moves; write a method devices(self) that returns "
                         '("robot NAME",), or () where all of it is simulated'
@@ -299,8 +307,11 @@ class Graph:
         """What the author of a node should know and no run is refused for: name of the node and sentence."""
         known = [spec for spec in self.nodes.values() if not spec.unset]  # of others nothing can be built here
         nodes = [(spec.name, spec.build()) for spec in known]
-        own = [(name, note) for name, node in nodes for note in (*ownership(node)[1], *node.parameter_notes())]
-        return own + [(self.authority, note) for note in self._deafness(self.authority)]
+        own = [(name, note) for name, node in nodes for note in ownership(node)[1]]
+        own += [
+            (name, note) for name, node in nodes if isinstance(node, WantsParameters) for note in node.parameter_notes()
+        ]
+        return own
 
     def is_obeyed(self, guard: str) -> bool:
         """Whether a node takes this one's orders within their process, as a driver does its guard's."""
@@ -308,26 +319,6 @@ class Graph:
             end for topic in self.topics.values() for end in topic.subscribers if guard in _names(topic.publishers)
         )
         return any(end.port.qos.in_process for end in heard)
-
-    def _deafness(self, guard: str) -> Iterator[str]:
-        """Why nobody can shout at the robot of this guard, or only over a detour."""
-        if not self.is_obeyed(guard):
-            return  # it moves nothing
-        place = self.nodes[guard]
-        lifters, ears = self.roles["lifters"], self.roles["ears"]
-        if not lifters:
-            yield (
-                "nobody can stop this robot by words: no node takes them for it; add one with use = "
-                '"nodes.interrupts.reflex:Reflex" to its process'
-            )
-        elif not ears:
-            yield "nobody can shout at this robot: no node hears people; add ears, such as a recogniser or a page"
-        if len(lifters) > 1:
-            yield f"{' and '.join(lifters)} both take words for it, and each lifts what the other stopped; keep one"
-        for name in lifters:
-            other = self.nodes[name]
-            if (other.process or name, other.host) != (place.process or guard, place.host):
-                yield f"{name} takes words for it in another process: a stop waits for two; put it beside {guard}"
 
     def check(self) -> None:
         """Raise GraphError with the first of the problems."""
@@ -405,6 +396,9 @@ def health_topic(node: str) -> str:
     return f"health/{node}"
 
 
+ROLES = {"ears": "is_ears", "lifters": "lifts_stops"}
+"""What nodes are to others, each with the attribute by which a class says so: a person said what these publish; they
+may lift a stop."""
 _OLD_PARAMETERS = {"host": "address", "cert_file": "certificate", "key_file": "key"}
 """Names of parameters before version 0.2; reported for one version, then dropped."""
 _OLD_METHODS = {"check_parameters": "problems(self)", "check_seats": "seat_problems(self, seats)"}
@@ -536,8 +530,8 @@ def _node_problems(
         node.run_info = RunFacts(one_user=one_user)
         problems = (
             of_kind("P013", node.problems())
-            or of_kind("P040", node.seat_problems(seats))
-            or of_kind("P032", node.listener_problems(heard))
+            or of_kind("P040", node.seat_problems(seats) if isinstance(node, NamesSeats) else ())
+            or of_kind("P032", node.listener_problems(heard) if isinstance(node, NeedsListeners) else ())
         )
     return problems
 

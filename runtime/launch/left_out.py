@@ -13,7 +13,7 @@ from typing import Any
 from runtime.errors import LaunchFileError, UserError
 from runtime.launch.graph import Graph, NodeSpec
 from runtime.launch.nodes_table import node_spec
-from runtime.node import Node, ports_of
+from runtime.node import ports_of
 from runtime.ports import Publisher, Subscription
 from runtime.serialization.toml_errors import guess
 
@@ -23,8 +23,7 @@ Tables = dict[str, Any]
 def leave_out(tables: Tables, names: Sequence[str], path: Path) -> None:
     """Take these nodes out of a launch file's tables.
 
-    Raises LaunchFileError for a name that is no node's, for the guard of a robot, for its driver, and for the last node
-    that hears "stop" where the robot is real.
+    Raises LaunchFileError for a name that is no node's, and for what the node that issues fences needs.
     """
     nodes = tables.get("nodes")
     if not names or not isinstance(nodes, dict) or not all(isinstance(own, dict) for own in nodes.values()):
@@ -50,48 +49,11 @@ def _spec(path: Path, name: str, table: Tables) -> NodeSpec | None:
 
 
 def _check(specs: Mapping[str, NodeSpec], names: frozenset[str]) -> None:
-    """Raise LaunchFileError where one of them keeps a robot safe."""
+    """Raise LaunchFileError where the node that issues fences says that one of them is needed."""
     graph = Graph(specs.values())
-    guard = graph.authority
-    if not graph.is_obeyed(guard):
-        return  # nothing here moves
-    if guard in names:
-        raise LaunchFileError(
-            f"--without {guard}: it is the guard, and nothing reaches the motors but through it; leave out others",
-            code="P005",
-        )
-    for name in names & _drivers(graph):
-        raise LaunchFileError(
-            f"--without {name}: it is the robot's driver, without which the guard guards nothing; leave out others",
-            code="P005",
-        )
-    ears = {name for name, spec in specs.items() if spec.cls.lifts_stops}
-    if ears and ears <= names and any(_is_real(spec) for spec in specs.values()):
-        raise LaunchFileError(
-            f"--without {sorted(ears)[0]}: the robot is real, and nobody else stops it by words; leave out others",
-            code="P005",
-        )
-
-
-def _drivers(graph: Graph) -> set[str]:
-    """The nodes that take the guard's orders within its process."""
-    return {
-        end.node
-        for topic in graph.topics.values()
-        if any(end.node == graph.authority for end in topic.publishers)
-        for end in topic.subscribers
-        if end.port.qos.in_process
-    }
-
-
-def _is_real(spec: NodeSpec) -> bool:
-    """Whether it moves real things; one that cannot be built here may."""
-    if spec.cls.devices is Node.devices:
-        return False
-    try:
-        return bool(spec.build().devices())
-    except UserError:
-        return True
+    if graph.keeper is not None:
+        for name, why in graph.keeper.needed(graph.authority, graph, names):
+            raise LaunchFileError(f"--without {name}: {why}; leave out others", code="P005")
 
 
 def _tidy(tables: Tables, names: frozenset[str], specs: Mapping[str, NodeSpec]) -> None:

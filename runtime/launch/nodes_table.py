@@ -14,6 +14,7 @@ from typing import Annotated, Any
 from msgspec import Meta, field
 from msgspec.structs import replace
 
+from runtime.abilities import ShapesPorts, TakesFromRun
 from runtime.errors import LaunchFileError, UserError, choices
 from runtime.extras import lacking
 from runtime.hosts.hosts_table import Host
@@ -86,7 +87,7 @@ def node_spec(
             )
         params = dict(written.params) if is_elsewhere else {k: _from_environment(v) for k, v in written.params.items()}
         with refusing("P013"):
-            cls = cls.with_ports(params)
+            cls = cls.with_ports(params) if issubclass(cls, ShapesPorts) else cls
         with refusing("P010"):
             cls = _stand_in(cls, written.stand_in) if written.stand_in else cls
         with refusing("P023"):
@@ -109,29 +110,38 @@ def node_spec(
         raise LaunchFileError(f"{where} {problem}") from problem
 
 
-def with_robot(table: Mapping[str, Any], cls: type[Node], robot: str) -> dict[str, Any]:
+def taken_from_run(cls: type[Node]) -> Mapping[str, str]:
+    """The keys of `[run]` whose values a class takes, each with the parameter that gets it, or ""."""
+    return cls.run_parameters() if issubclass(cls, TakesFromRun) else {}
+
+
+def with_shared(table: Mapping[str, Any], cls: type[Node], shared: Mapping[str, str]) -> dict[str, Any]:
     """The [nodes.NAME] table of a node, for the process that will run it, which sees no other table of the file."""
-    if not robot or not cls.robot_parameter:
-        return dict(table)
-    return {**table, "params": {**table.get("params", {}), cls.robot_parameter: robot}}
+    given = {parameter: shared[key] for key, parameter in taken_from_run(cls).items() if parameter and key in shared}
+    return {**table, "params": {**table.get("params", {}), **given}} if given else dict(table)
 
 
-def told_of_robot(spec: NodeSpec, robot: str) -> NodeSpec:
-    """The node with the facts of the robot that `[run] robot` names. Raises UserError where it is for another one."""
-    try:
-        spec.cls.robot_facts(robot)
-    except UserError as problem:
-        raise UserError(f"[nodes.{spec.name}] {problem}") from problem
-    key = spec.cls.robot_parameter
-    if not key:
-        return spec
-    own = spec.params.get(key, robot)
-    if own != robot:
-        raise UserError(
-            f"[nodes.{spec.name}] {key} is {own!r}, but [run] robot is {robot!r}; leave one of the two out, "
-            "so that all nodes are for the same robot"
-        )
-    return replace(spec, params={**spec.params, key: robot})
+def told(spec: NodeSpec, shared: Mapping[str, str]) -> NodeSpec:
+    """The node with what `[run]` shares out. Raises UserError where a value is not for it, or it has another."""
+    params = dict(spec.params)
+    for key, parameter in taken_from_run(spec.cls).items():
+        if key not in shared:
+            continue
+        try:
+            facts_of(spec.cls, key, shared[key])
+        except UserError as problem:
+            raise UserError(f"[nodes.{spec.name}] {problem}") from problem
+        if parameter and params.setdefault(parameter, shared[key]) != shared[key]:
+            raise UserError(
+                f"[nodes.{spec.name}] {parameter} is {params[parameter]!r}, but [run] {key} is {shared[key]!r}; leave "
+                "one of the two out, so that all nodes have the same"
+            )
+    return replace(spec, params=params)
+
+
+def facts_of(cls: type[Node], key: str, value: str) -> Mapping[str, object]:
+    """What a class that takes this key of `[run]` notes of its value."""
+    return cls.run_facts(key, value) if issubclass(cls, TakesFromRun) and key in cls.run_parameters() else {}
 
 
 def _stand_in(cls: type[Node], name: str) -> type[Node]:

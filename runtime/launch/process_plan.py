@@ -21,7 +21,7 @@ from runtime.coordination.lease import LEASE_TOPIC, Lease
 from runtime.errors import UserError
 from runtime.hosts.hosts_table import GatewayPlan, check_pair, pair
 from runtime.launch.graph import NodeSpec, health_topic
-from runtime.launch.nodes_table import with_robot
+from runtime.launch.nodes_table import with_shared
 from runtime.launch.processes_table import RealTime
 from runtime.launch.seats_table import holders_of, topics_of
 from runtime.message import Kind, Message
@@ -124,7 +124,9 @@ def plan(launch: Launch, watched: Collection[str] = ()) -> dict[str, ProcessPlan
             if (receivers := tuple(other for other, some in direct_from.items() if name in some.get(topic, ())))
         }
         plans[name] = ProcessPlan(
-            nodes={spec.name: with_robot(launch.tables["nodes"][spec.name], spec.cls, launch.robot) for spec in specs},
+            nodes={
+                spec.name: with_shared(launch.tables["nodes"][spec.name], spec.cls, launch.shared) for spec in specs
+            },
             hears={topic: type_name(types[topic]) for topic in sorted(hears[name])},
             listeners=dict(listeners),
             peers=tuple(other for other in hears if other != name and publishes[other] & hears[name]),

@@ -1,4 +1,6 @@
-"""The [run] table of a launch file: view, report and companions of a run, its seed, its length, its robot."""
+"""The [run] table of a launch file: view, report and companions of a run, its seed, its length.
+
+Its other keys are parameters that the nodes which take them share."""
 
 from __future__ import annotations
 
@@ -22,4 +24,3 @@ class RunTable(Table, frozen=True):
     frozen_s: Annotated[float, Meta(gt=0, le=60.0, description="more than 0 and at most 60 s")] = 2.0
     start: Literal["fork", "spawn"] = "fork"
     one_user: bool = False  # of this machine: what comes by its loopback is theirs
-    robot: Annotated[str, Meta(description="a name like 'my_robot.limits:LIMITS', or a robot file")] = ""

@@ -9,7 +9,7 @@ import msgspec
 
 from runtime.coordination.lease import Kind
 from runtime.errors import UserError, choices
-from runtime.launch.graph import NodeSpec
+from runtime.launch.graph import ROLES, NodeSpec
 from runtime.node import ports_of
 from runtime.ports import Publisher, Subscription
 from runtime.serialization.toml_errors import Seconds, Table, convert
@@ -105,7 +105,7 @@ def topics_of(seats: Collection[str], specs: Mapping[str, NodeSpec]) -> dict[str
     heard = {
         spec.topic_of(port)
         for spec in specs.values()
-        if spec.cls.lifts_stops
+        if getattr(spec.cls, ROLES["lifters"], False)
         for port in ports_of(spec.cls, Subscription).values()
     }
     owners: dict[str, set[str]] = {}

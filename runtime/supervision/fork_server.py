@@ -29,7 +29,7 @@ from typing import Any, NoReturn
 
 from runtime.launch.file import Launch
 from runtime.node import Node, ports_of
-from runtime.operating_system import estop_signal
+from runtime.operating_system import held_signal
 from runtime.operating_system.machine import can
 from runtime.operating_system.processes import OUTER_PATH, PATH, forget_path
 from runtime.ports import Publisher, Subscription
@@ -242,7 +242,7 @@ def _share(nodes: Iterable[type[Node]]) -> None:
 def _begin(connection: socket.socket, other: socket.socket, nodes: Iterable[type[Node]]) -> None:
     gc.disable()
     other.close()
-    estop_signal.block()
+    held_signal.block()
     os.setsid()  # Ctrl-C is the supervisor's to answer
     for number in (signal.SIGHUP, signal.SIGTERM):
         if signal.getsignal(number) is signal.default_int_handler:  # that of a command
@@ -258,7 +258,7 @@ def _serve(connection: socket.socket, apart: Iterable[str] = ()) -> None:
     """Say so, then fork what is asked for, until nobody asks any more."""
     number = threads()
     connection.send(json.dumps({"threads": 0 if number == 1 else number, "apart": sorted(apart)}).encode())
-    estop_signal.block()
+    held_signal.block()
     gc.freeze()  # what is never looked through for garbage is not copied for each process
     gc.disable()
     _show("fork server")

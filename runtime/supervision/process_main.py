@@ -31,7 +31,7 @@ from runtime.hosts.hosts_table import GatewayPlan
 from runtime.launch.nodes_table import node_spec
 from runtime.launch.process_plan import ProcessPlan, load_type
 from runtime.message import Kind, Message
-from runtime.operating_system import estop_signal, telling
+from runtime.operating_system import held_signal, telling
 from runtime.operating_system.processes import end_families, forget_path, found_family
 from runtime.operating_system.real_time import take_short_turns
 from runtime.supervision.control_pipe import Control, ControlLog
@@ -256,7 +256,7 @@ class Process:
         self._run_info["needed_files"] = [
             str(path) for path in (self._folder / "run.json", *endpoints(self._folder, self._name))
         ]
-        if plan.hosts_authority and estop_signal.SIGNAL is not None:
+        if plan.hosts_authority and held_signal.SIGNAL is not None:
             self._run_info["estop_signals"] = True
         self._executor = executor = Executor(
             specs,
@@ -296,7 +296,7 @@ class Process:
             if not self._stop.is_set():
                 start.go()
                 if "estop_signals" in self._run_info:  # from now on it answers
-                    estop_signal.be_known(run["name"], run["supervisor_pid"])
+                    held_signal.be_known(run["name"], run["supervisor_pid"])
                 gc.enable()
                 await executor.run(self._stop)
         finally:

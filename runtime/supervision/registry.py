@@ -67,8 +67,7 @@ class RunInfo(msgspec.Struct, frozen=True):
     processes: dict[str, ProcessPlan]
     seats: dict[str, SeatTable] = {}
     parameters: dict[str, dict[str, Any]] = {}
-    robot: str = ""  # as `[run] robot` names it
-    joints: tuple[str, ...] = ()  # of that robot
+    shared: dict[str, Any] = {}  # what its nodes know of the values that `[run]` shares out
     login: str = ""  # from which it was started, as `machine.login` tells
 
 

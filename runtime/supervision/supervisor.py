@@ -18,8 +18,8 @@ from runtime.errors import PolyrhythmError
 from runtime.launch.file import Launch
 from runtime.launch.process_plan import ProcessPlan, describe, plan
 from runtime.message import Stamped, array_fields
-from runtime.operating_system import estop_signal
-from runtime.operating_system.estop_signal import MARK
+from runtime.operating_system import held_signal
+from runtime.operating_system.held_signal import MARK
 from runtime.operating_system.machine import can
 from runtime.operating_system.processes import end_families, reap_orphans
 from runtime.operating_system.terminal import Terminal, ends_with_terminal
@@ -164,9 +164,9 @@ class Supervisor:
 
         Raises PolyrhythmError where a process cannot start, UserError where another run holds what this one claims.
         """
-        estop_signal.block()  # here and in all that is started; the guard's process waits for it
+        held_signal.block()  # here and in all that is started; the guard's process waits for it
         if any(plan.hosts_authority for plan in self._plans.values()):
-            estop_signal.be_known(self._name, os.getpid())
+            held_signal.be_known(self._name, os.getpid())
         self._claims = Claims(self._run_info.get("claims", ()), self._name, self._run_info.get("devices", ()))
         try:
             return await self._run(for_s)
@@ -232,12 +232,11 @@ class Supervisor:
 
     def _watched_over(self, folder: Path) -> asyncio.Task[None] | None:
         """Start the watchdog of the launch file, before there is a guard, and keep it."""
-        if self._launch.watchdog is None or not any(plan.hosts_authority for plan in self._plans.values()):
+        table, keeper = self._launch.watchdog, self._launch.graph.keeper
+        if table is None or keeper is None or not any(plan.hosts_authority for plan in self._plans.values()):
             return None
-        arguments = self._launch.watchdog.arguments(os.getpid())
         self._watchdog = WatchdogProcess(
-            folder,
-            arguments,
+            (str(keeper.watchdog_program()), str(folder), *table.arguments(os.getpid())),
             lambda: self._freezes.heard(NAME),
             lambda text: self._view.log("warning", NAME, text),
         )

@@ -8,9 +8,7 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 
-from runtime.supervision import watchdog
 from runtime.supervision.child_process import lines_of
 
 NAME = "watchdog"
@@ -22,9 +20,12 @@ class WatchdogProcess:
     """One watchdog after another while the run goes on; the guard stops the robot while there is none."""
 
     def __init__(
-        self, folder: Path, arguments: tuple[str, ...], heard: Callable[[], None], tell: Callable[[str], None]
+        self,
+        command: tuple[str, ...],
+        heard: Callable[[], None],
+        tell: Callable[[str], None],
     ) -> None:
-        self._command = (sys.executable, "-I", "-S", str(watchdog.__file__), str(folder), *arguments)
+        self._command = (sys.executable, "-I", "-S", *command)
         self._heard, self._tell = heard, tell
         self.pid = 0
 

@@ -90,7 +90,7 @@ def test_nobody_but_the_clock_reads_the_time() -> None:
         f"{file.relative_to(ROOT)}:{line}"
         for file in files
         if file not in (ROOT / "runtime" / "clock.py", ROOT / "runtime" / "virtual" / "sandbox.py")
-        and file != ROOT / "runtime" / "supervision" / "watchdog.py"  # imports nothing of ours
+        and file != ROOT / "nodes" / "guard" / "watchdog.py"  # imports nothing of ours
         and file.parent != ROOT / "bridges" / "stretch" / "onboard"  # a process on Python 3.10, without our runtime
         and file.parent != ROOT / "bridges" / "lerobot" / "side"  # likewise, on LeRobot's
         for line in readings(parsed(file))
@@ -138,6 +138,7 @@ def test_no_node_draws_unseeded_randomness_or_starts_a_thread() -> None:
         "bridges/telemetry/prometheus.py": "the page of a command, beside a graph",
         "bridges/foxglove/command.py": "a secret that nobody may guess, of a command",
         "nodes/msgs/signature.py": "the token of a run",
+        "nodes/guard/estop_signal.py": "waits for a signal of the system; there is none in virtual time",
         "nodes/episodes/results/store.py": "secrets that nobody may guess, of a command",
         "nodes/report/room_pictures.py": "the pictures of a command, drawn on all cores",
         "bridges/stretch/link.py": "a secret that nobody may guess; real robots are refused in virtual time",
@@ -276,7 +277,6 @@ BEYOND_PUBLIC = {
         "runtime.supervision.view": "draws in a terminal",
     },
     "nodes/guard/node.py": {
-        "runtime.operating_system.estop_signal": "takes an emergency stop where the bus is in ruins",
         "runtime.supervision.registry": "a real robot's latch lies in the account's own home",
     },
     "nodes/policy/remote/policy.py": {

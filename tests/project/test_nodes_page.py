@@ -11,11 +11,17 @@ from pathlib import Path
 import pytest
 
 import runtime
+from runtime import abilities
 from runtime.node import Node
 from runtime.ports import Publisher, Subscription
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "nodes.md"
 TEXT = PAGE.read_text()
+ABILITIES = [
+    one
+    for one in vars(abilities).values()
+    if getattr(one, "__module__", "") == abilities.__name__ and isinstance(one, type)
+]
 
 
 def test_the_nodes_of_the_page_pass_the_test_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,6 +43,7 @@ def public(cls: type) -> list[str]:
         {
             *(name for name in runtime.__all__ if not name.endswith("Error")),
             *public(Node),
+            *(name for ability in ABILITIES for name in public(ability)),
             *(
                 name
                 for name, one in inspect.signature(runtime.every).parameters.items()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
 import zipfile
@@ -15,6 +17,7 @@ import pytest
 from packaging.utils import canonicalize_name
 
 from runtime.extras import EXTRA_OF
+from tests.support.running import eventually
 from tests.support.sentences import sentence
 from tests.support.wheel.wheels import ROOT, build_wheel, extras, install
 
@@ -95,6 +98,36 @@ def test_hello_runs_from_any_folder_with_the_wheel_and_no_extra(python: Path, tm
     assert ran.stdout.splitlines()[0].startswith(str(python.parents[1]))
     assert "listener: heard beat 41" in ran.stdout
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_runtime_alone_checks_tests_runs_and_echoes_what_the_readme_writes(wheel: Path, tmp_path: Path) -> None:
+    python = install(wheel, tmp_path / "alone", only=("runtime", "polyrhythm"))
+    project = tmp_path / "project"
+    project.mkdir()
+    classes, checked = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    (project / "mine.py").write_text(classes)
+    (project / "test_mine.py").write_text(f"from mine import Talker\nfrom runtime import Simulation\n\n{checked}")
+    launch = (ROOT / "launch" / "hello.toml").read_text().replace("nodes.hello:", "mine:")
+    (project / "mine.toml").write_text(launch)
+
+    def did(*words: str, code: int = 0) -> str:
+        ran = run(python, project, "-c", PROGRAM, *words)
+        assert ran.returncode == code, ran.stdout + ran.stderr
+        return ran.stdout + ran.stderr
+
+    did("check", "mine.toml")
+    test = "import sys; sys.path.append('.'); import test_mine; test_mine.test_talker_counts_twice_a_second()"
+    assert run(python, project, "-c", test).returncode == 0
+    command = [str(python), "-P", "-c", PROGRAM, "run", "mine.toml", "--for", "30"]
+    with subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE, text=True) as running:
+        try:
+            eventually(lambda: "beat" in run(python, project, "-c", PROGRAM, "topics").stdout, "it runs")
+            assert "count" in did("echo", "beat", "--count", "1")
+        finally:
+            running.send_signal(signal.SIGINT)
+        assert "heard beat 41" in str(running.communicate(timeout=20)[0])
+    assert sentence("robot.no_module", name="nodes") in did("run", "mine.toml", "--record", "mine.mcap", code=2)
+    assert not re.search(r"guard|joint|e-?stop", did("--help"))
 
 
 def test_without_extras_every_shipped_launch_file_is_checked_or_told_what_to_install(

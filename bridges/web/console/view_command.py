@@ -52,11 +52,11 @@ class Viewer(Console):
     turns = Subscription(Turn, "episode/turn", qos=OPTIONAL)
 
     def __init__(self, run: RunInfo, address: str, port: int) -> None:
-        limits = _limits_of(run)
-        super().__init__(address=address, port=port, robot=run.robot if limits is not None else DEFAULT)
-        if limits is None and run.joints not in ((), JOINTS):
+        limits, joints = _limits_of(run), tuple(run.shared.get("joints", ()))
+        super().__init__(address=address, port=port, robot=DEFAULT if limits is None else run.shared["robot"])
+        if limits is None and joints not in ((), JOINTS):
             self._is_stretch = False
-            self._setting |= {"joints": [{"name": name} for name in run.joints], "head_camera": None, "poses": []}
+            self._setting |= {"joints": [{"name": name} for name in joints], "head_camera": None, "poses": []}
         self.topics = None if self.robot.topic in run.topics else TopicsSeen()
         self.places = _places(run)
         self._setting["shown"] = {
@@ -66,7 +66,7 @@ class Viewer(Console):
             "stop": self.interrupt.topic in run.topics,
             "words": any(port.topic in run.topics for port in (self.heard, self.said, self.turns)),
         }
-        self._has_limits = limits is not None or run.joints in ((), JOINTS)
+        self._has_limits = limits is not None or joints in ((), JOINTS)
 
     def wants(self, run: RunInfo) -> dict[str, type[Message]]:
         """The topics of the run that the page shows."""
@@ -138,7 +138,7 @@ def _view(asked: argparse.Namespace) -> int:
 def _limits_of(run: RunInfo) -> RobotLimits | None:
     """Of the run's robot; None where it names none, or they are not found from here, and its joints have no ranges."""
     try:
-        return load_limits(run.robot) if run.robot else None
+        return load_limits(run.shared["robot"]) if "robot" in run.shared else None
     except UserError:
         return None
 

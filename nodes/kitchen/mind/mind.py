@@ -19,7 +19,6 @@ from nodes.kitchen.mind import phrases
 from nodes.kitchen.mind.household import FRUIT, household
 from nodes.kitchen.mind.seen import Seen, is_dirty, is_empty
 from nodes.kitchen.mind.tasks import About, CompletedCall, OpenQuestion, SkillCall, about_alone, call_of
-from nodes.kitchen.world import GRASP_WIDTH_M
 from nodes.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SeenPerson, Subtask
 from nodes.planner.languages import in_another_language
 from nodes.planner.parser import Clause
@@ -40,6 +39,7 @@ from nodes.planner.understanding import (
     spared_by,
     understand_in,
 )
+from nodes.sim.world_file import GRASP_WIDTH_M
 from runtime.clock import to_s
 
 AGAIN_S, GIVE_UP_S, HELP_S = 20.0, 40.0, 60.0

@@ -12,12 +12,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.kitchen.world import Kitchen
 from nodes.perception.colors import is_skin
 from nodes.perception.hands import LEAST_SKIN_PX, Face, HandPose, faces_in, hands_in
 from nodes.perception.point_cloud import back_project, is_own
 from nodes.robot.products import least_squares
 from nodes.robot.protocol import Capsule
+from nodes.sim.world_file import WorldFile
 
 Floats = NDArray[np.float64]
 Points = NDArray[np.float32]
@@ -95,7 +95,7 @@ class ImageGeometry:
     grown: NDArray[np.uint8]  # (height, width): the pixels of blobs
 
 
-def map_of(kitchen: Kitchen) -> RoomMap:
+def map_of(kitchen: WorldFile) -> RoomMap:
     """The map of a kitchen, with machines and taps."""
     surfaces, solids = [], []
     for name, place in kitchen.places.items():

@@ -15,7 +15,6 @@ import numpy as np
 
 from nodes.kitchen.vision.blobs import Blob, ImageGeometry, look, map_of
 from nodes.kitchen.vision.crops import KNOWN_FROM, OTHER, Classification, CropReader, cut_out
-from nodes.kitchen.world import Kitchen, relations_of, seen_place
 from nodes.msgs import Image, RobotState, Scene, SeenObject
 from nodes.perception.gestures import PointM
 from nodes.perception.hands import HandPose
@@ -23,6 +22,7 @@ from nodes.perception.objects import place_is_empty
 from nodes.perception.people import PERSON, PersonTrack
 from nodes.robot.products import product
 from nodes.robot.protocol import Body
+from nodes.sim.world_file import WorldFile, relations_of, seen_place
 
 SAME_M = 0.07
 SAME_WORDS_M = 0.35
@@ -86,7 +86,7 @@ class Track:
 class Sight:
     """`kitchen` is the map, `reader` tells what a cut-out shows."""
 
-    def __init__(self, kitchen: Kitchen, reader: CropReader) -> None:
+    def __init__(self, kitchen: WorldFile, reader: CropReader) -> None:
         self._kitchen, self._reader = kitchen, reader
         self._room = map_of(kitchen)
         self._tracks: list[Track] = []

@@ -107,7 +107,7 @@ def mix(
         "folder": str(out),
         "replayed": list(played),
         "seats": as_data(launch.seats),
-        **launch.robot_facts,
+        **launch.shared_facts,
         **launch.graph.facts,
     }
     return Mixture(launch, tuple(played), seed, run_info, max(0.001, to_s(gaps.end_ns)), follows, timers)

@@ -93,6 +93,6 @@ def played(original: type[Node]) -> type[Node]:
         f"{attribute}_port": Publisher(port.message, port.topic, qos=port.qos)  # apart from this class's own names
         for attribute, port in ports_of(original, Publisher).items()
     }
-    roles = {"seat": original.seat, "is_ears": original.is_ears, "lifts_stops": original.lifts_stops}
-    about = {"__doc__": Played.__doc__, "__module__": __name__, **roles}
+    roles = {name: getattr(original, name, False) for name in ("is_ears", "lifts_stops")}
+    about = {"__doc__": Played.__doc__, "__module__": __name__, "seat": original.seat, **roles}
     return type(f"Played{original.__name__}", (Played,), {**ports, **about})

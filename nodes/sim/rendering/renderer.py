@@ -19,13 +19,14 @@ from nodes.robot_file.engine import mujoco
 from nodes.sim.mjcf import HIDDEN_GROUP
 from nodes.sim.rendering.casting import Caster
 from nodes.sim.rendering.pixel_grid import NOTHING, Doubles, Floats, Integers
-from nodes.sim.table_scene import TILE_RGB, TILE_SIZE_M
+from nodes.sim.room_mjcf import TILE_SIZE_M
 from runtime.errors import UserError
 
 Frame = tuple[NDArray[np.uint8], NDArray[np.float32]]
 """rgb (height, width, 3) and depth_m (height, width) along the optical axis, 0 where nothing is hit."""
 
 FARTHEST_M = 20.0
+TILE_RGB = (0.80, 0.75, 0.68), (0.75, 0.70, 0.63)
 SKY_RGB = (0.80, 0.87, 0.93)
 AMBIENT, LAMP, HEADLIGHT = 0.46, 0.36, 0.26
 LAMP_DIRECTION = (0.12, 0.35, 0.93)

@@ -1,4 +1,4 @@
-"""The suite of the nine skills tells a wrong deed from a failure by a field of the verdict."""
+"""The suite of the nine skills is a folder of scenarios: a wrong deed is told from a failure by a field."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from nodes.evaluation.arms import ARMS
-from nodes.evaluation.nine_skills.command import VERDICT, figures_of_skills, report_verdict, with_arm
+from nodes.evaluation.arms import ARMS, ROUTED, ROUTER, changes_of
+from nodes.evaluation.figures import figures_of
+from nodes.evaluation.scenario_files import HELD_OUT, VERDICT, changes_for_file, files_in, report_verdict, skills_of
+from nodes.evaluation.table import table
 from nodes.evaluation.trials import EvaluationRun, result_of
-from nodes.kitchen.messages import ScenarioVerdict
-from nodes.kitchen.scenario import load_scenario
+from nodes.sim.messages import ScenarioVerdict
+from nodes.sim.scenario import NINE_SKILLS
 from runtime.bag.file import BagWriter
 from runtime.launch.file import check, find, load
 from runtime.message import Envelope, Stamped
@@ -36,9 +38,12 @@ def test_a_wrong_deed_is_counted_by_its_field_and_the_time_is_measured(
     assert report_verdict(path, tmp_path, outcome=(verdict.is_right, "in any words")) is verdict.is_right
     result = result_of(EvaluationRun("usual", "silence", 1), json.loads(capsys.readouterr().out), took_s=3.0)
     assert result.duration_s == 31.5
-    figures = figures_of_skills([result], {"silence": load_scenario(Path("silence"))})["all"]
-    assert isinstance(figures, dict)
-    assert (figures["right"]["count"], figures["wrong_deeds"]["count"]) == (int(verdict.is_right), wrong_deeds)
+    named = skills_of(files_in([NINE_SKILLS]))
+    skill, every = figures_of([result], named=named)
+    assert (skill.task, every.task) == (named["silence"], "all")
+    assert every.wrong_deeds is not None
+    assert (every.success.successes, every.wrong_deeds.successes) == (int(verdict.is_right), wrong_deeds)
+    assert "wrong deeds" in table([skill, every])
 
 
 def test_a_run_that_nobody_judged_has_no_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,11 +53,15 @@ def test_a_run_that_nobody_judged_has_no_verdict(tmp_path: Path, capsys: pytest.
     assert json.loads(capsys.readouterr().out) == {"is_success": None, "reason": "nobody judged it"}
 
 
+def test_the_held_out_wordings_go_to_the_person_of_a_scenario() -> None:
+    files = files_in([NINE_SKILLS], ["silence"])
+    assert f"person.words={HELD_OUT}" in changes_for_file(load(find("kitchen")), files["silence"], (), str(HELD_OUT))
+
+
 def test_the_kitchen_runs_under_every_arm_of_the_interruption_experiment() -> None:
     path = find("kitchen")
     for arm in ARMS:
-        variant = with_arm(arm, [])
-        launch = load(path, overrides=variant.changes, added=variant.added)
+        launch = load(path, overrides=(*ROUTED, *changes_of(arm)), added=(ROUTER,))
         check(launch)
         nodes = launch.graph.nodes
         assert [nodes[name].remap.get("heard") for name in ("planner", "vlm", "reflex", "arm")] == [

@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from nodes.guard.arbitration import Arbitration, SeatConfig
+from nodes.guard.estop_signal import EstopSignals
 from nodes.guard.node import MOST_ESTOP_SOURCES, Guard
 from nodes.guard.persistence import SavedState, place_of, read
 from nodes.msgs import DriverOrder, EStop, GuardAnswer, GuardState, Interrupt, JointCommand, RobotService, SeatRequest
@@ -22,7 +23,6 @@ from runtime.coordination.lease import Lease
 from runtime.errors import ParameterError
 from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import SeatTable
-from runtime.operating_system.estop_signal import EstopSignals
 from runtime.run_facts import RunFacts
 from runtime.supervision.registry import account
 from tests.support.guard.guard_story import command

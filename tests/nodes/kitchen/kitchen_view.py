@@ -7,11 +7,11 @@ import math
 import msgspec
 import mujoco
 
-from nodes.kitchen.mjcf import build_kitchen
-from nodes.kitchen.robot import KitchenRobot
 from nodes.msgs import JOINTS, Image, RobotState
 from nodes.sim.messages import BodyPart
+from nodes.sim.mjcf import build_stretch
 from nodes.sim.rendering.renderer import RayRenderer
+from nodes.sim.robot import SimRobot
 from nodes.stretch.kinematics import look_at
 
 PAN, TILT = JOINTS.index("head_pan"), JOINTS.index("head_tilt")
@@ -21,8 +21,8 @@ TABLE_M, FACE_M = (0.0, -0.64, 0.5), (0.1, -1.3, 1.5)
 class DrawnKitchen:
     """The kitchen of a scenario ("": with something of everything) and a seed, and its head camera."""
 
-    def __init__(self, scenario: str = "", seed: int = 1) -> None:
-        self.robot = KitchenRobot(scenario, seed)
+    def __init__(self, scenario: str = "kitchen", seed: int = 1) -> None:
+        self.robot = SimRobot(seed, scenario=scenario)
         self.robot.start(0)
         self.now_ns = 0
         self.pass_s(1.0)
@@ -43,13 +43,13 @@ class DrawnKitchen:
 
     def point_at(self, name: str) -> None:
         """The hand points at a thing."""
-        one = next(one for one in self.robot.kitchen().things if one.name == name)
+        one = next(one for one in self.robot.truth().objects if one.name == name)
         at = (one.x_m, one.y_m - 0.26, one.z_m + 0.14)
         self.move("hand", at, pitch_rad=math.atan2(0.14, 0.26), gesture="point")
 
     def see(self, target_m: tuple[float, float, float] = TABLE_M) -> tuple[Image, RobotState]:
         """The picture of a head that looks there, and the robot's state then."""
-        model = mujoco.MjModel.from_xml_string(build_kitchen(self.robot.layout, self.robot.kitchen()).xml)
+        model = mujoco.MjModel.from_xml_string(build_stretch(self.robot.layout, self.robot.truth()))
         data = mujoco.MjData(model)
         data.qpos[:] = self.robot.data.qpos
         data.mocap_pos[:], data.mocap_quat[:] = self.robot.data.mocap_pos, self.robot.data.mocap_quat

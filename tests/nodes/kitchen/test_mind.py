@@ -6,11 +6,11 @@ import pytest
 
 from nodes.kitchen.mind.mind import Mind
 from nodes.kitchen.policy import KITCHEN_SPECS
-from nodes.kitchen.world import load_world
 from nodes.msgs import FeedbackCode, Relation, Scene, SceneDescription, SeenObject, SeenPerson
 from nodes.planner.languages import in_another_language
 from nodes.planner.rules import Surroundings
 from nodes.policy.skill_catalogue import SPECS, problems_of
+from nodes.sim.world_file import load_world
 from runtime.clock import to_ns
 from tests.support.sentences import sentence
 

@@ -1,4 +1,4 @@
-"""Claims about `nodes/kitchen/person.py`: how the person of a scenario walks where a robot stands."""
+"""Claims about `nodes/sim/people/person.py`: how the person of a scenario walks where a robot stands."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from nodes.kitchen.messages import KitchenThing, KitchenTruth
-from nodes.kitchen.person import ScenarioPerson
 from nodes.msgs import GuardState, Utterance
-from nodes.sim.messages import BodyPart
+from nodes.sim.messages import BodyPart, ObjectTruth, Truth
+from nodes.sim.people.person import ScenarioPerson
 from runtime import Simulation
 
 SCENARIO = """sentence = "She stands in the way, and steps aside when she is asked."
@@ -27,7 +26,7 @@ wrong = []
 """
 ROBOT_M, PERSON_M = 0.30, 0.13
 """How far a robot and a person reach from their middle."""
-MUG = KitchenThing(name="red_mug", kind="mug", colour="red", x_m=0.0, y_m=-0.5, z_m=0.55, width_m=0.07, height_m=0.1)
+MUG = ObjectTruth(name="red_mug", label="mug", colour="red", x_m=0.0, y_m=-0.5, z_m=0.55, width_m=0.07, height_m=0.1)
 
 
 class Room:
@@ -49,7 +48,7 @@ class Room:
         """Let time pass until that holds, the robot standing; fails the test where it never does."""
         for _ in range(round(seconds * 10)):
             x, y = self.robot
-            self.sim.publish("sim/kitchen", KitchenTruth(things=(MUG,), robot_x_m=x, robot_y_m=y))
+            self.sim.publish("sim/truth", Truth(objects=(MUG,), robot_x_m=x, robot_y_m=y))
             self.sim.run(seconds=0.1)
             self.nearest_m = min(self.nearest_m, math.dist(self.robot, self.body()))
             if is_so():

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from nodes.kitchen.eyes import IdealDetector
-from nodes.kitchen.messages import KitchenThing, KitchenTruth
-from nodes.kitchen.scenario import SHIPPED, holds, load_scenario
-from nodes.kitchen.world import FreeSpace, ThingSpec, default_specs, lay_out, load_world
 from nodes.robot.route import find_route, is_clear
+from nodes.sim.messages import BodyPart, ObjectTruth, Truth
+from nodes.sim.scenario import NINE_SKILLS, holds, layout_of, load_scenario
+from nodes.sim.world_file import FreeSpace, ThingSpec, lay_out, load_world
 from runtime import UserError
 from tests.support.sentences import pattern, sentence
 
@@ -25,15 +25,15 @@ right = ["%s"]
 """
 
 
-def truth_of(*things: KitchenThing, **more: object) -> KitchenTruth:
-    return KitchenTruth(things=things, **more)  # type: ignore[arg-type]  # fields by name
+def truth_of(*things: ObjectTruth, **more: object) -> Truth:
+    return Truth(objects=things, **more)  # type: ignore[arg-type]  # fields by name
 
 
-def thing(name: str, x: float = 0.0, y: float = -0.5, **more: object) -> KitchenThing:
+def thing(name: str, x: float = 0.0, y: float = -0.5, **more: object) -> ObjectTruth:
     colour, _, kind = name.partition("_")
-    return KitchenThing(
+    return ObjectTruth(
         name=name,
-        kind=kind,
+        label=kind,
         colour=colour,
         x_m=x,
         y_m=y,
@@ -46,16 +46,15 @@ def thing(name: str, x: float = 0.0, y: float = -0.5, **more: object) -> Kitchen
 
 def test_a_seed_lays_the_same_kitchen_each_time_and_another_one_another() -> None:
     world = load_world()
-    one, again, other = (lay_out(world, default_specs(), seed) for seed in (1, 1, 2))
+    one, again, other = (layout_of("kitchen", seed) for seed in (1, 1, 2))
     assert one == again
     assert [x.thing.x_m for x in one.things] != [x.thing.x_m for x in other.things]
     assert {lay_out(world, (), seed).rgb["table"] for seed in range(20)} > {one.rgb["table"]}
 
 
 def test_what_a_gripper_takes_stands_far_enough_apart() -> None:
-    world = load_world()
     for seed in range(20):
-        things = [one.thing for one in lay_out(world, default_specs(), seed).things]
+        things = [one.thing for one in layout_of("kitchen", seed).things]
         for number, one in enumerate(things):
             assert all(math.dist((one.x_m, one.y_m), (two.x_m, two.y_m)) > 0.14 for two in things[number + 1 :])
 
@@ -118,7 +117,7 @@ def test_a_plate_that_nobody_helps_with_cannot_get_into_the_sink(tmp_path: Path)
 
 
 def test_every_skill_has_three_scenarios_that_ship() -> None:
-    skills = [load_scenario(file).skill for file in SHIPPED.glob("*.toml")]
+    skills = [load_scenario(file).skill for file in NINE_SKILLS.glob("*.toml")]
     assert all(skills.count(number) >= 3 for number in range(1, 10))
 
 
@@ -133,8 +132,8 @@ def test_conditions_are_about_the_world() -> None:
 def test_eyes_tell_what_a_finger_points_at_from_its_direction_alone() -> None:
     eyes = IdealDetector(load_world(), "Ann", 0)
     mugs = (thing("red_mug", -0.2), thing("blue_mug", 0.2))
-    hand = {"hand_m": (0.2, -0.8, 0.55), "hand_yaw_rad": math.pi / 2, "gesture": "point"}
-    scene = eyes.see(truth_of(*mugs, **hand), 0)
+    hand = BodyPart(part="hand", x_m=0.2, y_m=-0.8, z_m=0.55, yaw_rad=math.pi / 2, gesture="point")
+    scene = eyes.see(truth_of(*mugs, person={"hand": hand}), 0)
     pointed = next(one for one in scene.things if one.id == scene.people[0].points_at)
     assert pointed.colour == "blue"
 
@@ -144,7 +143,14 @@ def test_eyes_see_a_nod_in_the_movement_of_a_head_and_nothing_in_a_still_one() -
     gestures = []
     for step in range(20):
         pitch = 0.3 * math.sin(2 * math.pi * step * 0.1 / 0.7) if step < 16 else 0.0
-        gestures.append(eyes.see(truth_of(face_pitch_rad=pitch), step * 100_000_000).people[0].gesture)
+        gestures.append(
+            eyes.see(
+                truth_of(person={"face": BodyPart(part="face", x_m=0, y_m=0, z_m=0, pitch_rad=pitch)}),
+                step * 100_000_000,
+            )
+            .people[0]
+            .gesture
+        )
     assert "nod" in gestures
     assert "shake" not in gestures
     assert gestures[0] == ""

@@ -19,7 +19,7 @@ from nodes.report.command import main
 from nodes.report.film import CAPTION_BAR_PX, CLIP_EACH, CLIP_PX, HZ, SIZE_PX, draw_film
 from nodes.report.room_pictures import room_pictures
 from nodes.report.run import read_run
-from nodes.sim.file_robot import scene_of
+from nodes.sim.camera import model_of
 from nodes.sim.messages import World
 from runtime.message import Envelope, Stamped
 from runtime.run_facts import RunFacts
@@ -32,7 +32,7 @@ START_NS, SECOND_NS = 5_000_000_000, 1_000_000_000
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two seconds of a world in which something moves after one, when somebody has spoken."""
-    from nodes.sim.mjcf import build_scene
+    from tests.support.table import build_scene
 
     data = mujoco.MjData(mujoco.MjModel.from_xml_string(build_scene().xml))
     path = tmp_path_factory.mktemp("film") / "run.mcap"
@@ -93,7 +93,7 @@ def test_of_a_run_without_a_simulated_world_there_is_none(tmp_path: Path, capsys
 
 def test_a_robot_from_a_file_is_drawn_in_its_room_and_one_that_is_not_here_is_not(tmp_path: Path) -> None:
     arm = "nodes.arm:arm.toml"
-    model = scene_of(arm, "cubes")
+    model = model_of(arm)
     data = mujoco.MjData(model)
     for robot, number in ((arm, 1), ("gone.toml", 0), ("", 0)):
         path = tmp_path / f"run {Path(robot).stem}.mcap"

@@ -25,7 +25,7 @@ from runtime import Simulation
 from runtime.errors import LaunchFileError, ParameterError, UserError
 from runtime.launch.file import Launch, check, load
 from runtime.launch.graph import NodeSpec
-from runtime.launch.nodes_table import told_of_robot, with_robot
+from runtime.launch.nodes_table import told, with_shared
 from tests.support.sentences import pattern, sentence
 
 ARM = RobotLimits(joints=(JointLimit("waist", -1.0, 1.0, 0.5, 2.0), JointLimit("elbow", 0.0, 2.0, 0.4, 1.0)))
@@ -162,8 +162,10 @@ def test_one_line_tells_guard_and_driver(tmp_path: Path) -> None:
     nodes = found.graph.nodes
     assert (nodes["guard"].params["robot"], nodes["driver"].params["limits"]) == ("own_lab:ARM", "own_lab:ARM")
     assert nodes["policy"].params == {}
-    assert with_robot(found.tables["nodes"]["guard"], Guard, "own_lab:ARM")["params"] == {"robot": "own_lab:ARM"}
-    assert with_robot(found.tables["nodes"]["guard"], Guard, "") == found.tables["nodes"]["guard"]
+    assert with_shared(found.tables["nodes"]["guard"], Guard, {"robot": "own_lab:ARM"})["params"] == {
+        "robot": "own_lab:ARM"
+    }
+    assert with_shared(found.tables["nodes"]["guard"], Guard, {}) == found.tables["nodes"]["guard"]
 
 
 def test_a_node_that_names_another_robot_is_refused(tmp_path: Path) -> None:
@@ -182,8 +184,10 @@ def test_a_node_that_is_made_for_other_joints_is_refused_and_stays_with_a_stretc
     with pytest.raises(
         UserError, match=r"\[nodes.a\] " + pattern("robot.made_for_joints", node="Pointer", joints="lift, arm")
     ):
-        told_of_robot(NodeSpec("a", Pointer), "own_lab:ARM")
-    assert told_of_robot(NodeSpec("a", Stretcher), "own_lab:SLOW_STRETCH").params == {"limits": "own_lab:SLOW_STRETCH"}
+        told(NodeSpec("a", Pointer), {"robot": "own_lab:ARM"})
+    assert told(NodeSpec("a", Stretcher), {"robot": "own_lab:SLOW_STRETCH"}).params == {
+        "limits": "own_lab:SLOW_STRETCH"
+    }
 
 
 def test_a_robot_with_other_joints_than_its_guard_knows_is_found_before_and_at_the_start(tmp_path: Path) -> None:
@@ -222,7 +226,7 @@ def test_a_driver_of_another_robot_applies_commands_of_that_length_only() -> Non
 
 def test_mqtt_calls_the_joints_as_their_robot_does() -> None:
     bridge = MqttBridge(limits="own_lab:ARM")
-    assert told_of_robot(NodeSpec("mqtt", MqttBridge), "own_lab:ARM").params == {"limits": "own_lab:ARM"}
+    assert told(NodeSpec("mqtt", MqttBridge), {"robot": "own_lab:ARM"}).params == {"limits": "own_lab:ARM"}
     state = Arm().read(0)
     assert telemetry_document(state, bridge.news.joints)["joints"] == {"waist": 0.0, "elbow": 1.0}
     assert MqttBridge().news.joints == tuple(joint.name for joint in STRETCH_3.joints)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import mujoco
 import pytest
 
 from nodes.robot.protocol import JointLimit, RobotLimits
-from nodes.sim.physics import PHYSICS_STEP_S, BuiltRobot, DrivenJoint, PhysicsRobot, Servo
+from nodes.sim.physics import BuiltRobot, DrivenJoint, PhysicsRobot, Servo
 from nodes.sim.robot import SimRobot
-from nodes.sim.table_scene import COLLISION_PERSON, COLLISION_ROBOT
+from nodes.sim.room_mjcf import COLLISION_PERSON, COLLISION_ROBOT, PHYSICS_STEP_S
+from nodes.sim.scenario import layout_of
 from runtime.clock import to_ns
 
 WEIGHT_KG, SLED_KG = 2.0, 3.0
@@ -42,7 +45,7 @@ class Bodies(PhysicsRobot):
         super().__init__(
             BuiltRobot(
                 model=mujoco.MjModel.from_xml_string(SCENE),
-                things=(),
+                layout=replace(layout_of("clear-table"), things=()),
                 joints=(DrivenJoint(limit=WRIST, carriers=("wrist",), servo=servo, folded=0.0),),
                 hand="arm",
                 fingers=("arm", "arm"),

@@ -145,4 +145,4 @@ def longest_stand(states: list[RobotState]) -> float:
 
 def test_an_unknown_scene_is_told() -> None:
     with pytest.raises(UserError, match="cubes"):
-        FileRobot(ARM, scene="moon")
+        FileRobot(ARM, scenario="moon")

@@ -4,9 +4,9 @@ import mujoco
 import numpy as np
 
 from nodes.msgs import JOINTS
-from nodes.sim.mjcf import build_scene
-from nodes.sim.table_scene import PARKED_M
+from nodes.sim.world_file import load_world
 from nodes.stretch.limits import STOW
+from tests.support.table import build_scene
 
 
 def test_every_seed_gives_a_model_of_the_same_shape_and_look() -> None:
@@ -32,5 +32,5 @@ def test_the_collaborator_waits_outside_the_view() -> None:
     model = mujoco.MjModel.from_xml_string(build_scene().xml)
     data = mujoco.MjData(model)
     assert model.nmocap == 2
-    for part, place in PARKED_M.items():
+    for part, place in load_world("table").person.items():
         np.testing.assert_allclose(data.mocap_pos[model.body(part).mocapid[0]], place)

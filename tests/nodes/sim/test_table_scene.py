@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M, is_in_bin, kinds_of, lay_table
+from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M, is_in_bin, lay_table
 from nodes.stretch import kinematics as k
 from runtime.errors import UserError
 from tests.support.sentences import sentence
@@ -28,14 +28,14 @@ def test_five_cups_of_five_colours_and_three_other_things_are_laid() -> None:
 
 
 def test_only_things_that_are_named_are_laid() -> None:
-    things = lay_table(0, kinds_of("brown_bottle blue_cup"))
+    things = lay_table(0, "brown_bottle blue_cup")
     assert [thing.name for thing in things] == ["blue_cup", "brown_bottle"]
     for asked, words in (
         ("blue_cup grail", sentence("sim.on_no_table", name="grail", known="blue_cup, ")),
         ("red_cup", "the blue_cup"),
     ):
         with pytest.raises(UserError, match=words):
-            kinds_of(asked)
+            lay_table(0, asked)
 
 
 def test_a_seed_lays_the_same_table_again_and_another_seed_another() -> None:

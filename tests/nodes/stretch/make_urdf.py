@@ -10,7 +10,8 @@ import numpy as np
 
 from nodes.robot.urdf import Joint, urdf_text
 from nodes.robot_file.looks import urdf_of_model
-from nodes.sim.mjcf import BASE_JOINTS, build_around
+from nodes.sim.mjcf import BASE_JOINTS, build_stretch
+from nodes.sim.scenario import layout_of
 from nodes.stretch.limits import STRETCH_3
 
 FILE = Path(__file__).resolve().parents[3] / "nodes" / "stretch" / "stretch.urdf"
@@ -18,7 +19,7 @@ FILE = Path(__file__).resolve().parents[3] / "nodes" / "stretch" / "stretch.urdf
 
 def stretch_urdf() -> str:
     """The URDF of a Stretch as the simulator has it, with one joint `gripper` that both fingers follow."""
-    model = mujoco.MjModel.from_xml_string(build_around("", ()).xml)
+    model = mujoco.MjModel.from_xml_string(build_stretch(replace(layout_of("clear-table"), things=())))
     urdf, _ = urdf_of_model(model, "stretch", root="base", plane=BASE_JOINTS)
     opening = STRETCH_3.joints[5]
     gripper = Joint(

@@ -6,9 +6,9 @@ import mujoco
 import numpy as np
 import pytest
 
-from nodes.sim.mjcf import build_scene
 from nodes.stretch import kinematics as k
 from nodes.stretch.limits import STRETCH_3
+from tests.support.table import build_scene
 
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 

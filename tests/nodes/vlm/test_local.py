@@ -26,7 +26,6 @@ from nodes.msgs import (
 )
 from nodes.policy.hand_over import HAND_OVER
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
-from nodes.sim.mjcf import build_scene
 from nodes.sim.rendering.renderer import RayRenderer
 from nodes.stretch import kinematics as k
 from nodes.stretch.body import BODY
@@ -38,6 +37,7 @@ from runtime import ParameterError
 from runtime.clock import Clock, to_s
 from runtime.message import Envelope, Message, Stamped
 from tests.support.sentences import pattern, sentence
+from tests.support.table import build_scene
 
 CUPS = Subtask(
     id="task-1.0",

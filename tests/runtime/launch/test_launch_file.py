@@ -50,7 +50,7 @@ def told(capsys: pytest.CaptureFixture[str], *options: str) -> str:
 
 TALKER = '[nodes.talker]\nuse = "nodes.hello:Talker"\n'
 NODE_KEYS = "after, host, hz, latency, params, process, remap, restart, stand_in, use"
-RUN_KEYS = "beside, for_s, frozen_s, one_user, report, robot, seed, start, view"
+RUN_KEYS = "beside, for_s, frozen_s, one_user, report, seed, start, view"
 
 MISTAKES = {
     "graph.toml: unknown table [node]; did you mean 'nodes'? known: budgets, export, hosts, instead, "

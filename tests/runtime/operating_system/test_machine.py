@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from nodes.guard.estop_signal import guard_processes
 from runtime.operating_system import real_time
-from runtime.operating_system.estop_signal import MARK, guard_processes
+from runtime.operating_system.held_signal import MARK
 from runtime.operating_system.machine import PORTABLE, WITHOUT, can
 from runtime.supervision.diagnostics import examine
 from runtime.supervision.supervisor import processor_time

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 import venv
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from importlib.metadata import Distribution, PackageNotFoundError, PathDistribution, distribution
 from pathlib import Path
@@ -27,16 +28,20 @@ def build_wheel(folder: Path) -> Path:
     return file
 
 
-def install(wheel: Path, folder: Path) -> Path:
+def install(wheel: Path, folder: Path, only: Sequence[str] = ()) -> Path:
     """A new environment with the wheel and its dependencies, without extras; its Python.
 
-    The dependencies are linked from the environment of the tests: no index is asked, and what is not in the wheel's
-    metadata is not there.
+    `only` are packages of it that are there; the others and all entry points are not. The dependencies are linked from
+    the environment of the tests: no index is asked, and what is not in the wheel's metadata is not there.
     """
     venv.create(folder, with_pip=False)
     site = folder / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
     zipfile.ZipFile(wheel).extractall(site)
     (info,) = site.glob("polyrhythm-*.dist-info")
+    if only:
+        (info / "entry_points.txt").unlink()
+        for package in {"runtime", "nodes", "bridges", "polyrhythm"} - {*only}:
+            shutil.rmtree(site / package)
     for needed in _closure(_needed(PathDistribution(info))).values():
         for name in {file.parts[0] for file in needed.files or () if file.parts[0] not in ("..", "__pycache__")}:
             source = Path(str(needed.locate_file(name)))

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from bench.faults.rig import ESTOPPED, ROOT, STOPPED, Rig
-from runtime.operating_system import estop_signal
+from nodes.guard import estop_signal
 from tests.support.running import eventually
 from tests.support.sentences import sentence
 
@@ -43,7 +43,7 @@ HEAVY = (
 SENT = """
 import sys
 from runtime import cli
-from runtime.operating_system import estop_signal
+from nodes.guard import estop_signal
 def press(processes, answer_s=0.0):
     found = list(processes)
     print([name for name in sys.modules])
@@ -57,13 +57,13 @@ cli.main(["guard", "estop"])
 def test_nothing_heavy_is_loaded_before_the_stop_is_sent() -> None:
     done = subprocess.run([sys.executable, "-c", SENT], cwd=ROOT, capture_output=True, text=True, check=True)
     loaded = done.stdout.splitlines()[0]
-    assert "'runtime.operating_system.estop_signal'" in loaded
+    assert "'nodes.guard.estop_signal'" in loaded
     assert [name for name in HEAVY if f"'{name}'" in loaded] == []
 
 
 KNOWN = """
 import os, sys
-from runtime.operating_system import estop_signal
+from nodes.guard import estop_signal
 estop_signal.block()
 estop_signal.be_known("a room", int(sys.argv[1]))
 child = os.fork()
@@ -143,7 +143,7 @@ def test_a_frozen_guard_is_ended_the_motors_stand_and_the_one_that_comes_back_is
 
 LISTENS = """
 import sys
-from runtime.operating_system import estop_signal
+from nodes.guard import estop_signal
 estop_signal.block()
 signals = estop_signal.EstopSignals()
 signals.start()

@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from nodes.guard import command, orders
+from nodes.guard import command, estop_signal, orders
+from nodes.guard.estop_signal import ANSWER_S, GuardProcess
 from runtime.errors import UserError
-from runtime.operating_system import estop_signal
-from runtime.operating_system.estop_signal import ANSWER_S, GuardProcess
 from tests.support.sentences import pattern, sentence
 
 

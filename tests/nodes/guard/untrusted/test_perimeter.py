@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from bench.faults.rig import STOPPED, Rig
+from nodes.guard.estop_signal import SIGNAL
 from nodes.msgs import (
     DriverOrder,
     GuardState,
@@ -33,7 +34,6 @@ from runtime.coordination.fence import Fence
 from runtime.coordination.lease import Lease
 from runtime.errors import UserError
 from runtime.message import Envelope, Message
-from runtime.operating_system.estop_signal import SIGNAL
 from runtime.transport.taps import Injector
 from tests.support.sentences import pattern
 

@@ -12,8 +12,8 @@ import pytest
 
 from nodes.kitchen.vision.crops import OTHER, Classification, CropReader, Cut, Sizes
 from nodes.kitchen.vision.sight import Sight
-from nodes.kitchen.world import load_world
 from nodes.msgs import Scene, SeenObject
+from nodes.sim.world_file import load_world
 from nodes.stretch.body import BODY
 from tests.nodes.kitchen.kitchen_view import FACE_M, DrawnKitchen
 
@@ -47,8 +47,8 @@ import cv2, numpy as np
 from pathlib import Path
 from nodes.kitchen.vision.crops import CropReader
 from nodes.kitchen.vision.sight import Sight
-from nodes.kitchen.world import load_world
 from nodes.msgs import Image, RobotState
+from nodes.sim.world_file import load_world
 from nodes.stretch.body import BODY
 from runtime.serialization.msgspec_cache import from_json
 folder = Path(sys.argv[1])
@@ -191,7 +191,7 @@ def test_a_picture_without_depth_changes_nothing() -> None:
 def test_a_flat_thing_that_was_taken_away_is_no_longer_believed() -> None:
     kitchen, eyes = DrawnKitchen("wipe-together", seed=3), sight()
     assert any(one.label == "plate" for one in looked(eyes, kitchen).things)
-    name = next(one.name for one in kitchen.robot.kitchen().things if one.kind == "plate")
+    name = next(one.name for one in kitchen.robot.truth().objects if one.label == "plate")
     body = kitchen.robot.model.joint(f"{name}_free").qposadr[0]
     kitchen.robot.data.qpos[body : body + 3] = (1.9, 1.9, 0.1)
     assert not any(one.label == "plate" for one in looked(eyes, kitchen, times=6).things)

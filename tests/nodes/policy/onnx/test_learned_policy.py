@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from examples.train_policy.lessons import SIZES, teach
+from examples.train_policy.lessons import teach
 from nodes.guard.node import Guard
 from nodes.msgs import Action, Feedback, SeenObject, aimed_at
 from nodes.policy.onnx.policy import OnnxPolicy, shipped
 from nodes.sim.driver import SimDriver
 from nodes.sim.messages import ObjectTruth, Truth
-from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M
+from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M, SIZES_M
 from runtime import Simulation
 from tests.support.models.model_files import linear_model, write_model
 
@@ -51,7 +51,7 @@ class Kitchen:
 
 
 def seen(thing: ObjectTruth) -> SeenObject:
-    width, height = SIZES[thing.name]
+    width, height = SIZES_M[thing.name]
     return SeenObject(
         label=thing.label, colour=thing.colour, x_m=thing.x_m, y_m=thing.y_m, z_m=thing.z_m,
         width_m=width, height_m=height, u_px=0.0, v_px=0.0,

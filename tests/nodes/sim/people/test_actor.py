@@ -6,15 +6,17 @@ import pytest
 
 from nodes.msgs import GuardState, Utterance
 from nodes.sim.messages import ObjectTruth, Truth
-from nodes.sim.people.actor import Actor, outcome
+from nodes.sim.people.actor import Actor
 from runtime import Simulation
 from runtime.errors import UserError
-from tests.support.sentences import pattern, sentence
+from tests.support.sentences import pattern
 
 
-def thing(name: str, *, z_m: float = 0.8, is_in_bin: bool = False) -> ObjectTruth:
+def thing(name: str, *, place: str = "table", was_lifted: bool = False) -> ObjectTruth:
     colour, label = name.split("_")
-    return ObjectTruth(name=name, label=label, colour=colour, x_m=0.0, y_m=0.0, z_m=z_m, is_in_bin=is_in_bin)
+    return ObjectTruth(
+        name=name, label=label, colour=colour, x_m=0.0, y_m=0.0, z_m=0.8, place=place, was_lifted=was_lifted
+    )  # fmt: skip
 
 
 class Room:
@@ -52,20 +54,20 @@ def test_lines_come_at_the_start_after_words_and_after_deeds() -> None:
         "binned:red_cup | 0 | Ana | Thank you",
     )
     room = Room(Actor(cues, order="Put the cups in the bin", binned=("red_cup",), left=("blue_cup",)))
-    room.passes(1.5)
+    room.passes(2.5)
     assert room.said() == [("earlier", "Put the cups in the bin")]
     room.passes(4.0)
     assert room.said()[1:] == [("Ana", "Hello"), ("Ben", "And hello")]
     room.sim.publish("said", Utterance(speaker="robot", text="I take the red cup"))
     room.passes(1.0)
-    room.things = (thing("red_cup", z_m=1.0), thing("blue_cup"))
+    room.things = (thing("red_cup", place="", was_lifted=True), thing("blue_cup"))
     room.passes(1.0)
-    room.things = (thing("red_cup", is_in_bin=True), thing("blue_cup"))
+    room.things = (thing("red_cup", place="bin"), thing("blue_cup"))
     room.passes(1.0)
     assert room.said()[3:] == [("Ana", "Yes, that one"), ("Ben", "Higher"), ("Ana", "Thank you")]
     assert room.sim.outcome is None
     room.passes(13.0)
-    assert room.sim.outcome == (True, "red cup in the bin; blue cup where it stood")
+    assert room.sim.outcome == (True, "red cup in bin; not blue cup in bin; not blue cup on floor")
 
 
 def test_while_something_moves_it_is_not_over_but_patience_ends() -> None:
@@ -73,12 +75,14 @@ def test_while_something_moves_it_is_not_over_but_patience_ends() -> None:
     room.passes(18.0, is_moving=True)
     assert room.sim.outcome is None
     room.passes(3.0, is_moving=True)
-    assert room.sim.outcome == (False, sentence("sim.not_done", seconds=20, seen="red cup where it stood"))
+    assert room.sim.outcome == (False, "not: red cup in bin")
 
 
 def test_what_fell_is_neither_done_nor_left() -> None:
-    things = (thing("red_cup", z_m=0.1), thing("blue_cup", z_m=0.1))
-    assert outcome(things, ("red_cup",), ("blue_cup",)) == (False, "blue cup and red cup on the floor")
+    room = Room(Actor(binned=("red_cup",), left=("blue_cup",), patience_s=5.0))
+    room.things = (thing("red_cup", place="floor"), thing("blue_cup", place="floor"))
+    room.passes(8.0)
+    assert room.sim.outcome == (False, "not: red cup in bin; not: not blue cup on floor")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import pytest
 
 from nodes.msgs import GuardState, Utterance
 from nodes.sim.messages import BodyPart, ObjectTruth, Truth
-from nodes.sim.mjcf import build_scene
 from nodes.sim.people.collaborator import GO_ON, ORDER, OUCH, Collaborator
 from nodes.sim.people.judgement import judge
 from runtime import UserError
@@ -19,6 +18,7 @@ from runtime.clock import Clock, to_ns
 from runtime.message import Envelope, Message, Stamped
 from runtime.ports import Publisher, Sources
 from tests.support.sentences import sentence
+from tests.support.table import build_scene
 
 
 class HandClock:

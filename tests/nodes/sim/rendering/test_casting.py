@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from nodes.msgs import JOINTS
-from nodes.sim.mjcf import HIDDEN_GROUP, build_scene
+from nodes.sim.mjcf import HIDDEN_GROUP
 from nodes.sim.rendering.casting import Caster
 from nodes.sim.rendering.pixel_grid import NOTHING
 from nodes.sim.rendering.renderer import FARTHEST_M, make_renderer
+from tests.support.table import build_scene
 
 
 def anyhow(seed: int) -> tuple[mujoco.MjModel, mujoco.MjData]:

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from nodes.msgs import JOINTS
-from nodes.sim.mjcf import build_scene
 from nodes.sim.rendering.renderer import Frame, make_renderer
-from nodes.sim.table_scene import TABLE_HEIGHT_M, Thing
+from nodes.sim.table_scene import TABLE_HEIGHT_M
+from nodes.sim.world_file import Thing
 from nodes.stretch import kinematics as k
 from nodes.stretch.limits import STOW
 from runtime.errors import UserError
+from tests.support.table import build_scene
 
 PAN_RAD, TILT_RAD = k.look_at((0.13, -0.56, TABLE_HEIGHT_M), 0.0, 0.0, 0.0)
 POSITION = (*STOW[:6], PAN_RAD, TILT_RAD)
@@ -115,7 +116,7 @@ def test_rays_need_no_opengl() -> None:
     program = (
         "import mujoco\n"
         "from nodes.sim.rendering.renderer import make_renderer\n"
-        "from nodes.sim.mjcf import build_scene\n"
+        "from tests.support.table import build_scene\n"
         "model = mujoco.MjModel.from_xml_string(build_scene().xml)\n"
         "data = mujoco.MjData(model)\n"
         "mujoco.mj_forward(model, data)\n"

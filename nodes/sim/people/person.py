@@ -9,27 +9,29 @@ from __future__ import annotations
 import math
 import random
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
-from nodes.kitchen.messages import KitchenThing, KitchenTruth, ScenarioVerdict
-from nodes.kitchen.mjcf import PARKED_M
-from nodes.kitchen.scenario import (
+from nodes.msgs import GuardState, Utterance
+from nodes.sim.messages import BodyPart, ObjectTruth, ScenarioVerdict, Truth
+from nodes.sim.people.collaborator import FORGIVE_AFTER_S, GO_ON, TOUCHES
+from nodes.sim.scenario import (
     DOES,
-    KitchenScenario,
     ScenarioEvent,
+    SuccessCriteria,
+    WorldScenario,
+    file_of,
     holds,
     load_scenario,
     named,
     thing_of,
     wordings_of,
+    world_of,
 )
-from nodes.kitchen.world import Kitchen, load_world
-from nodes.msgs import GuardState, Utterance
-from nodes.sim.messages import BodyPart
-from nodes.sim.people.collaborator import FORGIVE_AFTER_S, GO_ON, TOUCHES
-from runtime import Node, Publisher, QoS, Subscription, every, on, to_ns, to_s
+from nodes.sim.world_file import WorldFile
+from runtime import Node, Publisher, QoS, Subscription, UserError, every, on, to_ns, to_s
 
 HAND_MPS = 0.6
 RATE_HZ = 20
@@ -65,7 +67,7 @@ class ScenarioPerson(Node):
     is_ears = True  # it plays a person
 
     said = Subscription(Utterance, "said")
-    kitchen = Subscription(KitchenTruth, "sim/kitchen")
+    truth = Subscription(Truth, "sim/truth")
     guard = Subscription(GuardState, "guard/state", qos=QoS(required=False))
 
     heard = Publisher(Utterance, "heard")
@@ -73,10 +75,18 @@ class ScenarioPerson(Node):
     verdict = Publisher(ScenarioVerdict, "sim/verdict")
 
     def __init__(self, scenario: str, words: str = "") -> None:
-        self.path = Path(scenario)
-        self.scenario: KitchenScenario = load_scenario(self.path)
-        self.words = {**self.scenario.words, **(wordings_of(Path(words), self.path.stem) if words else {})}
-        self.world: Kitchen = load_world(Path(self.scenario.world) if self.scenario.world else None)
+        found, file = load_scenario(scenario), file_of(scenario)
+        if found.verdict is None:
+            raise UserError(f"{file}: has no [verdict], so that nobody can play it; say what is right in the end")
+        told = wordings_of(Path(words), file.stem) if words else {}
+        self.play(found, found.verdict, world_of(scenario), {**found.words, **told}, name=file.stem)
+
+    def play(
+        self, scenario: WorldScenario, verdict: SuccessCriteria, world: WorldFile,
+        words: Mapping[str, tuple[str, ...]], *, name: str,
+    ) -> None:  # fmt: skip
+        """Be this person; `name` is what the seed draws by."""
+        self.scenario, self.criteria, self.words, self.world, self.name_of = scenario, verdict, words, world, name
         self.drawn = random.Random(0)
         self.seed = 0
         self.started_ns = self.arrived_ns = self.lively_ns = 0
@@ -84,17 +94,17 @@ class ScenarioPerson(Node):
         self.done: set[int] = set()
         self.wrong = ""
         self.motions: list[Waypoint] = []
-        self.at: dict[str, Waypoint] = {part: Waypoint(part, place) for part, place in PARKED_M.items()}
+        self.at: dict[str, Waypoint] = {part: Waypoint(part, place) for part, place in world.person.items()}
         self.paused_until_ns = 0
         self.swing: tuple[str, int] | None = None
-        self.truth: KitchenTruth | None = None
+        self.now: Truth | None = None
         self.stopped_ns = 0
 
     def on_start(self) -> None:
         """The run's seed draws wordings and places."""
         self.started_ns = self.clock.now_ns()
         self.seed = self.run_info.seed
-        self.drawn = random.Random(f"{self.path.stem}/{self.seed}")
+        self.drawn = random.Random(f"{self.name_of}/{self.seed}")
 
     @on(said)
     def listen(self, utterance: Utterance) -> None:
@@ -105,11 +115,11 @@ class ScenarioPerson(Node):
             if kind == "said" and self.arrived_ns and re.search(what, utterance.text, re.I):
                 self._plan(number)
 
-    @on(kitchen)
-    def watch(self, truth: KitchenTruth) -> None:
+    @on(truth)
+    def watch(self, truth: Truth) -> None:
         """What the robot does, and the time that goes by."""
         now_ns = self.clock.now_ns()
-        self.truth = truth
+        self.now = truth
         if truth.is_moving or self.motions or self.swing:
             self.lively_ns = now_ns
         if not self._has_begun(now_ns):
@@ -119,7 +129,7 @@ class ScenarioPerson(Node):
             if kind in ("is", "ever") and holds(what, truth):
                 self._plan(number)
         self._forgive(now_ns)
-        self.wrong = self.wrong or next((one for one in self.scenario.verdict.wrong if holds(one, truth)), "")
+        self.wrong = self.wrong or next((one for one in self.criteria.wrong if holds(one, truth)), "")
         for number, event in enumerate(self.scenario.events):
             if number not in self.done and self.due_ns.get(number, now_ns + 1) <= now_ns:
                 self._happen(number, event)
@@ -147,7 +157,7 @@ class ScenarioPerson(Node):
         if motion.part == "hand":
             self._follow(now.at_m)
         elif motion.part == "body":
-            self._show(msgspec.structs.replace(self.at["foot"], at_m=(*now.at_m[:2], PARKED_M["foot"][2])))
+            self._show(msgspec.structs.replace(self.at["foot"], at_m=(*now.at_m[:2], self.world.person["foot"][2])))
 
     # --- events
 
@@ -166,7 +176,12 @@ class ScenarioPerson(Node):
     def _forgive(self, now_ns: int) -> None:
         """What her own words or the robot's touch have stopped may go on after a moment."""
         guard = self.guard.latest()
-        if guard is None or not guard.is_stopped or guard.stopped_by not in (*TOUCHES, self.scenario.person):
+        if (
+            not self.scenario.forgives
+            or guard is None
+            or not guard.is_stopped
+            or guard.stopped_by not in (*TOUCHES, self.scenario.person)
+        ):
             self.stopped_ns = 0
         elif not self.stopped_ns:
             self.stopped_ns = now_ns
@@ -184,7 +199,7 @@ class ScenarioPerson(Node):
             self._do(event.do)
         if event.say:
             texts = self.words.get(event.say, (event.say,))
-            self.heard.publish(Utterance(speaker=self.scenario.person, text=texts[self.seed % len(texts)]))
+            self.heard.publish(Utterance(speaker=event.who or self.scenario.person, text=texts[self.seed % len(texts)]))
         if number + 1 < len(self.scenario.events) and self.scenario.events[number + 1].when == "then":
             self._plan(number + 1)
 
@@ -195,7 +210,10 @@ class ScenarioPerson(Node):
             case "nod" | "shake":
                 self.swing = verb, self.clock.now_ns()
             case "withdraw":
-                self.motions += [Waypoint("hand", self._over(self.at["hand"].at_m)), Waypoint("hand", PARKED_M["hand"])]
+                self.motions += [
+                    Waypoint("hand", self._over(self.at["hand"].at_m)),
+                    Waypoint("hand", self.world.person["hand"]),
+                ]
             case "offer hand" | "hold out":
                 x = self.drawn.uniform(-0.35, 0.30)
                 self.motions += [Waypoint("hand", (x, -1.2, 0.9))]
@@ -207,7 +225,7 @@ class ScenarioPerson(Node):
             case _:
                 self._do_with(verb, do, self._thing(about))
 
-    def _do_with(self, verb: str, do: str, thing: KitchenThing) -> None:
+    def _do_with(self, verb: str, do: str, thing: ObjectTruth) -> None:
         x, y, z = thing.x_m, thing.y_m, thing.z_m
         if verb == "point at":
             behind = -1.0 if y < 1.0 else 1.0
@@ -238,17 +256,17 @@ class ScenarioPerson(Node):
             self.motions.append(Waypoint("hand", _above(start)))  # what stands beside it is not touched
             self.motions += [*self._way(start, drop), Waypoint("hand", _above(drop)), Waypoint("hand", drop)]
             self.motions += [Waypoint("hand", drop, gesture="drop", pause_s=0.3), Waypoint("hand", _above(drop))]
-            self.motions += [*self._way(drop, PARKED_M["hand"]), Waypoint("hand", PARKED_M["hand"])]
+            self.motions += [*self._way(drop, self.world.person["hand"]), Waypoint("hand", self.world.person["hand"])]
 
-    def _free(self, slots: list[tuple[float, float]], thing: KitchenThing) -> tuple[float, float]:
+    def _free(self, slots: list[tuple[float, float]], thing: ObjectTruth) -> tuple[float, float]:
         """The slot that is furthest from all that stands there."""
-        others = [one for one in (self.truth.things if self.truth is not None else ()) if one.name != thing.name]
+        others = [one for one in (self.now.objects if self.now is not None else ()) if one.name != thing.name]
         return max(slots, key=lambda at: min((math.dist(at, (o.x_m, o.y_m)) for o in others), default=1.0))
 
     def _step_in(self) -> list[Waypoint]:
         """Into the robot's way to the countertop."""
-        assert self.truth is not None
-        x, y = self.truth.robot_x_m, self.truth.robot_y_m
+        assert self.now is not None
+        x, y = self.now.robot_x_m, self.now.robot_y_m
         at = (x * 0.3, min(y + 0.62, 0.9))
         return [
             Waypoint("body", (AISLE_X_M, -1.2, 0.75)),
@@ -258,12 +276,12 @@ class ScenarioPerson(Node):
 
     def _step_aside(self) -> list[Waypoint]:
         """Out by the aisle; away from a robot that stands between, until it has gone by."""
-        assert self.truth is not None
+        assert self.now is not None
         x, y, z = self.at["body"].at_m
-        robot_x, robot_y = self.truth.robot_x_m, self.truth.robot_y_m
+        robot_x, robot_y = self.now.robot_x_m, self.now.robot_y_m
         if x < robot_x and abs(robot_y - y) < ROBOT_ROOM_M:
             return [Waypoint("body", (min(x, robot_x - 2 * ROBOT_ROOM_M), y, z))]
-        return [Waypoint("body", (AISLE_X_M, y, z)), Waypoint("body", PARKED_M["body"])]
+        return [Waypoint("body", (AISLE_X_M, y, z)), Waypoint("body", self.world.person["body"])]
 
     def _over(self, at: PointM) -> PointM:
         """Where a hand comes from that reaches there: from behind the table, or from behind the countertop."""
@@ -277,9 +295,9 @@ class ScenarioPerson(Node):
         corners = corners if start[1] < 1.0 else corners[::-1]
         return [Waypoint("hand", point) for point in (self._over(start), *corners, self._over(end))]
 
-    def _thing(self, words: str) -> KitchenThing:
-        assert self.truth is not None
-        return named(words, self.truth.things)[0]
+    def _thing(self, words: str) -> ObjectTruth:
+        assert self.now is not None
+        return named(words, self.now.objects)[0]
 
     def _show(self, motion: Waypoint) -> None:
         self.at[motion.part] = motion
@@ -311,8 +329,8 @@ class ScenarioPerson(Node):
 
     # --- the verdict
 
-    def _conclude(self, now_ns: int, truth: KitchenTruth) -> None:
-        missing = [one for one in self.scenario.verdict.right if not holds(one, truth)]
+    def _conclude(self, now_ns: int, truth: Truth) -> None:
+        missing = [one for one in self.criteria.right if not holds(one, truth)]
         waits_for_more = any(
             number not in self.done and event.when in ("start", "then")
             for number, event in enumerate(self.scenario.events)
@@ -332,7 +350,7 @@ class ScenarioPerson(Node):
         elif missing:
             self.finish(ok=False, reason=f"not: {'; not: '.join(missing)}")
         else:
-            self.finish(ok=True, reason="; ".join(self.scenario.verdict.right))
+            self.finish(ok=True, reason="; ".join(self.criteria.right))
 
 
 def _above(at: PointM) -> PointM:

@@ -2,8 +2,7 @@
 
 `polyrhythm guard estop` finds the process of each guard in /proc, or by ps, and sends it a real-time signal. The guard
 answers the same way, once its output brakes. The kernel checks that both are of one user. Linux has such signals, macOS
-has none. A guard is known by a file in memory that it holds open: that has no place from which it could be deleted, it
-is there however the process was started, and it goes with the process.
+has none. `runtime.operating_system.held_signal` says how a guard is known.
 `EstopSignals` starts one thread, which waits for the signal; everywhere else in a run the signal is blocked.
 """
 
@@ -16,30 +15,15 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from runtime.clock import NS_PER_S, SystemClock, to_ns
+from runtime.operating_system.held_signal import HELD, MARK, SIGNAL, be_known, block
 from runtime.operating_system.machine import can
 
-MARK = "--guard-of="
-"""The argument by which ps shows the process of a guard; the name of its run follows."""
-_HELD = "polyrhythm-guard:"
-_HELD_BYTES = 240
+__all__ = ["ANSWER_S", "SIGNAL", "EstopSignals", "GuardProcess", "be_known", "block", "guard_processes", "press"]
+
 ANSWER_S = 0.3
 """A guard that does not answer within this time, s, is frozen or gone."""
-SIGNAL = signal.SIGRTMIN + 6 if hasattr(signal, "SIGRTMIN") else None
 _MOST_WAITING = 64
 _PROCESSES = "/proc"
-
-
-def block() -> None:
-    """Block the signal in this thread, and in the threads and processes that it starts."""
-    if SIGNAL is not None:
-        signal.pthread_sigmask(signal.SIG_BLOCK, {SIGNAL})
-
-
-def be_known(run: str, supervisor_pid: int) -> None:
-    """Make this process known, until it ends, as one of a run with a guard: the supervisor, or the guard's own."""
-    if hasattr(os, "memfd_create"):
-        name = f"{_HELD}{os.getpid()}:{supervisor_pid}:{run}".encode()[:_HELD_BYTES]
-        os.memfd_create(name.decode(errors="ignore"))  # never closed: its name is what it is for
 
 
 class EstopSignals:
@@ -186,8 +170,8 @@ def _held_name(place: str) -> str:
             target = os.readlink(f"{place}/fd/{name}")
         except FileNotFoundError:
             continue
-        if target.startswith(f"/memfd:{_HELD}"):
-            return target.removeprefix(f"/memfd:{_HELD}").removesuffix(" (deleted)")
+        if target.startswith(f"/memfd:{HELD}"):
+            return target.removeprefix(f"/memfd:{HELD}").removesuffix(" (deleted)")
     return ""
 
 

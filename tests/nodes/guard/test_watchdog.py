@@ -13,10 +13,10 @@ from zlib import crc32
 
 import pytest
 
+from nodes.guard import watchdog
+from nodes.guard.watchdog import LOOK_S, SILENT_S, Presser, Watch
 from runtime.errors import UserError
 from runtime.launch.file import load
-from runtime.supervision import watchdog
-from runtime.supervision.watchdog import LOOK_S, SILENT_S, Presser, Watch
 from runtime.supervision.watchdog_process import NAME
 from tests.support.running import Runs, eventually, is_alive
 from tests.support.sentences import pattern

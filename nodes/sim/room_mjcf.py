@@ -1,4 +1,4 @@
-"""The kitchen of one seed as one MJCF text, around the robot of `nodes.sim.mjcf`.
+"""A world of one seed as MJCF: room, furniture, things and a person; a robot is put into it.
 
 For a camera there is more than for physics: handles, lids, what is in a glass, stains. None of it weighs or collides.
 """
@@ -8,65 +8,109 @@ from __future__ import annotations
 import math
 import random
 
-from nodes.kitchen.messages import KitchenThing, KitchenTruth
-from nodes.kitchen.world import Kind, Laid, Layout, Obstacle, Place
-from nodes.sim.mjcf import SimScene, build_around
-from nodes.sim.table_scene import (
-    COLLISION_NONE,
-    COLLISION_PERSON,
-    COLLISION_STATIC,
-    COLLISION_THING,
-    FLOOR_HALF_M,
-    Rgb,
-    box,
-    join_numbers,
-)
+import numpy as np
 
-PARTS = ("hand", "foot", "body", "face")
-"""What a person has that the robot can meet."""
-PARKED_M = {
-    "hand": (1.75, -1.25, 0.9),
-    "foot": (1.80, -1.30, 0.04),
-    "body": (1.75, -1.30, 0.75),
-    "face": (1.75, -1.30, 1.5),
-}
-"""Where the person stands who has nothing to do."""
+from nodes.sim.messages import ObjectTruth, Truth
+from nodes.sim.world_file import Kind, Laid, Layout, Obstacle, Place, Rgb, RoomSize
+
+PHYSICS_STEP_S = 0.004
+COLLISION_STATIC = 'contype="1" conaffinity="6"'
+COLLISION_ROBOT = 'contype="2" conaffinity="0"'
+COLLISION_THING = 'contype="4" conaffinity="6"'
+COLLISION_PERSON = 'contype="8" conaffinity="2"'
+COLLISION_NONE = 'contype="0" conaffinity="0"'
+CAMERA_FOVY_DEG = {"head": 55.0, "wrist": 58.0, "room": 50.0}
+"""Vertical field of view, pinhole, square pixels."""
+ROOM_CAMERA_M, ROOM_CAMERA_TARGET_M = (1.70, -1.38, 1.55), (0.02, -0.22, 0.50)
+"""A camera in the corner of the room, for people to watch: no policy looks through it."""
+TILE_SIZE_M, FLOOR_HALF_M = 0.4, 4.0
 _THICK_M = 0.008
 _STAIN = "0.27 0.17 0.08 1"
 _LIQUIDS = {"water": "0.36 0.56 0.80 1", "coffee": "0.20 0.11 0.06 1", "cream": "0.96 0.93 0.84 1"}
 
 
-def build_kitchen(layout: Layout, shown: KitchenTruth | None = None) -> SimScene:
-    """Room, furniture, things and a person, with the robot among them; `shown`: as a camera sees them then."""
-    world = [_walls(layout)]
-    world += [_body(name, _place(name, place, layout.rgb[name])) for name, place in layout.kitchen.places.items()]
-    world += [_body(name, _obstacle(name, x, y, one)) for name, x, y, one in layout.obstacles]
-    things_now = {one.name: one for one in (shown.things if shown is not None else ())}
-    world += [_thing(one, layout, things_now.get(one.thing.name)) for one in layout.things]
+def build_room(layout: Layout, shown: Truth | None = None, *, robot: str = "", beside: str = "") -> str:
+    """Room, furniture, things and a person, and what a robot adds: its bodies, and more tables of the model.
+
+    `shown`: as a camera sees them then.
+    """
+    # One body each, though nothing moves: ray casting passes over a body that is elsewhere as a whole.
+    bodies = [_body(name, _place(name, place, layout.rgb[name])) for name, place in layout.world.places.items()]
+    bodies += [_body(name, _obstacle(name, x, y, one)) for name, x, y, one in layout.obstacles]
+    things_now = {one.name: one for one in (shown.objects if shown is not None else ())}
+    bodies += [_thing(one, layout, things_now.get(one.thing.name)) for one in layout.things]
     if shown is not None:
-        world += [_spilt(name, layout.kitchen.places[name]) for name in shown.dirty_places]
-    world.append(_person())
-    things = tuple(one.thing for one in layout.things)
-    return build_around("\n".join(world), things, tiles=layout.floor, lamp=layout.lamp)
+        bodies += [_spilt(name, layout.world.places[name]) for name in shown.dirty_places]
+    bodies += [_body(part, PARTS[part], f' mocap="true" pos="{join_numbers(at)}"')
+               for part, at in layout.world.person.items()]  # fmt: skip
+    repeat, lamp = FLOOR_HALF_M / TILE_SIZE_M, layout.lamp
+    return f"""<mujoco model="polyrhythm room">
+<compiler angle="radian" autolimits="true"/>
+<option timestep="{PHYSICS_STEP_S}" integrator="implicitfast" cone="elliptic" impratio="5"
+ jacobian="dense">
+<flag sleep="enable"/></option>
+<visual><headlight ambient="0.45 0.45 0.45" diffuse="0.35 0.35 0.35" specular="0 0 0"/>
+<quality shadowsize="0"/><map znear="0.005" zfar="20"/></visual>
+<asset>
+<texture name="tiles" type="2d" builtin="checker" rgb1="{join_numbers(layout.floor[0])}"
+ rgb2="{join_numbers(layout.floor[1])}" width="64" height="64"/>
+<material name="tiles" texture="tiles" texrepeat="{repeat} {repeat}" reflectance="0"/>
+</asset>
+<worldbody>
+<light name="lamp" pos="0.3 0.2 2.6" dir="0 -0.25 -1" directional="true"
+ diffuse="{lamp} {lamp} {lamp}" specular="0 0 0"/>
+{_room_camera_xml()}
+{_walls(layout.world.room, layout.rgb["wall"])}
+{"".join(bodies)}
+{robot}
+</worldbody>
+{beside}
+</mujoco>"""
 
 
-def _body(name: str, geoms: str) -> str:
-    return f'<body name="{name}">{geoms}</body>'
+def _room_camera_xml() -> str:
+    back = np.subtract(ROOM_CAMERA_M, ROOM_CAMERA_TARGET_M)
+    right = np.cross((0.0, 0.0, 1.0), back)
+    axes = join_numbers((*right.tolist(), *np.cross(back, right).tolist()))
+    return f'<camera name="room" pos="{join_numbers(ROOM_CAMERA_M)}" xyaxes="{axes}" fovy="{CAMERA_FOVY_DEG["room"]}"/>'
 
 
-def _walls(layout: Layout) -> str:
-    (west, east), (south, north) = layout.kitchen.room.x_m, layout.kitchen.room.y_m
-    rgb, middle_x, middle_y = layout.rgb["wall"], (west + east) / 2, (south + north) / 2
-    half_x, half_y = (east - west) / 2, (north - south) / 2
-    walls = {
-        "south": ((middle_x, south - 0.05, 1.2), (half_x, 0.05, 1.2)),
-        "north": ((middle_x, north + 0.05, 1.2), (half_x, 0.05, 1.2)),
-        "west": ((west - 0.05, middle_y, 1.2), (0.05, half_y, 1.2)),
-        "east": ((east + 0.05, middle_y, 1.2), (0.05, half_y, 1.2)),
-    }
+def join_numbers(numbers: tuple[float, ...]) -> str:
+    """Numbers as an MJCF attribute."""
+    return " ".join(f"{number:.6g}" for number in numbers)
+
+
+def box(name: str, centre: tuple[float, float, float], half: tuple[float, float, float], rgb: Rgb, more: str) -> str:
+    """One box geom."""
+    place, size, colour = join_numbers(centre), join_numbers(half), join_numbers(rgb)
+    return f'<geom name="{name}" type="box" pos="{place}" size="{size}" rgba="{colour} 1" {more}/>'
+
+
+def _body(name: str, geoms: str, more: str = "") -> str:
+    return f'<body name="{name}"{more}>{geoms}</body>'
+
+
+def _walls(room: RoomSize, rgb: Rgb) -> str:
+    (west, east), (south, north) = room.x_m, room.y_m
+    middle_x, middle_y, half_x, half_y = (west + east) / 2, (south + north) / 2, (east - west) / 2, (north - south) / 2
     size = join_numbers((FLOOR_HALF_M, FLOOR_HALF_M, 0.1))
-    floor = f'<geom name="floor" type="plane" size="{size}" material="tiles" {COLLISION_STATIC}/>'
-    return floor + "".join(box(f"wall_{name}", *where, rgb, COLLISION_STATIC) for name, where in walls.items())
+    parts = [f'<geom name="floor" type="plane" size="{size}" material="tiles" {COLLISION_STATIC}/>']
+    for side in room.walls:
+        sign = 1.0 if side in ("north", "east") else -1.0
+        end = {"south": south, "north": north, "west": west, "east": east}[side]
+        if side in ("south", "north"):
+            parts.append(
+                box(f"wall_{side}", (middle_x, end + sign * 0.05, 1.2), (half_x, 0.05, 1.2), rgb, COLLISION_STATIC)
+            )
+            skirting = (middle_x, end - sign * 0.005, 0.05), (half_x, 0.008, 0.05)
+        else:
+            parts.append(
+                box(f"wall_{side}", (end + sign * 0.05, middle_y, 1.2), (0.05, half_y, 1.2), rgb, COLLISION_STATIC)
+            )
+            skirting = (end - sign * 0.005, middle_y, 0.05), (0.008, half_y, 0.05)
+        if room.skirting is not None:
+            parts.append(box(f"skirting_{side}", *skirting, room.skirting, COLLISION_NONE))
+    return "".join(parts)
 
 
 def _place(name: str, place: Place, rgb: Rgb) -> str:
@@ -76,8 +120,15 @@ def _place(name: str, place: Place, rgb: Rgb) -> str:
     if place.form == "flat":
         top = box(f"{id_}_top", (x, y, place.z_m - 0.015), (half_x, half_y, 0.015), rgb,
                   COLLISION_STATIC + ' friction="0.9 0.01 0.001"')  # fmt: skip
-        height = place.z_m - 0.03
-        foot = box(f"{id_}_stand", (x, y, height / 2), (0.8 * half_x, 0.8 * half_y, height / 2), dark, COLLISION_STATIC)
+        half = (place.z_m - 0.03) / 2
+        foot = box(f"{id_}_stand", (x, y, half), (0.8 * half_x, 0.8 * half_y, half), dark, COLLISION_STATIC)
+        if place.legs:
+            corners = [(i, j) for i in (-1, 1) for j in (-1, 1)]
+            foot = "".join(
+                box(f"{id_}_leg_{number}", (x + i * (half_x - 0.04), y + j * (half_y - 0.04), half), (0.02, 0.02, half),
+                    dark, COLLISION_STATIC)
+                for number, (i, j) in enumerate(corners)
+            )  # fmt: skip
         spout = ""
         if place.fills:
             spout = box(f"{id_}_spout", (x, place.y_m[1] + 0.08, 0.62), (half_x, 0.06, 0.12), rgb, COLLISION_NONE)
@@ -101,6 +152,11 @@ def _place(name: str, place: Place, rgb: Rgb) -> str:
         parts.append(
             box(f"{id_}_{side}", (x, y + sign * half_y, middle), (half_x, _THICK_M, half_z), rgb, COLLISION_STATIC)
         )
+    if place.ridge:
+        parts.append(
+            f'<geom name="{id_}_ridge" type="capsule" pos="{x} {y} {floor}" euler="{math.pi / 2} 0 0" '
+            f'size="0.025 {half_y - 0.03}" rgba="{join_numbers(dark)} 1" {COLLISION_STATIC}/>'
+        )
     if place.washes:
         parts.append(
             box(
@@ -121,11 +177,11 @@ def _obstacle(name: str, x: float, y: float, one: Obstacle) -> str:
     )
 
 
-def _thing(laid: Laid, layout: Layout, now: KitchenThing | None) -> str:
-    thing, kind = laid.thing, layout.kitchen.kinds[laid.spec.kind]
+def _thing(laid: Laid, layout: Layout, now: ObjectTruth | None) -> str:
+    thing, kind = laid.thing, layout.world.kinds[laid.spec.kind]
     radius, half, name = thing.width_m / 2, thing.height_m / 2, thing.name
     colour = f'rgba="{join_numbers(thing.rgb)} 1"'
-    dark = f'rgba="{join_numbers(_darker(thing.rgb))} 1"'
+    dark = f'rgba="{join_numbers(_darker(thing.rgb, kind.neck_shade))} 1"'
     contact = f'{COLLISION_THING} mass="{thing.mass_kg}" friction="1.0 0.01 0.001" solref="0.008 1"'
     match kind.shape:
         case "cylinder":
@@ -156,7 +212,7 @@ def _thing(laid: Laid, layout: Layout, now: KitchenThing | None) -> str:
     return f'<body name="{name}" pos="{place}"><freejoint name="{name}_free"/>{geoms}</body>'
 
 
-def _looks(kind: Kind, radius: float, half: float, rgb: Rgb, now: KitchenThing) -> str:
+def _looks(kind: Kind, radius: float, half: float, rgb: Rgb, now: ObjectTruth) -> str:
     """What a camera sees of a thing besides its body."""
     colour, parts = f"{join_numbers(rgb)} 1", ""
     if kind.vessel and kind.handle:
@@ -212,29 +268,31 @@ def _lighter(rgb: Rgb) -> Rgb:
     return tuple(0.45 + 0.55 * part for part in rgb)  # type: ignore[return-value]  # three of three
 
 
-def _person() -> str:
-    """The hand is a palm with a pointing finger, its arm behind it; the person stands where `BodyPart` messages say."""
-    skin, shirt, shoe = "0.87 0.66 0.54 1", "0.25 0.33 0.50 1", "0.20 0.20 0.24 1"
-    geoms = {
-        "hand": (
-            f'<geom name="hand" type="box" size="0.085 0.045 0.014" rgba="{skin}" {COLLISION_PERSON}/>'
-            f'<geom name="hand_finger" type="capsule" fromto="0.08 0 0 0.14 0 0" size="0.010" rgba="{skin}" '
-            f"{COLLISION_PERSON}/>"
-            f'<geom name="hand_arm" type="capsule" fromto="-0.09 0 0 -0.40 0 0.02" size="0.032" rgba="{shirt}" '
-            f"{COLLISION_PERSON}/>"
-        ),
-        "foot": f'<geom name="foot" type="box" size="0.13 0.045 0.035" rgba="{shoe}" {COLLISION_PERSON}/>',
-        "body": f'<geom name="body" type="capsule" size="0.13 0.50" rgba="{shirt}" {COLLISION_PERSON}/>',
-        "face": (
-            f'<geom name="face" type="sphere" size="0.10" rgba="{skin}" {COLLISION_PERSON}/>'
-            f'<geom name="face_nose" type="capsule" fromto="0.10 0 0 0.13 0 0" size="0.015" rgba="{skin}" '
-            f"{COLLISION_NONE}/>"
-        ),
-    }
-    return "".join(
-        f'<body name="{part}" mocap="true" pos="{join_numbers(PARKED_M[part])}">{geoms[part]}</body>' for part in PARTS
+def _darker(rgb: Rgb, shade: float = 0.55) -> Rgb:
+    return rgb[0] * shade, rgb[1] * shade, rgb[2] * shade
+
+
+_SKIN, _SHIRT, _SHOE = "0.87 0.66 0.54 1", "0.25 0.33 0.50 1", "0.20 0.20 0.24 1"
+PARTS = {
+    part: "".join(
+        f'<geom name="{name}" {look} rgba="{rgba}" {COLLISION_NONE if name == "face_nose" else COLLISION_PERSON}/>'
+        for name, look, rgba in geoms
     )
-
-
-def _darker(rgb: Rgb) -> Rgb:
-    return rgb[0] * 0.55, rgb[1] * 0.55, rgb[2] * 0.55
+    for part, geoms in {
+        "hand": (
+            ("hand", 'type="box" size="0.085 0.045 0.014"', _SKIN),
+            ("hand_finger", 'type="capsule" fromto="0.08 0 0 0.14 0 0" size="0.010"', _SKIN),
+            ("hand_arm", 'type="capsule" fromto="-0.09 0 0 -0.40 0 0.02" size="0.032"', _SHIRT),
+        ),
+        "foot": (
+            ("foot", 'type="box" size="0.13 0.045 0.035"', _SHOE),
+            ("foot_leg", 'type="capsule" fromto="0.08 0 0.05 0.08 0 0.45" size="0.045"', _SHIRT),
+        ),
+        "body": (("body", 'type="capsule" size="0.13 0.50"', _SHIRT),),
+        "face": (
+            ("face", 'type="sphere" size="0.10"', _SKIN),
+            ("face_nose", 'type="capsule" fromto="0.10 0 0 0.13 0 0" size="0.015"', _SKIN),
+        ),
+    }.items()
+}
+"""What a person has that the robot can meet. The hand is a palm with a pointing finger, its arm behind it."""

@@ -1,0 +1,344 @@
+"""A scenario file: what stands where, what people say and do when, and what counts as right and as wrong.
+
+Conditions are about the simulator's world: "red mug in sink", "red mug held by person", "apple clean", "glass emptied",
+"blue mug moved", "table clean", "jar open", "mug contains coffee", "hand touched"; "not" before any of them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from msgspec import field
+
+from nodes.sim.messages import ObjectTruth, Truth
+from nodes.sim.world_file import Layout, ThingSpec, WorldFile, lay_out, load_world, read_file, sentences_of
+from runtime.errors import UserError, choices
+from runtime.serialization.toml_errors import Seconds, Table, convert, read_toml
+
+SCENARIOS = Path(__file__).with_name("scenarios")
+NINE_SKILLS = SCENARIOS / "nine_skills"
+DEMO, CUBES = "clear-table", "cubes"
+WHENS = ("start", "then", "said", "is", "ever")
+"""At the start; after the event before; when the robot has said a pattern; when a condition of the world holds; when
+it has held for once."""
+DOES = (
+    "offer hand", "hold out", "point at", "nod", "shake", "look at", "withdraw", "rest at", "step in", "step aside",
+    "put", "bring",
+)  # fmt: skip
+TOUCH_M = 0.01
+_CONDITION = re.compile(
+    r"(?P<no>not )?(?:(?P<thing>.+?) (?P<how>in|on|held by|contains) (?P<what>.+)|"
+    r"(?P<part>hand|body|foot|face) touched|"
+    r"(?P<subject>.+?) (?P<state>clean|dirty|open|closed|emptied|moved|full|empty))"
+)
+
+
+class ScenarioEvent(Table, frozen=True):
+    """One thing that a person says (the name of a list of wordings, or the words), does, or both."""
+
+    when: str
+    after_s: float = 1.0
+    say: str = ""
+    do: str = ""
+    who: str = ""  # says it; "": the person
+
+
+class SuccessCriteria(Table, frozen=True):
+    """`right` holds in the end, nothing of `wrong` ever does."""
+
+    right: tuple[str, ...]
+    wrong: tuple[str, ...] = ()
+
+
+class WorldScenario(Table, frozen=True):
+    """One file. Without a verdict it is a room to be in, and no person plays it."""
+
+    sentence: str
+    things: tuple[ThingSpec, ...]
+    skill: int = 0  # of the nine; 0: of none
+    events: tuple[ScenarioEvent, ...] = ()
+    verdict: SuccessCriteria | None = None
+    words: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    dirty: tuple[str, ...] = ()
+    person: str = "Ann"
+    forgives: bool = True  # what her words or the robot's touch have stopped, after a moment
+    patience_s: Seconds = 120.0
+    quiet_s: Seconds = 25.0
+    world: str = "kitchen"  # a shipped one, or a file beside this one
+
+
+def file_of(name: str | Path) -> Path:
+    """The file of a shipped scenario's name, or the path itself. Raises UserError for a name that none has."""
+    if Path(name).suffix:
+        return Path(name)
+    shipped = {file.stem: file for folder in (SCENARIOS, NINE_SKILLS) for file in folder.glob("*.toml")}
+    if str(name) not in shipped:
+        raise UserError(f"there is no scenario {str(name)!r}; expected a file, or one of {choices(sorted(shipped))}")
+    return shipped[str(name)]
+
+
+@cache
+def load_scenario(name: str | Path) -> WorldScenario:
+    """The scenario of a file, or the shipped one of a name; one that can succeed. Raises UserError."""
+    file = file_of(name)
+    text, found = read_file(file, WorldScenario)
+    if problems := _wrong_of(found, file, text):
+        raise UserError(sentences_of(file, text, problems))
+    return found
+
+
+def scenario_problems(name: str) -> list[str]:
+    """What is wrong with a scenario, before anything starts; none where there is none ("")."""
+    try:
+        if name:
+            load_scenario(name)
+    except UserError as problem:
+        return [str(problem)]
+    return []
+
+
+def world_of(name: str | Path) -> WorldFile:
+    """The world of a scenario. Raises UserError."""
+    return _world(load_scenario(name), file_of(name))
+
+
+def world_file_of(name: str | Path) -> str:
+    """Its world: the path of a file, or the name of a shipped one."""
+    return _world_name(load_scenario(name), file_of(name))
+
+
+def _world(scenario: WorldScenario, file: Path) -> WorldFile:
+    return load_world(_world_name(scenario, file))
+
+
+def _world_name(scenario: WorldScenario, file: Path) -> str:
+    beside = file.parent / scenario.world
+    return str(beside) if beside.suffix and beside.exists() else scenario.world
+
+
+def layout_of(name: str | Path, seed: int = 0, things: str = "") -> Layout:
+    """The world of a scenario as a seed lays it out. Raises UserError.
+
+    `things`: with these alone, "blue_cup red_cup" say; what stands near to the robot must be one of them.
+    """
+    scenario = load_scenario(name)
+    world = _world(scenario, file_of(name))
+    specs = _some(scenario.things, things.split()) if things else scenario.things
+    return replace(lay_out(world, specs, seed), dirty=scenario.dirty, scenario=str(name))
+
+
+def _some(specs: tuple[ThingSpec, ...], names: Sequence[str]) -> tuple[ThingSpec, ...]:
+    known = {f"{spec.colour}_{spec.kind}".replace(" ", "_"): spec for spec in specs}
+    for name in names:
+        if name not in known:
+            raise UserError(f"things: {name!r} is on no table here; known: {choices(known)}")
+    for name, spec in known.items():
+        if spec.stands == "near" and name not in names:
+            raise UserError(f"things: the {name} must be one of them")
+    return tuple(spec for name, spec in known.items() if name in names)
+
+
+def wordings_of(path: Path, name: str) -> dict[str, tuple[str, ...]]:
+    """The wordings of one scenario in a file with a table for each. Raises UserError."""
+    data: dict[str, Any] = read_toml(path)
+    said = convert(data.get(name, {}), dict[str, tuple[str, ...]], f"wordings {path}", name)
+    return {slot: texts for slot, texts in said.items() if texts}
+
+
+def _wrong_of(scenario: WorldScenario, file: Path, text: str) -> list[tuple[str, str]]:
+    """Why the file cannot be played, or cannot succeed: words of the line where it stands, and a sentence."""
+    world = _world(scenario, file)
+    try:
+        layout = lay_out(world, scenario.things, 0)
+    except UserError as problem:
+        named = re.search(r"'([^']+)'", str(problem))
+        return [(f'"{named[1]}"' if named and f'"{named[1]}"' in text else "things", str(problem))]
+    found: list[tuple[str, str]] = []
+    if not 0 <= scenario.skill <= 9:
+        found.append(("skill", f"skill is {scenario.skill}; expected 1 to 9"))
+    for one, other in combinations((one.thing for one in layout.things if not one.spec.hidden), 2):
+        if math.dist((one.x_m, one.y_m), (other.x_m, other.y_m)) < (one.width_m + other.width_m) / 2 - TOUCH_M:
+            what = f"the {one.colour} {one.label} and the {other.colour} {other.label} stand in one spot"
+            found.append((other.label, f"{what}; give one of them another place"))
+    for name in scenario.dirty:
+        if name not in world.places:
+            found.append(("dirty", f"dirty: there is no place {name!r}; places: {choices(world.places)}"))
+    known = {one.words: one.spec for one in layout.things} | {one.thing.label: one.spec for one in layout.things}
+    for event in scenario.events:
+        found += [
+            (event.when if "event when" in what else event.do, what) for what in _event_problems(event, known, world)
+        ]
+    found += [
+        (name, f"[words] {name}: no wording; expected one at least")
+        for name, said in scenario.words.items()
+        if not said
+    ]
+    return found + (
+        _verdict_problems(scenario, scenario.verdict, layout, known) if scenario.verdict is not None else []
+    )
+
+
+def _event_problems(event: ScenarioEvent, known: Mapping[str, ThingSpec], world: WorldFile) -> list[str]:
+    found = []
+    kind, _, what = event.when.partition(": ")
+    if kind not in WHENS or (kind in ("said", "is", "ever") and not what):
+        found.append(f"event when {event.when!r}; expected one of {', '.join(WHENS)}, the last three with ': ...'")
+    elif kind == "said":
+        try:
+            re.compile(what)
+        except re.error as problem:
+            found.append(f"event when {event.when!r}: {problem}")
+    elif kind in ("is", "ever"):
+        found += [f"event when {event.when!r}: {problem}" for problem in _condition_problems(what, known, world)]
+    does = next((one for one in DOES if event.do == one or event.do.startswith(one + " ")), "")
+    if event.do and not does:
+        found.append(f"event do {event.do!r}; expected one of {', '.join(DOES)}")
+    if event.do and (thing := thing_of(event.do, does)) and thing not in known and thing not in world.places:
+        found.append(f"event do {event.do!r}: there is no {thing!r}; things: {choices(known)}")
+    if not event.say and not event.do:
+        found.append(f"event when {event.when!r} neither says nor does anything")
+    return found
+
+
+def _verdict_problems(
+    scenario: WorldScenario, verdict: SuccessCriteria, layout: Layout, known: Mapping[str, ThingSpec]
+) -> list[tuple[str, str]]:
+    """Conditions that are none, that never can hold, or that nothing has to be done for."""
+    world, found = layout.world, []
+    if not verdict.right:
+        found.append(("right", "[verdict] right is empty; expected what holds in the end, as ['red mug on tray']"))
+    for condition in (*verdict.right, *verdict.wrong):
+        found += [(condition, what) for what in _condition_problems(condition, known, world)]
+    for condition in verdict.right:
+        found += [(condition, what) for what in _unreachable(condition, known, world, scenario)]
+        if condition in verdict.wrong:
+            found.append((condition, f"it cannot succeed: {condition!r} is right in the end and always wrong"))
+    for one, other in combinations(verdict.right, 2):
+        a, b = _CONDITION.fullmatch(one), _CONDITION.fullmatch(other)
+        if a is None or b is None or not a["thing"] or a["no"] or b["no"]:
+            continue
+        if a["thing"] == b["thing"] and a["what"] != b["what"] and "contains" not in (a["how"], b["how"]):
+            found.append((other, f"it cannot succeed: {one!r} and {other!r} are never both so"))
+    if found:
+        return found
+    truth = truth_at_start(replace(layout, dirty=scenario.dirty))
+    for condition in verdict.wrong:
+        if holds(condition, truth):
+            found.append((condition, f"it cannot succeed: {condition!r} is wrong, and so from the start"))
+    if not verdict.wrong and all(holds(condition, truth) for condition in verdict.right):
+        what = "nothing has to be done: what is right holds from the start"
+        found.append((verdict.right[0], f"{what}; say in wrong what must never be"))
+    return found
+
+
+def truth_at_start(layout: Layout) -> Truth:
+    """What is so at the start."""
+    things = []
+    for one in layout.things:
+        thing, spec, is_held = one.thing, one.spec, one.spec.at == "hand" or one.spec.hidden
+        things.append(
+            ObjectTruth(
+                name=thing.name, label=thing.label, colour=thing.colour, x_m=thing.x_m, y_m=thing.y_m, z_m=thing.z_m,
+                held_by="person" if is_held else "", place="" if is_held else spec.at, fill=spec.fill,
+                contents=(spec.contents,) if spec.fill else (), is_dirty=spec.dirty,
+            )
+        )  # fmt: skip
+    return Truth(objects=tuple(things), dirty_places=layout.dirty)
+
+
+def thing_of(do: str, does: str) -> str:
+    """What a deed is about: "red mug" of "put red mug on tray"."""
+    return re.split(r" (?:on|in|at|near) ", do.removeprefix(does).strip())[0]
+
+
+def _condition_problems(condition: str, known: Mapping[str, ThingSpec], world: WorldFile) -> list[str]:
+    found = _CONDITION.fullmatch(condition)
+    if found is None:
+        return [f"condition {condition!r}; expected such as 'red mug in sink', 'apple clean' or 'blue mug moved'"]
+    subject = found["thing"] or found["subject"]
+    if found["part"]:
+        return []
+    if subject not in known and subject not in world.places:
+        return [f"condition {condition!r}: there is no {subject!r}; things: {choices(known)}"]
+    if found["how"] in ("in", "on") and found["what"] not in (*world.places, "floor"):
+        return [f"condition {condition!r}: there is no place {found['what']!r}; places: {choices(world.places)}"]
+    return []
+
+
+def _unreachable(
+    condition: str, known: Mapping[str, ThingSpec], world: WorldFile, scenario: WorldScenario
+) -> list[str]:
+    """A thing that has to be moved, that no arm gets to or no gripper holds, and that nobody's hands help with."""
+    found = _CONDITION.fullmatch(condition)
+    if found is None or found["no"]:
+        return []
+    subject = found["thing"] or (found["subject"] if found["state"] in ("clean", "open") else "")
+    spec = known.get(subject or "")
+    if spec is None or (found["how"] in ("in", "on") and spec.at == found["what"]):
+        return []
+    if found["state"] == "clean" and not spec.dirty:
+        return []
+    is_helped = any(
+        (
+            event.do.startswith(("put ", "bring ", "hold out "))
+            and thing_of(event.do, event.do.split()[0]) in (subject, spec.kind)
+        )
+        or (event.do.startswith("hold out ") and event.do.removeprefix("hold out ") in (subject, spec.kind))
+        for event in scenario.events
+    )
+    if is_helped:
+        return []
+    if not spec.reach:
+        return [f"it cannot succeed: the {subject} stands out of reach, and no event brings it nearer"]
+    if not world.kinds[spec.kind].is_graspable:
+        return [f"it cannot succeed: the {subject} is too wide for the gripper, and no event moves it"]
+    if spec.stuck and found["state"] == "open":
+        return [f"it cannot succeed: the lid of the {subject} is stuck"]
+    return []
+
+
+def holds(condition: str, truth: Truth) -> bool:
+    """Whether a condition holds in the world. Raises UserError for one that is none."""
+    found = _CONDITION.fullmatch(condition)
+    if found is None:
+        raise UserError(f"condition {condition!r} is none")
+    part = found["part"]
+    is_touched = part in truth.touched or bool((truth.impulse_n_s or {}).get(part))
+    is_so = is_touched if part else _holds(found, truth)
+    return is_so != bool(found["no"])
+
+
+def _holds(found: re.Match[str], truth: Truth) -> bool:
+    subject, state = found["thing"] or found["subject"], found["state"]
+    things = named(subject, truth.objects)
+    if not things:  # a place
+        return state in ("clean", "dirty") and (subject in truth.dirty_places) == (state == "dirty")
+    match found["how"]:
+        case "in" | "on":
+            return all(one.place == found["what"] for one in things)
+        case "held by":
+            return all(one.held_by == found["what"] for one in things)
+        case "contains":
+            return all(found["what"] in one.contents for one in things)
+    match state:
+        case "moved":
+            return any(one.was_lifted for one in things)
+        case "emptied":
+            return any(one.is_emptied for one in things)
+        case "clean" | "dirty":
+            return all(one.is_dirty == (state == "dirty") for one in things)
+        case "open" | "closed":
+            return all(one.is_open == (state == "open") for one in things)
+    return all((one.fill > 0.0) == (state == "full") for one in things)
+
+
+def named(words: str, things: Sequence[ObjectTruth]) -> list[ObjectTruth]:
+    """The things that are called so: "red mug", or "mug" for all of them."""
+    return [one for one in things if words in (one.label, f"{one.colour} {one.label}")]
