@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
 
-from nodes.episodes.coaching.coach import VARIANTS, Variant
-from nodes.episodes.coaching.regeneration import attempts_of
+from nodes.episodes.coaching.coach import VARIANTS, Variant, attempts_of
 from nodes.episodes.command import main as episodes
 from nodes.episodes.learning.dataset import Mix, write_dataset
 from nodes.episodes.results.figures import values_of

@@ -82,20 +82,13 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add(
-        "--tasks",
-        default="starter",
-        help="starter (the default), hard (the published hard subset, from SOTOPIA_DATA), or a folder with a library",
-    )
+    tasks = "starter (the default), hard (the published hard subset, from SOTOPIA_DATA), or a folder with a library"
+    add("--tasks", default="starter", help=tasks)
     named = "only this task or scenario, by identifier or codename"
     add("--task", action="append", default=[], metavar="NAME", help=named)
-    add(
-        "--agents",
-        action="append",
-        metavar="A[,B...]",
-        help="who plays the seats: rules (= scripted), human, script:FILE, replay:RUN[#EPISODE], MODEL[@URL][#t=0.7]; "
-        "class:MODULE:CLASS (a brain of your own); default: rules; again for another pairing",
-    )
+    agents = "who plays the seats: rules (= scripted), human, script:FILE, replay:RUN[#EPISODE], MODEL[@URL][#t=0.7]; "
+    agents += "class:MODULE:CLASS (a brain of your own); default: rules; again for another pairing"
+    add("--agents", action="append", metavar="A[,B...]", help=agents)
     add("--models", default="", metavar="A,B,...", help="each of these with each, both ways: the table and heat map")
     add("--partner", default="", metavar="P", help="with --models: each with this one instead, in both seats")
     add("--swap", action="store_true", help="play each pairing in both seat orders")
@@ -105,13 +98,8 @@ def _run(parser: argparse.ArgumentParser) -> None:
     add("--order", choices=ORDERS, default=ORDERS[0], metavar="ORDER", help=orders)
     modes = f"who knows what: {', '.join(MODES)}; several are reported side by side{DEFAULT}"
     add("--mode", default=MODES[0], metavar="MODE[,MODE...]", help=modes)
-    add(
-        "--like",
-        default="",
-        metavar="sotopia-0.1.5[@PYTHON]",
-        help="as that package plays and judges: its prompts and its rules, read by an interpreter that has it, or "
-        "from a .json file; default: our own",
-    )
+    like = "as that package plays and judges: its prompts and its rules, read by an interpreter that has it, or from a "
+    add("--like", default="", metavar="sotopia-0.1.5[@PYTHON]", help=like + ".json file; default: our own")
     add("--name-only", action="store_true", help="characters are names without profiles")
     add("--turns", type=int, default=20, help="turn limit" + DEFAULT)
     wins = "a social game: saying what matches this regular expression wins and ends it; again for another"
@@ -141,12 +129,9 @@ def _resume(parser: argparse.ArgumentParser) -> None:
 
 def _playing(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add(
-        "--latency",
-        metavar="none|wall|fixed:S",
-        help="how long a model's answer takes in the episode's time: nothing (the default), as long as it took, or S "
-        "seconds; a slow mind is slower in asynchronous talk",
-    )
+    latency = "how long a model's answer takes in the episode's time: nothing (the default), as long as it took, or S "
+    latency += "seconds; a slow mind is slower in asynchronous talk"
+    add("--latency", metavar="none|wall|fixed:S", help=latency)
     add("--jobs", type=int, help="episodes (or evaluations) at a time; default: 16")
     add("--rate", type=float, metavar="N", help="at most N calls a minute to each server; default: no limit")
     add("--deadline", type=float, metavar="S", help="for one answer, retries and outages included; default: 300")
@@ -262,12 +247,9 @@ def _key_turns(text: str) -> tuple[str, float]:
 
 def _scenarios(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add(
-        "what",
-        choices=("new", "edit", "lint"),
-        help="new: the same command goes on where it was stopped; edit: a page where people edit, accept or refuse "
-        "what stands in --out; lint: casts, goals, what is given away, in --tasks",
-    )
+    what = "new: the same command goes on where it was stopped; edit: a page where people edit, accept or refuse what "
+    what += "stands in --out; lint: casts, goals, what is given away, in --tasks"
+    add("what", choices=("new", "edit", "lint"), help=what)
     add("--from", dest="prompts", type=Path, metavar="CSV", help="new: prompt[,source]")
     add("--casts", type=int, default=5, metavar="N", help="lint: so many should fit" + DEFAULT)
     add("--n", type=count, default=100, help="so many tasks" + DEFAULT)
@@ -293,12 +275,10 @@ def _follow(parser: argparse.ArgumentParser) -> None:
     add("--jobs", type=count, default=16, help="turns rated at a time" + DEFAULT)
     add("--power-on-mean", action="store_true", help="S_div: the power of the mean similarity")
     add("--words", type=Path, metavar="FILE", help="words to be counted, one a line")
-    for name, found in (
-        ("injury", "saying what matches is an intended injury"),
-        ("prevention", "saying what matches prevents one"),
-        ("solution", "a sentence that matches proposes a solution; alike ones count once"),
-    ):
-        add(f"--{name}", type=_pattern, default="", metavar="PATTERN", help=found)
+    solution = "a sentence that matches proposes a solution; alike ones count once"
+    add("--injury", type=_pattern, default="", metavar="PATTERN", help="saying what matches is an intended injury")
+    add("--prevention", type=_pattern, default="", metavar="PATTERN", help="saying what matches prevents one")
+    add("--solution", type=_pattern, default="", metavar="PATTERN", help=solution)
 
 
 def _pattern(text: str) -> str:

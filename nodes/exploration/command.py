@@ -11,9 +11,10 @@ from typing import Any
 
 import msgspec
 
+from nodes.episodes.results.show import columns
 from nodes.evaluation.command import run_to_end
 from nodes.evaluation.folder import ResultsFolder
-from nodes.evaluation.trials import Card, Result, TrialVariant, trials_of
+from nodes.evaluation.trials import Card, TrialVariant, trials_of
 from nodes.exploration.examiner import share
 from nodes.exploration.explorer import OTHER_ROOMS
 from nodes.exploration.messages import ExplorationResult
@@ -54,9 +55,8 @@ def baseline(name: str, seed: int, count: int, usual: dict[str, str]) -> dict[st
     said = [chance.choice(q.choices) if name == BASELINES[0] else usual["|".join(q.choices)] for q in questions]
     right = [one == q.answer for one, q in zip(said, questions, strict=True)]
     tried = share([one for one, q in zip(right, questions, strict=True) if q.needs_trying])
-    acc = share(right)
-    found = {"acc_exp": acc, "acc_ref": acc, "tried_exp": tried, "tried_ref": tried, "score": acc}
-    return {**dict.fromkeys(FIGURES, 0.0), **found}
+    acc = dict.fromkeys(("acc_exp", "acc_ref", "score"), share(right))
+    return dict.fromkeys(FIGURES, 0.0) | acc | {"tried_exp": tried, "tried_ref": tried}
 
 
 def report_result(
@@ -107,26 +107,23 @@ def _run(asked: argparse.Namespace) -> int:
     }
     broken = [one for one in results if one.has_broken or not one.is_success]
     for policy, variant in zip(policies, variants, strict=True):
-        mine = [_figures(one) for one in results if one.trial.variant == variant.name and one not in broken]
+        done = [one for one in results if one.trial.variant == variant.name and one not in broken]
+        mine = [{name: float(one.measures[name] or 0.0) for name in FIGURES} for one in done]
         if mine:
             rows[policy] = _row(mine)
     if asked.json:
         print(msgspec.json.encode({"task": task, "policies": rows, "out": str(out)}).decode())
         return 1 if broken else 0
-    head = ("policy", "acc_exp", "acc_ref", "of tried", "refined", "T3", "score [95 %]")
-    print(f"{head[0]:24}" + "".join(f"{one:>10}" for one in head[1:6]) + f"  {head[6]}")
+    lines: list[Sequence[str]] = [("policy", "acc_exp", "acc_ref", "of tried", "refined", "T3", "score [95 %]")]
     for policy, row in rows.items():
-        cells = "".join(f"{row[key]:>10.3f}" for key in ("acc_exp", "acc_ref", "tried_exp", "tried_ref"))
+        cells = (f"{row[key]:.3f}" for key in ("acc_exp", "acc_ref", "tried_exp", "tried_ref"))
         bounds = f" [{row['low']:.3f}, {row['high']:.3f}]" if row["low"] is not None else ""
-        print(f"{policy[:24]:24}{cells}{row['t3']:>10.1f}  {row['score']:.3f}{bounds}")
+        lines.append((policy[:24], *cells, f"{row['t3']:.1f}", f"{row['score']:.3f}{bounds}"))
+    print("\n".join(columns(lines, ("policy", "score [95 %]"))))
     for one in broken:
         print(f"! {one.trial.name}: {one.reason}")
     print(f"recordings: {out}")
     return 1 if broken else 0
-
-
-def _figures(result: Result) -> dict[str, float]:
-    return {name: float(result.measures[name] or 0.0) for name in FIGURES}
 
 
 def _row(trials: Sequence[dict[str, float]]) -> dict[str, Any]:

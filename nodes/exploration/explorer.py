@@ -13,6 +13,7 @@ from typing import Protocol
 
 from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.agents.seat_caller import NoStore, OutageError, SeatCaller
+from nodes.episodes.dialogue.prompt import json_object
 from nodes.exploration.messages import Deed, StepDone
 from nodes.exploration.room import (
     COLOURS,
@@ -75,6 +76,8 @@ class Memory:
 class Explorer(Protocol):
     """Chooses one action at a time; `questions` are those it could not answer, in the second exploration."""
 
+    unreadable: int  # answers of a model that were none
+
     async def act(self, memory: Memory, questions: Sequence[RoomQuestion]) -> str:
         """An action of `memory.actions`, or `DONE`. Raises OutageError."""
 
@@ -82,46 +85,44 @@ class Explorer(Protocol):
 class RandomExplorer:
     """Any action there is; in the second exploration for as long again as the frontier would need at most."""
 
+    unreadable = 0
+
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(f"explorer {seed}")
         self._left = SIDE * SIDE
 
     async def act(self, memory: Memory, questions: Sequence[RoomQuestion]) -> str:
-        if questions:
-            self._left -= 1
-            if self._left < 0:
-                return DONE
-        return self._chance.choice(memory.actions)
+        self._left -= bool(questions)
+        return DONE if self._left < 0 else self._chance.choice(memory.actions)
 
 
 class FrontierExplorer:
     """Tries what is near and untried, else goes to the nearest floor that it has not seen; then only what is asked."""
 
+    unreadable = 0
+
     async def act(self, memory: Memory, questions: Sequence[RoomQuestion]) -> str:
         wanted = {one.about for one in questions if one.needs_trying} if questions else None
-        unseen = {(x, y) for x in range(SIDE) for y in range(SIDE)} - memory.floor
+        unseen = {(column, row) for column in range(SIDE) for row in range(SIDE)} - memory.floor
         missing = {one.about for one in questions} - set(memory.places)
-        near = sorted((_far(memory.places[name], memory.at), name) for name in memory.untried(wanted))
+        (x, y), places = memory.at, memory.places
+        near = sorted((abs(places[name][0] - x) + abs(places[name][1] - y), name) for name in memory.untried(wanted))
         if near and near[0][0] <= 1:
             return f"{TRIED_BY[near[0][1].split()[-1]][0]} {near[0][1]}"
         beside = [cell_after(memory.places[name], move) for _, name in near for move in MOVES]
-        if beside and (questions or near[0][0] <= DETOUR):
-            return _towards(memory, beside)
-        if unseen and (not questions or missing):
+        if unseen and (not questions or missing) and not (beside and (questions or near[0][0] <= DETOUR)):
             return _towards(memory, unseen)
         return _towards(memory, beside) if beside else DONE
 
 
-class ModelExplorer:
+class ModelExplorer(RandomExplorer):
     """A model behind chat completions; an answer that cannot be read is a step at random, and is counted."""
 
     def __init__(self, model: str, seed: int, servers: Servers) -> None:
+        super().__init__(seed)
         spec = AgentSpec.parse(model)
         spec.check_model(servers)
         self._caller = SeatCaller(spec, servers, NoStore(), 0, tokens=60)
-        self._chance = random.Random(f"explorer {seed}")
-        self._left = SIDE * SIDE
-        self.unreadable = 0
 
     async def act(self, memory: Memory, questions: Sequence[RoomQuestion]) -> str:
         """One question to the model. Raises OutageError."""
@@ -138,9 +139,7 @@ class ModelExplorer:
             + (f"\nYou could not answer:{asked}" if asked else "")
             + f'\nActions: {", ".join(options)}. Answer with one JSON object and nothing else: {{"action": "..."}}'
         )
-        schema: dict[str, object] = {
-            "type": "object", "properties": {"action": {"type": "string", "enum": options}}, "required": ["action"],
-        }  # fmt: skip
+        schema = json_object({"action": {"type": "string", "enum": options}})
         try:
             action = str(read_object((await self._caller.ask(prompt, schema, "explore")).text).get("action", ""))
         except UnreadableError:
@@ -149,10 +148,6 @@ class ModelExplorer:
             self.unreadable += 1
             return self._chance.choice(memory.actions)
         return action
-
-
-def _far(first: Cell, second: Cell) -> int:
-    return abs(first[0] - second[0]) + abs(first[1] - second[1])
 
 
 def _towards(memory: Memory, goals: Collection[Cell]) -> str:
@@ -209,11 +204,10 @@ class ExplorerNode(Node):
 
     def on_start(self) -> None:
         self.usual = majority(OTHER_ROOMS)
-        if self.policy != "frontier":
-            seed = self.run_info.seed
-            self.explorer = (
-                RandomExplorer(seed) if self.policy == "random" else ModelExplorer(self.policy, seed, self.servers)
-            )
+        if self.policy == "random":
+            self.explorer = RandomExplorer(self.run_info.seed)
+        elif self.policy != "frontier":
+            self.explorer = ModelExplorer(self.policy, self.run_info.seed, self.servers)
 
     @on(step)
     async def choose(self, step: StepDone) -> None:
@@ -224,7 +218,7 @@ class ExplorerNode(Node):
         open_ones = [one for one in self.asked.values() if self.memory.is_open(one)]
         if step.left == 0:
             return
-        before, action = self._unreadable(), DONE
+        before, action = self.explorer.unreadable, DONE
         if open_ones or not self.asked:
             try:
                 action = await self.clock.external(self.explorer.act(self.memory, open_ones), 0.0)
@@ -234,10 +228,8 @@ class ExplorerNode(Node):
         self.action = action
         if action in MOVES:
             self.goal = cell_after(self.goal, action)
-        self.deed.publish(Deed(number=step.number + 1, action=action, is_unreadable=self._unreadable() > before))
-
-    def _unreadable(self) -> int:
-        return self.explorer.unreadable if isinstance(self.explorer, ModelExplorer) else 0
+        is_unreadable = self.explorer.unreadable > before
+        self.deed.publish(Deed(number=step.number + 1, action=action, is_unreadable=is_unreadable))
 
     @on(heard)
     async def reply(self, question: Utterance) -> None:

@@ -114,11 +114,10 @@ class Room:
 
     def actions(self) -> list[str]:
         """What can be done here: moves that stay inside, and trials of things within reach."""
-        x, y = self.at
+        beside = {move: cell_after(self.at, move) for move in MOVES}
         taken = {thing.at for thing in self.things.values()}
-        free = {(x + dx, y + dy) for dx, dy in MOVES.values()} - taken
-        moves = [name for name, (dx, dy) in MOVES.items() if (x + dx, y + dy) in free and is_inside((x + dx, y + dy))]
-        reach = [t for t in self.things.values() if abs(t.at[0] - x) + abs(t.at[1] - y) <= 1]
+        moves = [move for move, cell in beside.items() if is_inside(cell) and cell not in taken]
+        reach = [thing for thing in self.things.values() if thing.at in (self.at, *beside.values())]
         return moves + [f"{TRIED_BY[thing.kind][0]} {thing.name}" for thing in reach]
 
     def do(self, action: str) -> tuple[str, str] | None:
@@ -150,6 +149,7 @@ class RoomQuestion(msgspec.Struct, frozen=True):
     fact: str  # "corner", "state"
     choices: tuple[str, ...]
     answer: str
+    is_it: str = ""  # of one for yes or no: the fact that is asked for
 
     @property
     def needs_trying(self) -> bool:
@@ -187,9 +187,8 @@ def questions_of(room: Room, seed: int, count: int = PER_ROOM) -> list[RoomQuest
             options = TRIED_BY[thing.kind][1] if phrase.fact == "state" else CORNERS
             if phrase.is_it:
                 options, truth = ("yes", "no"), "yes" if truth == phrase.is_it else "no"
-            (tried if phrase.fact == "state" else seen).append(
-                RoomQuestion(text, thing.name, phrase.fact, options, truth)
-            )
+            question = RoomQuestion(text, thing.name, phrase.fact, options, truth, phrase.is_it)
+            (tried if question.needs_trying else seen).append(question)
     most = round(count * TRIED_SHARE)
     return chance.sample(tried, most) + chance.sample(seen, count - most)
 
@@ -200,7 +199,8 @@ def question_in(text: str, names: Iterable[str]) -> RoomQuestion | None:
         for name in names:
             if phrase.text.replace("{thing}", name) == text:
                 options = TRIED_BY[name.split()[-1]][1] if phrase.fact == "state" else CORNERS
-                return RoomQuestion(text, name, phrase.fact, ("yes", "no") if phrase.is_it else options, "")
+                options = ("yes", "no") if phrase.is_it else options
+                return RoomQuestion(text, name, phrase.fact, options, "", phrase.is_it)
     return None
 
 
@@ -210,23 +210,15 @@ def majority(seeds: Iterable[int]) -> dict[str, str]:
     for seed in seeds:
         for question in questions_of(Room(seed), seed):
             counts.setdefault("|".join(question.choices), Counter())[question.answer] += 1
-    return {
-        choices: sorted(found.items(), key=lambda one: (-one[1], one[0]))[0][0] for choices, found in counts.items()
-    }
+    return {choices: min(found, key=lambda one: (-found[one], one)) for choices, found in counts.items()}
 
 
 def answer(
     question: RoomQuestion, states: dict[str, str], places: dict[str, tuple[int, int]], usual: dict[str, str]
 ) -> str:
     """From what was found out; where that is nothing, the usual answer."""
-    if question.fact == "state":
-        known = states.get(question.about)
-    else:
-        at = places.get(question.about)
-        known = None if at is None else corner_of(at)
+    corners = {name: corner_of(at) for name, at in places.items()}
+    known = (states if question.needs_trying else corners).get(question.about)
     if known is None:
         return usual.get("|".join(question.choices), question.choices[0])
-    if question.choices != ("yes", "no"):
-        return known
-    wanted = next(p.is_it for p in phrases() if p.text.replace("{thing}", question.about) == question.text)
-    return "yes" if known == wanted else "no"
+    return known if not question.is_it else "yes" if known == question.is_it else "no"

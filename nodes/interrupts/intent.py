@@ -352,8 +352,17 @@ def _is_told(clause: MatchedClause, start: int, reach: int = MOST_MISHEARD * MOS
 
 
 def _stands_between(clause: MatchedClause) -> Certainty:
-    """Whether a word that calls a stop may begin a sentence of its own, whatever stands around it."""
+    """Whether a word that calls a stop may begin a sentence of its own, whatever stands around it.
+
+    Who breaks off with the robot's name or a cry, stops and says why, means it now: "and he said robot stop the lid".
+    """
     found = clause.found.keys()
+    broken_off = {it.end for it in clause.of("startled")}
+    if broken_off and any(
+        one.start in broken_off and one.end < len(clause.words)
+        for one in clause.of("stop", "stop_sure", "stop_end", "stop_between")
+    ):
+        return "plainly"
     for one in clause.found.get("stop_between", ()):
         leads = {it.name for it in clause.of("leads_on") if it.end == one.start}
         if _is_told(clause, one.start, TOLD_REACH) or one.name in leads or _is_negated(clause, one.start, 0):

@@ -22,13 +22,18 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2066-\u
 _KIND_KEYS = ("action_type", "actiontype", "type", "kind", "action")
 _TEXT_KEYS = ("argument", "content", "text", "message", "utterance", "speech")
 _SAID_AS: dict[ActKind, str] = {
-    "speak": "speak|say|speech|talk",
-    "non-verbal communication": "non-verbal communication|non-verbal|nonverbal|nonverbal communication|gesture",
-    "action": "action|act|do",
-    "none": "none|nothing|wait",
-    "leave": "leave|exit",
+    "speak": "speak|speech|say|talk|reply|respond|ask",
+    "non-verbal communication": "non[ -]?verbal( communication)?|gesture",
+    "none": "none|nothing|wait|do(es)? nothing",
+    "action": "(physical )?act(ion)?|do",
+    "leave": "leav(e|es|ing)|exit",
 }
-_KINDS = {word: kind for kind, words in _SAID_AS.items() for word in words.split("|")}
+
+
+def kind_of(text: str, more: str = "") -> ActKind | None:
+    """The kind of act that a word names, as models write it; with `more`, a pattern, where that follows."""
+    said = " ".join(text.strip().casefold().replace("_", " ").split())
+    return next((kind for kind, words in _SAID_AS.items() if re.fullmatch(f"({words}){more}", said)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +53,9 @@ def read_act(text: str) -> ReadAct:
     kind_text = next((found[key] for key in _KIND_KEYS if isinstance(found.get(key), str)), None)
     if not isinstance(kind_text, str):
         raise UnreadableError(f"action_type is missing; found the keys {', '.join(map(str, found)) or '(none)'}")
-    kind = _KINDS.get(kind_text.strip().lower().replace("_", " "))
+    kind = kind_of(kind_text)
     if kind is None:
-        raise UnreadableError(f"action_type is {kind_text[:60]!r}; known: {', '.join(sorted(set(_KINDS.values())))}")
+        raise UnreadableError(f"action_type is {kind_text[:60]!r}; known: {', '.join(sorted(_SAID_AS))}")
     if kind != "none" and _is_echo(found):
         raise UnreadableError("the answer repeats the words of its form instead of filling them in")
     argument = next((found[key] for key in _TEXT_KEYS if key in found), "")
@@ -74,17 +79,8 @@ def _recipients(to: object) -> tuple[str, ...]:
     return tuple(clean(name) for name in names)
 
 
-_ECHOES = (
-    "string",
-    "argument",
-    "action_type",
-    "action type",
-    "to",
-    "text",
-    "words",
-    "speak",
-    "non-verbal communication",
-)
+_FORM = "string|argument|action_type|action type|to|text|words|speak|non-verbal communication"
+_ECHOES = tuple(_FORM.split("|"))
 """Words of the question's form."""
 
 

@@ -10,13 +10,15 @@ import importlib
 import inspect
 import random
 import sys
+import traceback
 import zlib
 from collections.abc import Iterable
+from dataclasses import fields
 from pathlib import Path
 
 from nodes.episodes.agents.acts import read_script
 from nodes.episodes.agents.agent_spec import AgentSpec, provenance_of
-from nodes.episodes.agents.offline.policy import decide
+from nodes.episodes.agents.offline_agent import decide
 from nodes.episodes.dialogue.observation import AgentChoice, AgentObservation, Brain
 from nodes.msgs.episode import Act, Briefing, Guidance, Observation, Reply, Turn
 from runtime import RELIABLE, Clock, Node, Publisher, Subscription, UserError, on
@@ -45,6 +47,25 @@ class ScriptedBrain:
         return AgentChoice(act=self._acts[place], urgency=0.6) if place < len(self._acts) else AgentChoice(urgency=0.0)
 
 
+class OwnBrain:
+    """A brain of the user's class: what goes wrong in it fails the episode in a sentence, and no other one."""
+
+    def __init__(self, text: str, brain: Brain) -> None:
+        self._text, self._brain = text, brain
+
+    async def choose(self, sight: AgentObservation, clock: Clock, chance: random.Random) -> AgentChoice:
+        try:
+            choice: object = await self._brain.choose(sight, clock, chance)
+        except Exception as problem:  # noqa: BLE001  # whatever the user's code raises
+            at = traceback.extract_tb(problem.__traceback__)[-1]
+            told = f"{self._text}: {type(problem).__name__}: {problem} ({at.filename}:{at.lineno})"
+            return AgentChoice(failure=told, failure_kind="outage")
+        if isinstance(choice, AgentChoice):
+            return choice
+        told = f"{self._text}: choose gave {choice!r:.60}; expected an AgentChoice"
+        return AgentChoice(failure=told, failure_kind="outage")
+
+
 def own_brain(text: str) -> Brain:
     """A new brain of the user's class that "class:MODULE:CLASS" names; one a seat. Raises UserError."""
     module, _, name = text.removeprefix("class:").partition(":")
@@ -53,30 +74,35 @@ def own_brain(text: str) -> Brain:
         sys.path.insert(0, here)  # where a user's file beside the run lies
     try:
         brain: Brain = getattr(importlib.import_module(module), name)()
-    except (ImportError, AttributeError, ValueError, TypeError) as problem:
+    except Exception as problem:  # whatever the user's code raises
         expected = "expected class:MODULE:CLASS, a class that is made without arguments"
         raise UserError(f"agent {text!r}: {problem}; {expected}") from problem
     if not inspect.iscoroutinefunction(getattr(brain, "choose", None)):
         raise UserError(
             f"agent {text!r}: has no `async def choose(self, sight, clock, chance)` that gives an AgentChoice"
         )
-    return brain
+    return OwnBrain(text, brain)
+
+
+def brain_of_its_own(spec: AgentSpec) -> Brain | None:
+    """The brain of one who asks no model: by rules, by a class, or with the lines of a file. Raises UserError."""
+    if spec.kind == "rules":
+        return RulesBrain()
+    if spec.kind == "class":
+        return own_brain(spec.text)
+    return ScriptedBrain(read_script(spec.path)) if spec.kind == "script" else None
 
 
 def make_brain(text: str, *, temperature: float = 0.7) -> Brain:
     """The brain of that text, for a node of a launch file. Raises UserError where it plays no seat there."""
     spec = AgentSpec.parse(text, temperature=temperature)
-    if spec.kind == "rules":
-        return RulesBrain()
-    if spec.kind == "class":
-        return own_brain(text)
+    if (brain := brain_of_its_own(spec)) is not None:
+        return brain
     if spec.kind == "human":
         raise UserError(
             "agent 'human' plays at the terminal of polyrhythm episodes run; in a launch file a person plays in the "
             'browser: use = "bridges.web.episode.node:PersonAtPage", as in polyrhythm run sotopia-chat'
         )
-    if spec.kind == "script":
-        return ScriptedBrain(read_script(spec.path))
     if spec.kind == "replay":
         raise UserError(f"agent {text!r}: a log is replayed by polyrhythm episodes run, not in a launch file")
     from nodes.episodes.agents.model_brain import model_brain
@@ -142,22 +168,11 @@ class Agent(Node):
         else:
             choice = await self._brain.choose(sight, self.clock, self.random)
         self.answered += 1
-        self.reply.publish(
-            Reply(
-                episode=observation.episode,
-                seat=self.briefing.seat,
-                ask=observation.ask,
-                act=choice.act,
-                urgency=choice.urgency,
-                failure=choice.failure,
-                failure_kind=choice.failure_kind,
-                fault=choice.fault,
-                because=choice.because,
-                note=choice.note or _guided(guidance),
-                held=tuple(turn.index for turn in sight.turns),
-                prompt_sha=choice.prompt_sha,
-            )
-        )
+        said = {one.name: getattr(choice, one.name) for one in fields(choice)} | {
+            "note": choice.note or _guided(guidance)
+        }
+        held, seat = tuple(turn.index for turn in sight.turns), self.briefing.seat
+        self.reply.publish(Reply(episode=observation.episode, seat=seat, ask=observation.ask, held=held, **said))
 
 
 def _guided(guidance: Guidance | None) -> str:

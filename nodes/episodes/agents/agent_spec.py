@@ -34,6 +34,11 @@ NUMBERS: dict[str, tuple[str, float, float, Callable[[str], Any]]] = {
 }
 """Options of how a model answers: the field, its range, and how it is read."""
 
+SWITCHES: dict[str, dict[str, Any]] = {
+    "prompt=full": {"prompt": "full"}, "prompt=small": {"prompt": "small"}, "scale=plain": {"is_fine": False},
+    "scale=fine": {"is_fine": True}, "system=no": {"has_system": False}, "system=yes": {"has_system": True},
+}  # fmt: skip
+
 AgentKind = Literal["rules", "human", "script", "replay", "class", "model"]
 PromptKind = Literal["full", "small"]
 
@@ -99,12 +104,8 @@ class AgentSpec:
             return replace(self, options=replace(self.options, reasoning_effort=value))
         if name == "fallback" and value.partition("@")[0]:
             return replace(self, fallback=value)
-        if name == "prompt" and value in ("full", "small"):
-            return replace(self, prompt="small" if value == "small" else "full")
-        if name == "scale" and value in ("plain", "fine"):
-            return replace(self, is_fine=value == "fine")
-        if name == "system" and value in ("yes", "no"):
-            return replace(self, has_system=value == "yes")
+        if (meant := SWITCHES.get(option)) is not None:
+            return replace(self, **meant)
         raise UserError(
             f"agent {self.text!r}: unknown option {option[:60]!r}; known: t=0.7, tokens=1000, top_p=0.9, seed=1, "
             "effort=low, context=8192, fallback=MODEL@URL, prompt=small, system=yes; of a judge scale=fine"

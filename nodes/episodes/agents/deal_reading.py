@@ -24,11 +24,13 @@ _CURRENCIES = {  # what is said of each, behind the number or before it
 MONEY = "|".join(_CURRENCIES.values())
 _BEFORE = r"(?<!\w)(?!won|try)"
 """Before a unit that stands before its number: "I won 5" and "let us try 300" name no money."""
-WORDS = {"no": 0, "zero": 0, "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
-WORDS |= {"seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14}
-WORDS |= {"fifteen": 15, "sixteen": 16, "seventeen": 17, "eighteen": 18, "nineteen": 19}
-_TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90}
-WORDS |= _TENS
+_ONES = (
+    "no one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+)
+_NAMED_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_TENS = {word: 10 * ten for ten, word in enumerate(_NAMED_TENS.split(), start=2)}
+WORDS = {word: value for value, word in enumerate(_ONES.split())} | {"zero": 0, "a": 1, "an": 1} | _TENS
 _COUNTS = "|".join(word for word in WORDS if word not in ("no", "a", "an"))
 _SPELLED = re.compile(
     rf"\b(?:{_COUNTS}|an?(?= (?:hundred|thousand)\b))(?:(?:[ -]|(?<=hundred) and |(?<=thousand) and )"
@@ -39,51 +41,31 @@ _SPELLED = re.compile(
 _BELOW_100 = rf"(?:{'|'.join(_TENS)})(?:-(?:one|two|three|four|five|six|seven|eight|nine))?"
 _PAIR = re.compile(rf"\b({_BELOW_100}|{_COUNTS}) ({_BELOW_100})(?! hundred| thousand)\b", re.I)  # "two fifty"
 AMOUNT = r"([1-9]\d{0,2}(?:\.\d{3})+(?!\d)|\d{1,3}(?:[,'’\u00a0\u202f ]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?k?)"
-_THOUSANDS = re.compile(r"[,'’\u00a0\u202f ](?=\d{3})")
 
 _FOLLOWS = (
-    "a above again all altogether and as at be because before below but buys by can cash could does down even feels"
-    " firm flat for from gets has if in instead is it just later leaves less makes may minus more my not now on only"
-    " or per plus please right seems shall she so sounds sound still suits take that the then this to today tomorrow"
-    " tops total up was we settle settles suffice suffices do enough okay ok fine good fair cover covers"
-    " make get sound seem when which will with work works would you your"
+    "a all altogether and at be because but by can cash could does do down flat for from if in is it just may more "
+    "my not now on only or per plus please right she so sound sounds still suits take that the then this to today "
+    "tomorrow total up was we settle enough okay ok fine good fair when which will with work works would you your"
 )
 _BARE = re.compile(
-    r"(?<![\w.,:%#/'’-])(?<!\bin )(?<!\bsince )(?<!\bpage )(?<!\broom )(?<!\bnumber )(?<!\baged )"
-    r"(?<!\bborn )(?<!\bpast )"
+    r"(?<![\w.,:%#/'’-])(?<!\bin )(?<!\bsince )(?<!\bpage )(?<!\broom )(?<!\bnumber )(?<!\baged )(?<!\bborn )"
     rf"{AMOUNT}(?![\w%°/:])(?!\.\d)(?=\s*(?:$|[.,;:!?)\"”'’*\u2014\u2013-]|(?:{_FOLLOWS.replace(' ', '|')})\b))",
     re.I,
 )
 _NEAR = 8.0
 """A number without a unit is a price only within this factor of one that was named before."""
 
-_TOTAL = re.compile(rf"{AMOUNT}[ ,]*(?:\w+ )?(?:altogether|in total|all in|all told|in all|total)\b", re.I)
 _PARTS = re.compile(
     rf"{AMOUNT} *(?:\w+ )?(?:now|today|at once|up ?front|down|in advance|first)\b[^.!?]*?"
     rf"(?:\band|\bthen|\bplus|,) +(?:\w+ )?{AMOUNT} *(?:\w+ )?(?:later|when|on|at|after|next|in|by|tomorrow|then)\b",
     re.I,
 )
-_NOT_OFFERED = re.compile(  # the other's words, somebody else's price, a price turned down
-    r"\b(?:(?:you(?:r \w+)? (?:said|told|say|says|want|wanted|ask|asked|offered|wrote|promised)|instead of|rather than"
-    r"|(?:ad|advert|sign|tag|list|catalogue) (?:says|said)|cost|costs|paid|heard|read|worth|never|(?:should|could|"
-    r"would|might) have|(?:i|we)['’]d have)\b[^#]*#|not (?:for |at )?#|no to #|# (?:is|was|sounds|seems) (?:far |way |"
-    r"much |a bit )?(?:too|out of|steep|a lot|robbery|an insult|ridiculous|not))",
+_NOT_OFFERED = re.compile(
+    r"\b(?:(?:you(?:r \w+)? (?:said|say|want|wanted|ask|asked|offered)|instead of|rather than|(?:ad|sign|tag|list) "
+    r"says|costs?|paid|heard|read|worth|never|(?:should|could|would) have)\b[^#]*#|not (?:for |at )?#|no to #|# (?:is|"
+    r"was|sounds|seems) (?:far |way |much |a bit )?(?:too|out of|steep|a lot|not))",
     re.I,
 )
-_LIMIT = re.compile(
-    r"\b(?:below|less than|under|above|over|more than|beyond|higher than|lower than|further than)\b", re.I
-)
-
-
-def unit_pattern(deal: Deal) -> str:
-    """What is said of a number of this deal, as a regular expression."""
-    known = next((said for said in _CURRENCIES.values() if re.fullmatch(said, deal.unit, re.I)), "")
-    return "|".join(filter(None, (known, re.escape(deal.unit), re.escape(deal.unit.removesuffix("s")))))
-
-
-def is_money(deal: Deal) -> bool:
-    """Whether the deal's number is a price in a currency that is known here."""
-    return bool(re.fullmatch(MONEY, deal.unit, re.I))
 
 
 def numbers_in(text: str, deal: Deal, near: float | None = None) -> list[float]:
@@ -92,23 +74,17 @@ def numbers_in(text: str, deal: Deal, near: float | None = None) -> list[float]:
 
 
 def offer_in(text: str, deal: Deal, near: float | None = None) -> float | None:
-    """The number that somebody offers with a text: the last that is not quoted or turned down, or the"
-    " sum of two parts."""
+    """The number that somebody offers: the last that is not quoted or turned down, or the sum of two parts."""
     plain = in_digits(text, deal.opening if near is None else near)
-    for pattern in (_TOTAL, _PARTS):
-        for match in pattern.finditer(plain):
-            parts = [value_of(part) for part in match.groups()]
-            if all(part in numbers_in(plain, deal, near) for part in parts):
-                return sum(parts)
+    if match := _PARTS.search(plain):
+        parts = [value_of(part) for part in match.groups()]
+        if set(parts) <= set(numbers_in(plain, deal, near)):
+            return sum(parts)
     offered = None
     for clause in re.split(r"[;:!?\u2014]|,(?!\d{3}(?!\d))|\.(?!\d)|\bbut\b", plain):
-        numbers = _found(clause, deal, near)
-        if not numbers:
-            continue
-        start, value = numbers[-1]
-        marked = f"{clause[:start]}#{re.sub(rf'^{AMOUNT}', '', clause[start:])}"
-        if _LIMIT.search(clause) or not _NOT_OFFERED.search(marked):
-            offered = value
+        for start, value in _found(clause, deal, near)[-1:]:
+            marked = f"{clause[:start]}#{re.sub(rf'^{AMOUNT}', '', clause[start:])}"
+            offered = offered if _NOT_OFFERED.search(marked) else value
     return offered
 
 
@@ -117,11 +93,12 @@ def _found(text: str, deal: Deal, near: float | None) -> list[tuple[int, float]]
     if not deal.unit:
         return []
     near = deal.opening if near is None else near
-    unit = unit_pattern(deal)
+    currency = next((said for said in _CURRENCIES.values() if re.fullmatch(said, deal.unit, re.I)), "")
+    unit = "|".join(filter(None, (currency, re.escape(deal.unit), re.escape(deal.unit.removesuffix("s")))))
     text = re.sub(rf"(\d+) (?:{unit}) (\d\d)(?![\d%])", r"\1.\2", in_digits(text, near), flags=re.I)  # 12 dollars 50
     named = re.finditer(rf"(?<![\d.,])(?:{AMOUNT}\s*(?:{unit})(?!\w)|{_BEFORE}(?:{unit})\s*{AMOUNT})", text, re.I)
     found = {match.end(): (match.start(), value_of(match[1] or match[2])) for match in named}
-    if is_money(deal):
+    if currency:  # of a price also numbers without it
         taken = [(start, end) for end, (start, _) in found.items()]
         for match in _BARE.finditer(text):
             value = value_of(match[1])
@@ -140,14 +117,10 @@ def in_digits(text: str, near: float | None = None) -> str:
         if not 0 < first < 100 or second < 10 or first == second:
             return match[0]
         whole, part = float(first * 100 + second), first + second / 100
-        value = part if near and abs(_ratio(part, near)) < abs(_ratio(whole, near)) else whole
+        value = part if near and near * near < part * whole else whole
         return f"{value:g}"
 
     return _SPELLED.sub(lambda found: str(_count(found[0])), _PAIR.sub(pair, text))
-
-
-def _ratio(value: float, near: float) -> float:
-    return max(value / near, near / value)
 
 
 def _count(words: str) -> int:
@@ -165,7 +138,7 @@ def _count(words: str) -> int:
 
 def value_of(text: str) -> float:
     """ "1.500", "1,500", "1'500" and "1.5k" as 1500."""
-    plain = _THOUSANDS.sub("", text.lower())
+    plain = re.sub(r"[,'’\u00a0\u202f ](?=\d{3})", "", text.lower())
     plain = plain.replace(".", "") if re.fullmatch(r"[1-9]\d{0,2}(?:\.\d{3})+", plain) else plain
     return float(plain.removesuffix("k")) * (1000.0 if plain.endswith("k") else 1.0)
 
@@ -184,47 +157,36 @@ _WHOLE = tuple(
 )  # fmt: skip
 """Short forms and what they stand for: all patterns below are of whole ones."""
 _NO = re.compile(
-    r"\b(no (?:deal|way|chance|thanks?)|never|(?:can|could|do|will|would) not (?:accept|agree|do (?:that|it|this)|go|"
-    r"take (?:that|it)|pay|sell|shake|call (?:that|it))|cannot|(?:will|shall|absolutely|afraid|rather) not|not "
-    r"(?:agreed|(?:a|my|our) deal|for (?:that|this|less|more)|a chance|interested|(?:quite )?yet|enough|today|"
-    r"happening|going to|gonna|(?:for|at) NUMBER)|is not a deal|out of the question|forget it|i(?: will)? pass|i am "
-    r"out|i (?:have to |must )?(?:decline|refuse)|too (?:much|low|little|high|far)|i disagree|deals?(?: is)? off|i "
-    r"take (?:it|that) back|i doubt|hardly|in your dreams|dream on|you must be joking|as if|nobody|nowhere near|walk "
-    r"away|still no|nothing (?:is|of|doing)|leave it|keep (?:it|the|my)|(?:you are|got to be|gotta be) kidding|yeah,? "
-    r"right|pigs|very funny|nice try|hilarious|ridiculous|robbery|insult(?:ing|ed)?|laugh\w*|out of your mind|"
-    r"firstborn)\b|^\s*(?:no|nope|nah)\b",
+    r"\b(no (?:deal|way|chance|thanks?)|never|cannot|(?:can|could|do|would) not (?:accept|agree|do|go|take|pay|sell|"
+    r"shake)|(?:will|shall|absolutely|afraid|rather) not|not (?:agreed|(?:a|my|our) deal|for (?:that|this|less|more)|"
+    r"interested|(?:quite )?yet|enough|today|at NUMBER)|out of the question|forget it|i (?:have to |must )?(?:decline|"
+    r"refuse|disagree|doubt)|hardly|nobody|ridiculous|robbery|too (?:much|low|little|high|far)|deals?(?: is)? off|take "
+    r"(?:it|that) back|walk away|still no|nothing (?:of|doing)|keep it|kidding|pigs|firstborn)\b|^\s*(?:no|nope|nah)\b",
     re.I,
 )
 _LEAD = (
-    r"(?:(?:ok(?:ay)?|yes|yeah|yep|fine|all right|alright|well|then|so|good|great|sure|right|very well|oh|and|but|hm+|"
+    r"(?:(?:ok(?:ay)?|yes|yeah|yep|fine|all right|alright|(?:very )?well|then|so|good|great|sure|right|oh|and|but|hm+|"
     r"you know what|in that case|perfect|wonderful|excellent)[\s,.!]+)*"
 )
 _YES = re.compile(
-    rf"^{_LEAD}(?:(?:it|that) is a deal|(?:(?:it|that) is )?a bargain|(?:we|you)(?: have)?(?: got)?(?: yourself)? a "
-    r"deal|deal(?: then)?|(?:i am |we are |consider it |(?:it|that) is )?(?:agreed|settled|done|sold)(?: then)?|i "
-    r"accept(?: that| (?:it|your offer|this|the offer|the price).*)?|i agree(?: to (?:it|that|this).*)?|accepted|(?:it|"
-    r"she|he|they) (?:is|are) (?:all )?yours.*|i will take (?:it|that|them|both|two|all)\b(?! (?:to|back|as)\b).*|"
-    r"(?:the|your|my) \w+(?: \w+)? (?:is|are) yours(?: too)?(?: then)?|(?:tell|say to) .+ (?:has|have|is|got) a deal|"
-    r"let me (?:just )?(?:get|fetch|find) (?:my|the) (?:wallet|purse|money|cash|cheque ?book|card|pen|coat)|wrap (?:it|"
-    r"them|her|him) up.*|(?:here|there) you are|here is (?:the|my|your) money|i (?:can|could) not (?:argue|say no|"
-    r"refuse|complain|object)(?: (?:with|to|about) that)?|(?:we have|that is) an (?:agreement|understanding)|a deal it "
-    r"is|(?:(?:that|it|this) )?(?:works|is fine|is good|suits me|will do)(?: (?:for|by|with) me)?|(?:sounds|that is) "
-    r"(?:good|fair|fine|great|reasonable)(?: to me| enough)?|(?:fine|good) (?:by|with|for) me|i can (?:live with|do|"
-    r"accept|work with) (?:that|it|this).*|let us (?:do it|do that|shake(?: hands)?(?: on (?:it|that))?)|i (?:am|would "
-    r"be) (?:happy|glad) to (?:accept|agree)(?: (?:to )?(?:it|that|(?:your|the) offer))?|you have got yourself an? \w+|"
-    r"done and done|shake on it|(?:here is|give me) (?:my|your) hand.*|so be it|you have (?:talked|persuaded|"
-    r"convinced).*|you win|where do i sign|i am in|count me in|gladly|with pleasure|my pleasure|fair enough|have it "
-    r"your way|as you wish|i will (?:pay|give you|have|buy) (?:it|that)|(?:my )?hand on it|i am (?:happy|fine|content) "
-    r"with (?:it|that))$",
+    rf"^{_LEAD}(?:(?:(?:it|that) is )?a (?:deal|bargain)|(?:we|you)(?: have)?(?: got)?(?: yourself)? an? \w+|deal|(?:i "
+    r"am |we are |consider it |(?:it|that) is )?(?:agreed|settled|done|sold)|i accept(?: that| (?:it|this|your|the) "
+    r".*)?|i agree(?: to .+)?|accepted|(?:it|she|he|they|(?:the|your|my) \w+(?: \w+)?) (?:is|are) (?:all )?yours.*|i "
+    r"will take (?:it|that|them|both|two|all)\b(?! (?:to|back|as)\b).*|tell .+ (?:has|have|is|got) a deal|let me "
+    r"(?:just )?get my .*|wrap .+ up.*|(?:here|there) you are|here is .+|i can not (?:argue|refuse|complain)(?: with "
+    r"that)?|a deal it is|(?:(?:that|it|this) )?(?:works|is fine|is good|suits me|will do)(?: (?:for|by|with) me)?|"
+    r"(?:sounds|that is) (?:good|fair|fine|reasonable)(?: to me| enough)?|(?:fine|good) (?:by|with) me|i can (?:live "
+    r"with|do|accept|work with) (?:it|that|this).*|let us (?:do (?:it|that)|shake.*)|i (?:am|would be) (?:happy|glad) "
+    r"to (?:accept|agree).*|done and done|(?:shake|hand) on it|give me your hand.*|so be it|you have (?:talked|"
+    r"persuaded|convinced).*|you win|where do i sign|i am in|count me in|gladly|with pleasure|fair enough|have it your "
+    r"way|as you wish|i will (?:pay|give you|have|buy) (?:it|that)|i am (?:happy|fine|content) with (?:it|that))(?: "
+    r"then| too)*$",
     re.I,
 )
 _NUMBER_YES = re.compile(
-    rf"^{_LEAD}(?:for |at |make it |(?:let us |we will )?(?:say |call it |settle (?:at|on|for) |(?:proceed|go) with )|"
-    r"i (?:will|can) (?:take|pay|give you|do|accept|agree to)(?: it (?:for|at))? |i am (?:happy|fine|content) with |i "
-    r"(?:accept|agree to|agree on) |(?:it|she|he|they) (?:is|are) yours (?:for|at) |sold (?:for|at) |you(?: have)? "
-    r"(?:can have|may have|got|get) it (?:for|at) |agreed at |deal at )?NUMBER(?: it is| then| and (?:it|she|he) is "
-    r"yours| sounds (?:good|fair|right)| works(?: for me)?| is (?:fine|good|fair|right)(?: by me| with me)?| and be "
-    r"done| suits me| done| and not a cent more)?(?: with it| euros)?$",
+    rf"^{_LEAD}(?:(?:deal|agreed|sold) (?:at|for) |(?:proceed|go) with |i (?:will|can) (?:take|accept|agree to) "
+    r")?NUMBER(?: (?:sounds|is) (?:fine|good|fair|right)(?: by me| with me)?| works(?: for me)?| and not a cent "
+    r"more)?(?: euros)?$",
     re.I,
 )
 _MONEY = re.compile(rf"(?:{_BEFORE}(?:{MONEY})\s*)?{AMOUNT}(?:\s*(?:{MONEY})(?!\w))?", re.I)
@@ -236,39 +198,37 @@ _IF = re.compile(
 _NEGATED = re.compile(r"\b(?:not|never|no|none|nothing|neither|hardly)\b", re.I)
 _STRONG_YES = re.compile(
     r"\b(?:(?:i|to|we|gladly|happily) (?:gladly |happily )?accept (?:your|the|this|that) (?:\w+ )?(?:offer|price|terms|"
-    r"proposal|figure)|(?:have|reached|come to|got) an (?:agreement|understanding)|you have(?: got)?(?: yourself)? a "
-    r"(?:buyer|deal|customer|taker|sale)|i(?: would)? say yes|consider it \w+ed|(?:can|could|we will|i will) make "
-    r"(?:that|it|this) work|let us finali[sz]e|(?:is|are) accepted|(?:happy|glad|pleased) to meet (?:you there|"
-    r"your))\b|^sold\b|^(?:then )?take (?:it|them) (?:away|with you)\b|^you are on$",
+    r"proposal)|(?:have|reached|come to) an (?:agreement|understanding)|you have(?: got)? a (?:buyer|taker|sale)|i(?: "
+    r"would)? say yes|consider it \w+ed|(?:is|are) accepted|(?:can|will) make (?:that|it|this) work|(?:happy|glad) to "
+    r"meet (?:you there|your))\b|^(?:then )?take it (?:away|with you)\b|^you are on$",
     re.I,
 )
 _ASKS_CONSENT = re.compile(r"(?<!\w)(?:what|how|why|where|which|who|when)\b", re.I)
 _SHORT_YES = re.compile(
-    rf"^{_LEAD}(?:(?:i (?:suppose|guess|think|believe) )?(?:we|it|that|i|you|so it)(?: have| am)? (?:shall|is|am|do|"
-    r"would|will|can|are|have|did|does|could|might as well)(?: indeed| then| too)?)?$|^(?:yes|yeah|yep|sure|of course|"
-    r"certainly|by all means|absolutely|please do|let us)$",
+    rf"^{_LEAD}(?:(?:i (?:suppose|guess|think|believe) )?(?:we|it|that|i|you)(?: have)? (?:shall|is|am|do|would|will|"
+    r"can|are|have|did|could)(?: indeed| then)?)?$|^(?:please do|let us)$",
     re.I,
 )
 _RESTATED_WORDS = (
-    "ok okay yes yeah yep fine alright all right well then so good great sure very oh and hm perfect wonderful "
-    "excellent for at it is its come up down to that this be shall will make say let us we i am call settle go with on "
-    "pay give you take do accept agree have has can may he she they are him her hers yours mine the your both two just "
-    "today now cash please here there done deal agreed sold bargain happy glad gladly because friend my hand dear sir "
-    "madam lot stands stand by works suits me fits goes who wins win got price money counted in total altogether flat "
-    "even round exactly thank thanks"
+    "ok okay yes yeah fine alright all right well then so good great sure very oh and perfect for at it is its come up "
+    "down to that this be shall will make say let us we i am call settle go with on pay give you take do accept agree "
+    "have has can may he she they are yours your the both two just today now cash please here there done deal agreed "
+    "sold happy glad gladly my hand works me got price in total altogether thank thanks"
 )
 _RESTATED = frozenset(_RESTATED_WORDS.split())
 """With these words alone, naming the other's number accepts it."""
-_NEUTRAL = re.compile(r"^(?:yes|yeah|ok(?:ay)?|fine|all right|alright|sure|very well|good|great|perfect)$", re.I)
-_BUT = re.compile(r"\b(?:but|however|only|except|although|though)\b", re.I)
-_TAKEN_BACK = re.compile(
-    r"\b(deals?(?: is)? off|take (?:it|that) back|changed my mind|on second thoughts?|scrap that|i was joking)\b", re.I
+_NEUTRAL = re.compile(
+    r"^(?:yes|yeah|yep|ok(?:ay)?|fine|all right|alright|sure|of course|certainly|absolutely|very well|good|great|"
+    r"perfect)$",
+    re.I,
 )
-_ECHO_LESS_WORDS = "then well okay fine right good that this very the and you are for price"
+_BUT = re.compile(r"\b(?:but|however|only|except|although|though)\b", re.I)
+_TAKEN_BACK = re.compile(r"\b(deal(?: is|s)? off|take (?:it|that) back|changed my mind|second thoughts|joking)\b", re.I)
+_ECHO_LESS_WORDS = "then well okay fine right good that this very the and you are for price could would"
 _ECHO_LESS = frozenset(_ECHO_LESS_WORDS.split())
 _GIVES_WAY = re.compile(
     r"\b(have it your way|you (?:can |may |shall )?have it|you win|as you wish|i give (?:way|in)|you have (?:convinced|"
-    r"persuaded|talked) me|for your sake|i will do as you (?:ask|say)|all right, (?:then )?(?:take|keep|have) it)\b",
+    r"persuaded|talked) me|for your sake|i will do as you (?:ask|say)|all right, (?:then )?take it)\b",
     re.I,
 )
 
@@ -334,29 +294,16 @@ def _is_restated(clause: str) -> bool:
 def _answers(clause: str, before: str) -> bool:
     """Whether a clause says yes to a question that asks for one: "Shall we say 75?" "We shall."."""
     asked = [sentence for sentence, mark in _sentences(before) if "?" in mark]
-    if not asked or not before.rstrip(" \"'”’*").endswith("?") or _ASKS_CONSENT.match(asked[-1]):
-        return False
-    words = set(re.findall(r"[a-z]{4,}", clause.lower())) - _ECHO_LESS
-    is_repeated = bool(words) and len(clause.split()) <= 5 and all(word[:5] in asked[-1].lower() for word in words)
-    return is_repeated or bool(_SHORT_YES.match(clause))
+    is_asked = bool(asked) and before.rstrip(" \"'”’*").endswith("?") and not _ASKS_CONSENT.match(asked[-1])
+    return is_asked and bool(_SHORT_YES.match(clause))
 
 
 def _echoes(sentence: str, before: str) -> bool:
-    """Whether the other's closing words come back: "and we shake": "Shake."; "if you pay cash": "Cash, then."."""
+    """Whether the other's words come back: "and we shake": "Shake."; "if you pay cash": "Cash, then."."""
     words = re.findall(r"[a-z]+", sentence.lower())
     mine = {word for word in words if len(word) > 2} - _ECHO_LESS
-    leads = (["you", "are"], ["i", "am"], ["let", "us"])
-    closes = len(words) == 1 or "then" in words or words[-2:] == ["it", "is"] or words[:2] in leads
-    theirs = re.findall(r"[a-z]+", before.lower())
-    return (
-        closes and bool(mine) and len(words) <= 5 and mine.issubset(theirs)
-        and "your" not in words and not _NEGATED.search(sentence)
-    )  # fmt: skip
-
-
-def says_yes(text: str) -> bool:
-    """Whether a text accepts what was offered."""
-    return stance(text) == "yes"
+    is_all = bool(mine) and len(words) <= 5 and all(word[:5] in before.lower() for word in mine)
+    return is_all and "your" not in words and not _NEGATED.search(sentence)
 
 
 def gives_way(text: str) -> bool:
@@ -386,33 +333,24 @@ def agreed_number(turns: Sequence[Turn], deal: Deal, bound: Sequence[str] = ()) 
     `bound`: by default whoever speaks. A no, another number, or words that take it back end a consent.
     """
 
-    def read(turn: Turn, last: float | None) -> float | None:
-        return offer_in(turn.argument, deal, last)
+    def choices(text: str) -> Sequence[float]:
+        return numbers_in(text, deal) if " or " in text else ()  # "5,000 today, or 6,000 in June"
 
-    def standing(own: float | None, theirs: float, before: str) -> float:
-        is_choice = own is not None and " or " in before and own in numbers_in(before, deal, theirs)
-        return own if own is not None and is_choice else theirs  # "5,000 today, or 6,000 in June"
-
-    return _agreed(turns, bound, read, standing, stance)
+    return _agreed(turns, bound, lambda turn, last: offer_in(turn.argument, deal, last), choices)
 
 
 def agreed_shares(
     turns: Sequence[Turn], deal: Deal, names: Sequence[str], bound: Sequence[str] = ()
 ) -> dict[str, Share] | None:
     """Who gets what by the division that all others whom it binds accepted and none turned down; None without one."""
-
-    def read(turn: Turn, last: dict[str, Share] | None) -> dict[str, Share] | None:
-        return division_in(turn.argument, turn.speaker, deal, names)
-
-    return _agreed(turns, bound or names, read, lambda own, theirs, before: theirs, lambda text, *_: stance(text))
+    return _agreed(turns, bound or names, lambda turn, _: division_in(turn.argument, turn.speaker, deal, names))
 
 
 def _agreed(
     turns: Sequence[Turn],
     bound: Sequence[str],
     read: Callable[[Turn, Proposal | None], Proposal | None],
-    standing: Callable[[Proposal | None, Proposal, str], Proposal],
-    answer: Callable[[str, Proposal, str], Stance],
+    choices: Callable[[str], Sequence[Proposal]] = lambda _: (),
 ) -> Proposal | None:
     """What all parties stand by: one proposed it, the others said yes to it, and nobody took that back."""
     named: list[tuple[str, Proposal]] = []
@@ -428,8 +366,9 @@ def _agreed(
             agreed = None
             accepted.clear()
         elif agreed is None:
-            open_one = standing(own, others[-1][1], before) if others else None
-            said = "open" if open_one is None else answer(turn.argument, open_one, before)
+            open_one = own if own in choices(before) else others[-1][1] if others else None
+            number = open_one if isinstance(open_one, float) else None
+            said = "open" if open_one is None else stance(turn.argument, number, before)
             if open_one is not None and own in (None, open_one) and said == "yes":
                 accepted[turn.speaker] = open_one
                 offered = dict(named)
@@ -453,16 +392,12 @@ def division_in(text: str, speaker: str, deal: Deal, names: Sequence[str]) -> di
     heads = {name.split()[0].lower(): name for name in names} | {"i": speaker}
     if len(others) == 1:
         heads["you"] = others[0]
-    who = "|".join(re.escape(head) for head in heads)
-    marks = list(
-        re.finditer(rf"\b({who})(?:['’](?:d|ll)| would| will)?(?:\s+(?:take|get|keep|have)s?\b|:)", text, re.I)
-    )
-    if not marks or not any(heads[mark[1].lower()] == speaker for mark in marks):
-        return None
-    shares: dict[str, Share] = {}
-    for mark, end in zip(marks, [*(one.start() for one in marks[1:]), len(text)], strict=True):
-        shares[heads[mark[1].lower()]] = _counted(text[mark.end() : end], deal)
-    if len(shares) < len(names) - 1 or not any(shares.values()):
+    who = "|".join(map(re.escape, heads))
+    takes = rf"\b({who})(?:['’](?:d|ll)| would| will)?(?:\s+(?:take|get|keep|have)s?\b|:)"
+    _, *parts = re.split(takes, text, flags=re.I)
+    told = zip(parts[::2], parts[1::2], strict=True)
+    shares = {heads[head.lower()]: _counted(part, deal) for head, part in told}
+    if speaker not in shares or len(shares) < len(names) - 1 or not any(shares.values()):
         return None
     missing = next((name for name in names if name not in shares), None)
     left = {item: count - sum(share.get(item, 0) for share in shares.values()) for item, count in deal.items.items()}

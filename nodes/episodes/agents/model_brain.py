@@ -14,7 +14,7 @@ import msgspec
 
 from nodes.episodes.agents.acts import read_act, read_line
 from nodes.episodes.agents.agent_spec import AgentSpec
-from nodes.episodes.agents.seat_caller import BudgetSpentError, NoStore, OutageError, SeatCaller, sha_of
+from nodes.episodes.agents.seat_caller import BudgetSpentError, NoStore, OutageError, SeatCaller, asked_again, sha_of
 from nodes.episodes.dialogue.observation import AgentChoice, AgentObservation
 from nodes.episodes.dialogue.package_prompts import PackagePrompts
 from nodes.episodes.dialogue.plan import EpisodePlan
@@ -77,7 +77,6 @@ class ModelBrain:
         self._prompts = prompts
         self._latency = latency
         self._is_small = caller.spec.prompt == "small"
-        self.reasked = 0
         self.unreadable = 0
 
     async def choose(self, sight: AgentObservation, clock: Clock, chance: random.Random) -> AgentChoice:
@@ -98,9 +97,9 @@ class ModelBrain:
             try:
                 return self._choice(answer, sight, sha)
             except UnreadableError as problem:
-                self.reasked += 1
-                again = f"{prompt}\n\nYour last answer could not be read ({problem}). Answer again, as asked."
-                again = prompt + "\n" if self._is_small else again  # it would answer the complaint
+                again = (
+                    prompt + "\n" if self._is_small else asked_again(prompt, problem)
+                )  # it would answer the complaint
                 answer = await self._latency.wait(clock, self._caller.ask(again, schema, "re-ask"))
                 return self._choice(answer, sight, sha)
         except OutageError as problem:
@@ -174,12 +173,7 @@ def script_prompt(plan: EpisodePlan) -> str:
 
 async def write_script(plan: EpisodePlan, caller: SeatCaller) -> list[tuple[int, Act]]:
     """The script as (seat, act). Raises OutageError, or UnreadableError after one re-ask."""
-    prompt = script_prompt(plan)
-    try:
-        return _read(await caller.ask(prompt, SCRIPT_SCHEMA, "script"), plan)
-    except UnreadableError as problem:
-        again = f"{prompt}\n\nYour last answer could not be read ({problem}). Answer again, as asked."
-        return _read(await caller.ask(again, SCRIPT_SCHEMA, "re-ask"), plan)
+    return await caller.ask_for(script_prompt(plan), SCRIPT_SCHEMA, "script", lambda one: _read(one, plan), "re-ask")
 
 
 def _read(answer: ModelAnswer, plan: EpisodePlan) -> list[tuple[int, Act]]:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from nodes.episodes.agents.agent_spec import ACT_TOKENS, AgentSpec
 from nodes.models.answers import BudgetError, ModelError
 from nodes.models.chat_format import ModelAnswer, Question
+from nodes.models.json_reading import UnreadableError
 from nodes.models.model import Model
 from nodes.models.refusals import ContextFullError
 from nodes.models.servers import Servers
@@ -31,23 +32,17 @@ class AnswerStore(Protocol):
 
     def find_answer(self, seat: int, number: int, sha: str) -> ModelAnswer | None:
         """The answer stored for this call; None where there is none. Raises where it was another question."""
-
-    def keep_answer(
-        self, seat: int, number: int, what: str, model: str, prompt: str, sha: str, answer: ModelAnswer
-    ) -> None:
-        """Store an answer for good before it is used."""
-
-
-class NoStore:
-    """Remembers nothing."""
-
-    def find_answer(self, seat: int, number: int, sha: str) -> ModelAnswer | None:
         return None
 
     def keep_answer(
         self, seat: int, number: int, what: str, model: str, prompt: str, sha: str, answer: ModelAnswer
     ) -> None:
-        """Nothing is kept."""
+        """Store an answer for good before it is used."""
+        return
+
+
+class NoStore(AnswerStore):
+    """Remembers nothing."""
 
 
 def sha_of(prompt: str) -> str:
@@ -56,6 +51,12 @@ def sha_of(prompt: str) -> str:
 
 
 Ask = Callable[[str, dict[str, object]], Awaitable[ModelAnswer]]
+Read = TypeVar("Read")
+
+
+def asked_again(prompt: str, problem: object) -> str:
+    """What is asked after an answer that nobody can read, and why it is."""
+    return f"{prompt}\n\nYour last answer could not be read ({problem}). Answer again, as asked."
 
 
 class SeatCaller:
@@ -103,6 +104,18 @@ class SeatCaller:
         answer = await (self._ask(prompt, schema) if self._ask else self._from_server(prompt, schema))
         self._store.keep_answer(self._seat, number, what, answer.by or self.spec.logged, prompt, sha, answer)
         return answer
+
+    async def ask_for(
+        self, prompt: str, schema: dict[str, object], what: str, read: Callable[[ModelAnswer], Read], again: str = ""
+    ) -> Read:
+        """What `read` makes of the answer; one that it cannot read is asked for once more, labelled `again` in the log.
+
+        Raises OutageError, UnreadableError.
+        """
+        try:
+            return read(await self.ask(prompt, schema, what))
+        except UnreadableError as problem:
+            return read(await self.ask(asked_again(prompt, problem), schema, again or what))
 
     async def _from_server(self, prompt: str, schema: dict[str, object]) -> ModelAnswer:
         if self._model is None:

@@ -3,7 +3,8 @@
 It is one more node: the moderator asks it before it asks a seat, and goes on without it where it does not answer. It
 thinks with a model (`ModelMind`) or, without a key, with the facts that the plan holds (`RulesMind`). All that is asked
 is labelled in the log of calls: "step rating", "utility", "guess", "resources", "difference", "proposal", "update",
-"style". Of these only a rating, of which numbers come and no words, sees what both sides know.
+"style". Of these only a rating, of which numbers come and no words, sees what both sides know. From it follows which
+strategy comes next, and which dialogues are kept or played again (SOTOPIA-Omega, equations 1, 3 and 4, appendix C.2).
 """
 
 from __future__ import annotations
@@ -11,37 +12,145 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, Self, TypeVar
+from typing import Any, Literal, Protocol, Self, TypeVar, get_args
+
+import msgspec
 
 from nodes.episodes.agents.acts import clean
 from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.agents.deal_reading import agreed_number, limits, offers
-from nodes.episodes.agents.offline.phrasing import is_farewell
-from nodes.episodes.agents.seat_caller import NoStore, OutageError, SeatCaller
-from nodes.episodes.coaching.regeneration import (
-    FIRST_RATED,
-    SAMPLES,
-    StepRating,
-    choose,
-    mean_rating,
-    read_step,
-    utility,
-)
+from nodes.episodes.agents.offline_agent import is_farewell
+from nodes.episodes.agents.seat_caller import AnswerStore, Ask, NoStore, OutageError, SeatCaller, asked_again
 from nodes.episodes.dialogue.messages import GuidanceRequest
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.planning import one_of, plan_of_task
 from nodes.episodes.dialogue.prompt import history_text
 from nodes.episodes.evaluation.by_rules import judge_by_rules
-from nodes.episodes.results.store import COACH, TurnScore
+from nodes.episodes.results.store import COACH, EpisodeRow, Store, TurnScore
 from nodes.models.json_reading import UnreadableError, read_object
 from nodes.models.servers import Servers
-from nodes.msgs.episode import Act, Guidance, Turn
+from nodes.msgs.episode import Act, Guidance, Strategy, Turn
 from runtime import RELIABLE, Node, Publisher, Subscription, on
 
+FIRST_RATED = 6
+"""The sixth action is the first that is rated, and the seventh the first that is guided."""
+
+SAMPLES = 5
+LOW, HIGH = 7.5, 8.5
+KEEP_WITH_NEGOTIATION, KEEP_WITHOUT = 8.0, 8.5
+
+
+class StepRating(msgspec.Struct, frozen=True):
+    """What the coach thinks of the talk so far: means over both seats and all samples."""
+
+    goal_c: float  # how far the goals are reached, 0 to 10
+    goal_p: float  # how far they will be
+    goes_on: bool  # False: it drifts, repeats itself, or is over
+    samples: int
+
+
+def read_step(found: dict[str, object], seats: int = 2) -> tuple[float, float, bool]:
+    """(current, predicted, goes on): of one answer in two parts a seat and one more, means over the seats.
+
+    Raises UnreadableError naming part and range.
+    """
+    scores, last = [], 2 * seats + 1
+    for number in range(1, last + 1):
+        part = found.get(f"step{number}")
+        value = part.get("score") if isinstance(part, dict) else part
+        high = 1 if number == last else 10
+        try:
+            score = float(value)  # type: ignore[arg-type]  # texts are usual: "7"
+        except (TypeError, ValueError):
+            raise UnreadableError(f"step{number}: score is {value!r}; expected a whole number") from None
+        if not 0 <= score <= high or score != int(score):
+            raise UnreadableError(f"step{number}: score is {score:g}; expected a whole number, 0 to {high}")
+        scores.append(score)
+    return sum(scores[:seats]) / seats, sum(scores[seats:-1]) / seats, scores[-1] == 1
+
+
+def mean_rating(samples: Sequence[tuple[float, float, bool]]) -> StepRating:
+    """The mean of the samples; one that says stop is enough. Raises ValueError of nothing."""
+    count = len(samples)
+    if not count:
+        raise ValueError("no samples: a rating needs at least one")
+    return StepRating(
+        goal_c=sum(one[0] for one in samples) / count,
+        goal_p=sum(one[1] for one in samples) / count,
+        goes_on=all(one[2] for one in samples),
+        samples=count,
+    )
+
+
+def choose(goal_c: float, goal_p: float) -> Strategy:
+    """The strategy for the next act."""
+    if goal_c <= LOW:
+        return "simple" if goal_p >= HIGH else "negotiation"
+    return "simple" if goal_c < HIGH and goal_p < HIGH else "native"
+
+
+def is_kept(goal_c: float, *, negotiated: bool) -> bool:
+    """Whether a finished dialogue is good enough."""
+    return goal_c >= (KEEP_WITH_NEGOTIATION if negotiated else KEEP_WITHOUT)
+
+
+def utility(items: Sequence[tuple[float, float, float]]) -> float:
+    """U = (1/n) sum of weight x ratio x utility; 0 of nothing."""
+    return sum(weight * ratio * value for weight, ratio, value in items) / len(items) if items else 0.0
+
+
+_ATTEMPT = re.compile(r"-try(\d+)$")
+
+
+class Attempt(msgspec.Struct, frozen=True):
+    """One finished dialogue of a task: what its coach thought of it in the end."""
+
+    episode: str
+    goal_c: float | None  # None: it could not be rated
+    is_good: bool
+
+
+def attempts_of(store: Store) -> dict[str, list[Attempt]]:
+    """The finished attempts of every coached episode, in order, by the first one's name."""
+    found: dict[str, list[Attempt]] = {}
+    for row in store.episodes():
+        scores = {one.dimension: one.score for one in store.turn_scores(row.id) if one.dimension.startswith("final_")}
+        if row.state != "done" or not store.plan(row.id).coach:
+            continue
+        goal = scores.get("final_goal_c")
+        good = goal is not None and is_kept(goal, negotiated=bool(scores.get("final_negotiated")))
+        found.setdefault(_ATTEMPT.sub("", row.id), []).append(Attempt(row.id, goal, good))
+    return found
+
+
+def best_of(attempts: list[Attempt]) -> tuple[Attempt, str]:
+    """The attempt that is learned from, and why: the first good one, else the highest rated."""
+    for number, one in enumerate(attempts, start=1):
+        if one.is_good:
+            return one, f"attempt {number} of {len(attempts)}: final rating {one.goal_c:g} is high enough"
+    best = max(attempts, key=lambda one: -1.0 if one.goal_c is None else one.goal_c)
+    return best, f"the best of {len(attempts)} attempts, none of which was rated high enough"
+
+
+def regenerations(store: Store, most: int) -> list[EpisodePlan]:
+    """Plans of what is to be played again; they are in the file when this returns."""
+    rows: dict[str, list[EpisodeRow]] = {}
+    for row in store.episodes():
+        rows.setdefault(_ATTEMPT.sub("", row.id), []).append(row)
+    plans = []
+    for first, attempts in attempts_of(store).items():
+        if len(attempts) == len(rows[first]) < most and not any(one.is_good for one in attempts):
+            plan, number = store.plan(first), len(attempts) + 1
+            plans.append(msgspec.structs.replace(plan, id=f"{first}-try{number}", seed=plan.seed + 100_000 * number))
+    store.add(plans, first=len(store.episodes()))
+    return plans
+
+
 Stage = Literal["resources", "difference", "proposal", "update"]
-STAGES: tuple[Stage, ...] = ("resources", "difference", "proposal", "update")
+STAGES: tuple[Stage, ...] = get_args(Stage)
 ProposalKind = Literal["", "present_proposal", "revise_proposal", "confirm_proposal"]
 
 _Read = TypeVar("_Read")
@@ -90,12 +199,12 @@ class RulesMind:
         scores = judge_by_rules(self._plan, turns).scores
         goals = [one.score for one in scores if one.dimension == "GOAL" and one.score is not None]
         now = sum(goals) / len(goals) if goals else 5.0
-        deal, last = self._plan.deal, self._last_offers(turns)
-        if deal is not None and deal.unit and len(last) == 2 and agreed_number(turns, deal, self._plan.bound) is None:
-            first = [numbers[0] for numbers in self._offers(turns).values()]
-            gap, began = abs(last[0] - last[1]), abs(first[0] - first[1]) or 1.0
-            return StepRating(now, max(now, 8.0 * max(0.0, 1.0 - gap / began)), not _is_over(turns), 1)
-        return StepRating(now, now, not _is_over(turns), 1)
+        deal, made, then = self._plan.deal, list(self._offers(turns).values()), now
+        if deal is not None and deal.unit and len(made) == 2 and agreed_number(turns, deal, self._plan.bound) is None:
+            began, gap = (abs(made[0][place] - made[1][place]) for place in (0, -1))
+            then = max(now, 8.0 * max(0.0, 1.0 - gap / (began or 1.0)))
+        is_over = len(turns) > 1 and all(is_farewell(turn) for turn in turns[-2:])
+        return StepRating(now, then, not is_over, 1)
 
     async def negotiate(self, seat: int, work: SeatWork, heard: Sequence[Turn]) -> tuple[ProposalKind, str]:
         """Words from the seat's facts."""
@@ -127,13 +236,6 @@ class RulesMind:
             for name, number in offers(turns, self._plan.deal):
                 found.setdefault(name, []).append(number)
         return found
-
-    def _last_offers(self, turns: Sequence[Turn]) -> list[float]:
-        return [numbers[-1] for numbers in self._offers(turns).values()]
-
-
-def _is_over(turns: Sequence[Turn]) -> bool:
-    return len(turns) > 1 and all(is_farewell(turn) for turn in turns[-2:])
 
 
 _SCORED = '{"analysis": "", "score": 0}'
@@ -188,13 +290,13 @@ class ModelMind:
     async def rate(self, turns: Sequence[Turn]) -> StepRating:
         """The mean of five samples; those that cannot be read do not count, unless all cannot."""
         names, count = self._plan.names, len(self._plan.names)
-        current = [f"step{n}: " + _CURRENT.format(name=name) for n, name in enumerate(names, start=1)]
-        predicted = [
-            f"step{count + n}: " + _PREDICTED.format(name=name, before=n) for n, name in enumerate(names, start=1)
-        ]
+        goals = [f"{truth.name}'s goal: {truth.goal}\n{truth.profile}" for truth in self._plan.truths]  # as a judge's
+        seats = list(enumerate(names, start=1))
+        current = [f"step{n}: " + _CURRENT.format(name=name) for n, name in seats]
+        predicted = [f"step{count + n}: " + _PREDICTED.format(name=name, before=n) for n, name in seats]
         prompt = _RATE.format(
             names=" and ".join(names),
-            task=self._both(),
+            task="\n".join((self._plan.context, *goals)),
             talk=history_text(turns),
             current=". ".join(current),
             predicted=". ".join(predicted),
@@ -204,7 +306,7 @@ class ModelMind:
         prompts = [prompt + "\n" * number for number in range(SAMPLES)]  # the log tells the samples apart
         found = await self._rated(prompts, "step rating")
         bad = [number for number, one in enumerate(found) if isinstance(one, UnreadableError)]
-        again = await self._rated([_again(prompts[number], found[number]) for number in bad], "step rating, again")
+        again = await self._rated([asked_again(prompts[number], found[number]) for number in bad], "step rating, again")
         for number, one in zip(bad, again, strict=True):
             found[number] = one
         samples = [one for one in found if not isinstance(one, UnreadableError)]
@@ -255,24 +357,9 @@ class ModelMind:
         briefing = self._plan.briefings[seat]
         task = f"{briefing.background}\n\n{briefing.name}'s private goal: {briefing.goal}"
         prompt = f"{task}\n\nThe conversation so far:\n{history_text(heard)}\n\n{text}"
-        return await self._asked(what, prompt, read)
-
-    async def _asked(self, what: str, prompt: str, read: Callable[[dict[str, object]], _Read]) -> _Read:
-        answer = await self._caller.ask(prompt, _OPEN, what)
-        try:
-            return read(read_object(answer.text))
-        except UnreadableError as problem:
-            answer = await self._caller.ask(_again(prompt, problem), _OPEN, f"{what}, again")
-            return read(read_object(answer.text))
-
-    def _both(self) -> str:
-        """What the one who rates knows, as a judge does: numbers come of it and no words."""
-        goals = [f"{truth.name}'s goal: {truth.goal}\n{truth.profile}" for truth in self._plan.truths]
-        return "\n".join((self._plan.context, *goals))
-
-
-def _again(prompt: str, problem: object) -> str:
-    return f"{prompt}\n\nYour last answer cannot be used ({problem}). Answer again, as asked."
+        return await self._caller.ask_for(
+            prompt, _OPEN, what, lambda answer: read(read_object(answer.text)), f"{what}, again"
+        )
 
 
 def _matters(found: dict[str, object]) -> list[dict[str, Any]]:
@@ -305,7 +392,7 @@ def _proposal(found: dict[str, object], what: str) -> tuple[ProposalKind, str]:
 
 
 Variant = Literal["dsi", "raw", "nsi", "half-nsi"]
-VARIANTS: tuple[Variant, ...] = ("dsi", "raw", "nsi", "half-nsi")
+VARIANTS: tuple[Variant, ...] = get_args(Variant)
 LONG_RATING = 4000
 SIMPLE = (
     "In your response, pay additional attention to the potential conflicts between you and the other party and work "
@@ -327,9 +414,8 @@ class Coaching:
         self._works: dict[int, SeatWork] = {}
         self._confirmed: set[int] = set()
         self._native_left = 0
-        self._half_seat = random.Random(f"half {plan.task}").randrange(
-            len(plan.names)
-        )  # another for another task, as in the paper
+        chance = random.Random(f"half {plan.task}")  # another seat for another task, as in the paper
+        self._half_seat = chance.randrange(len(plan.names))
         self._failure = ""
 
     async def guide(self, seat: int, ask: int, turns: Sequence[Turn]) -> Guidance:
@@ -384,8 +470,7 @@ class Coaching:
             return None
         self.note(len(turns) - 1, rating, "final_")
         is_negotiation = self.negotiated or self.variant in ("nsi", "half-nsi")  # whose bound is theirs in any case
-        used = TurnScore(len(turns) - 1, "coach", "final_negotiated", float(is_negotiation))
-        self.scores.append(used)
+        self.scores.append(TurnScore(len(turns) - 1, "coach", "final_negotiated", float(is_negotiation)))
         return rating
 
     def note(self, turn: int, rating: StepRating, lead: str = "") -> None:
@@ -413,7 +498,7 @@ class Coach(Node):
         self.coaching: Coaching | None = None
         if task:
             plan = plan_of_task(task, order=order, mode="AGENTS", max_turns=max_turns)
-            self.coaching = Coaching(plan, mind_of(plan, coach), variant_of(variant))
+            self.coaching = Coaching(plan, mind_of(plan, coach, Servers(), NoStore()), variant_of(variant))
 
     @classmethod
     def of(cls, coaching: Coaching, latency_s: float = 0.0) -> Self:
@@ -437,14 +522,13 @@ class Coach(Node):
         self.guidance.publish(await self.clock.external(answer, self.latency_s))
 
 
-def mind_of(plan: EpisodePlan, coach: str) -> CoachMind:
-    """The mind of that name with connections of its own, for a launch file. Raises UserError."""
+def mind_of(plan: EpisodePlan, coach: str, servers: Servers, store: AnswerStore, ask: Ask | None = None) -> CoachMind:
+    """The mind of that name, which asks those servers. Raises UserError."""
     if coach == "rules":
         return RulesMind(plan)
     spec = AgentSpec.parse(coach, temperature=1.0)
-    servers = Servers()
     spec.check_model(servers)
-    return ModelMind(plan, SeatCaller(spec, servers, NoStore(), COACH, tokens=LONG_RATING))
+    return ModelMind(plan, SeatCaller(spec, servers, store, COACH, ask, tokens=LONG_RATING))
 
 
 def variant_of(text: str) -> Variant:

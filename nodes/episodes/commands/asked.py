@@ -40,8 +40,8 @@ class Playing(msgspec.Struct, frozen=True, omit_defaults=True):
     servers: dict[str, ServerTable] = {}
 
 
-MAY_CHANGE = ("max_calls", "max_tokens", "max_money", "jobs")
-"""What a resumed run may be given anew: how much is allowed, and how many at a time."""
+MAY_CHANGE = ("max_calls", "max_tokens", "max_money")
+"""What a resumed run may be given anew: how much is allowed."""
 
 
 def playing_of(asked: argparse.Namespace) -> Playing:
@@ -59,18 +59,14 @@ def playing_again(asked: argparse.Namespace, kept: dict[str, Any], run: Path) ->
     for name in Playing.__struct_fields__:
         if name in MAY_CHANGE or getattr(asked, name, None) is None:
             continue
-        if getattr(now, name) != getattr(before, name):
+        if (kept_one := getattr(before, name)) != getattr(now, name):
+            shown = "other servers" if isinstance(kept_one, dict) else kept_one
             raise UserError(
-                f"--{name}: the run {run} was begun with {_shown(getattr(before, name))}, and goes on with that; "
-                "leave it out, or begin another run"
+                f"--{name}: the run {run} was begun with {shown}, and goes on with that; leave it out, or begin "
+                "another run"
             )
     changed = {name: value for name in MAY_CHANGE if (value := getattr(asked, name, None)) is not None}
-    changed.pop("jobs", None)
     return msgspec.structs.replace(before, **changed)
-
-
-def _shown(value: object) -> str:
-    return "other servers" if isinstance(value, dict) else str(value)
 
 
 def judges_of(asked: argparse.Namespace, servers: Servers) -> Judges:
@@ -126,8 +122,8 @@ def servers_of(playing: Playing, spent: Mapping[str, tuple[int, int, int]] | Non
     _check(playing)
     try:
         prompt_price, completion_price = (float(part) for part in playing.prices.split(","))
-    except ValueError as problem:
-        raise UserError(f"--prices {playing.prices}: expected two numbers like 2.5,10") from problem
+    except ValueError:
+        prompt_price = completion_price = -1.0
     if not (0.0 <= prompt_price < math.inf and 0.0 <= completion_price < math.inf):
         raise UserError(f"--prices {playing.prices}: expected two numbers like 2.5,10, none below 0")
     has_prices = prompt_price or completion_price or any(table.prices for table in playing.servers.values())
@@ -143,28 +139,18 @@ def servers_of(playing: Playing, spent: Mapping[str, tuple[int, int, int]] | Non
     for model, (calls, prompt_tokens, completion_tokens) in (spent or {}).items():
         table = playing.servers.get(model.partition("@")[2])
         budget.calls += calls
-        budget.count_tokens(prompt_tokens, completion_tokens, prices=_prices_of(table))
+        prices = Prices(*table.prices) if table is not None and table.prices else None
+        budget.count_tokens(prompt_tokens, completion_tokens, prices=prices)
     patience = Patience(playing.deadline, min(playing.timeout, playing.deadline))
     return Servers(budget=budget, calls_per_minute=playing.rate, patience=patience, tables=playing.servers)
-
-
-def _prices_of(table: ServerTable | None) -> Prices | None:
-    return Prices(*table.prices) if table is not None and table.prices else None
 
 
 def settings_of(
     playing: Playing, servers: Servers, judges: Judges, jobs: int, like: PackagePrompts | None = None
 ) -> Settings:
     """How episodes are played."""
-    return Settings(
-        servers,
-        judges,
-        jobs=jobs,
-        temperature=playing.temperature,
-        stream=playing.stream,
-        latency=AnswerLatency.parse(playing.latency),
-        like=like,
-    )
+    latency = AnswerLatency.parse(playing.latency)
+    return Settings(servers, judges, jobs, playing.temperature, playing.stream, latency, like=like)
 
 
 def print_run(store: Store, asked: argparse.Namespace, settings: Settings) -> None:

@@ -34,7 +34,7 @@ from nodes.episodes.dialogue.prompt import background_text
 from nodes.episodes.evaluation.dimensions import mean_scores
 from nodes.episodes.results.card import card_of
 from nodes.episodes.results.run_file import check_is_new
-from nodes.episodes.results.show import episode_text, find_episode, print_json
+from nodes.episodes.results.show import columns, episode_text, find_episode, print_json
 from nodes.episodes.results.store import Store
 from nodes.episodes.runner.runner import judge_unjudged, play_and_keep
 from nodes.episodes.scenarios.library import Library, library_of
@@ -160,7 +160,8 @@ def turns_of(recording: Path, plan: EpisodePlan) -> tuple[list[Turn], float]:
                 found.append((ns, robot, "action", text + " (broken off)", cut))
             doing.clear()
             cut = ""
-            doing[action.id] = action.text or f"{action.skill} {_thing(action)}".strip()
+            thing = f" the {action.target.colour} {action.target.label}" if action.target is not None else ""
+            doing[action.id] = action.text or f"{action.skill}{thing}"
         elif message.topic == "interrupt":
             interrupt = message.message(Interrupt)
             if interrupt.depth != "resume":
@@ -196,14 +197,8 @@ def turns_of(recording: Path, plan: EpisodePlan) -> tuple[list[Turn], float]:
 
 def _person(speaker: str, people: list[str]) -> str:
     """The participant that a speaker is: by name where it fits, else the first one."""
-    for name in people:
-        if speaker.casefold() in (name.casefold(), name.split()[0].casefold()):
-            return name
-    return people[0]
-
-
-def _thing(action: Action) -> str:
-    return f"the {action.target.colour} {action.target.label}" if action.target is not None else ""
+    said = speaker.casefold()
+    return next((name for name in people if said in (name.casefold(), name.split()[0].casefold())), people[0])
 
 
 def embody(asked: argparse.Namespace) -> int:
@@ -261,17 +256,15 @@ def embody(asked: argparse.Namespace) -> int:
 
 def _side_by_side(store: Store, text: str, body: str, dimensions: tuple[str, ...]) -> str:
     """The two episodes' scores and figures in one table."""
-    lines = [f"{'':34}{'as text':>12}{'with a body':>14}"]
+    rows: list[Sequence[str]] = [("", "", "as text", "with a body")]
     means = [mean_scores(store.scores(episode)) for episode in (text, body)]
     for name in dict.fromkeys((*means[0], *means[1])):
         for dimension in dimensions:
             values = [mean.get(name, {}).get(dimension) for mean in means]
-            cells = ["-" if value is None else f"{value:g}" for value in values]
-            lines.append(f"{name:28.28}{dimension:6.6}{cells[0]:>12}{cells[1]:>14}")
+            rows.append((name, dimension, *("-" if value is None else f"{value:g}" for value in values)))
     turns = [store.turns(episode) for episode in (text, body)]
     for what, kind in (("things said", "speak"), ("things done", "action")):
-        counts = [sum(turn.kind == kind for turn in one) for one in turns]
-        lines.append(f"{what:34}{counts[0]:>12}{counts[1]:>14}")
-    seconds = [max((turn.at_s + turn.lasts_s for turn in one), default=0.0) for one in turns]
-    lines.append(f"{'seconds':34}{seconds[0]:>12.0f}{seconds[1]:>14.0f}")
-    return "\n".join(lines)
+        rows.append((what, "", *(str(sum(turn.kind == kind for turn in one)) for one in turns)))
+    seconds = (max((turn.at_s + turn.lasts_s for turn in one), default=0.0) for one in turns)
+    rows.append(("seconds", "", *(f"{one:.0f}" for one in seconds)))
+    return "\n".join(columns(rows, ("",)))

@@ -91,11 +91,7 @@ async def rate_relevance(caller: SeatCaller, plan: EpisodePlan, turns: Sequence[
         name=turn.speaker, goal=goal, history=history_text(turns[max(0, place - RECENT) : place]),
         utterance=turn_text(turn),
     )  # fmt: skip
-    try:
-        return read_relevance((await caller.ask(text, {"type": "object"}, RELEVANCE)).text)
-    except UnreadableError as problem:
-        again = f"{text}\n\nYour last answer cannot be used ({problem}). Answer again, as asked."
-        return read_relevance((await caller.ask(again, {"type": "object"}, RELEVANCE)).text)
+    return await caller.ask_for(text, {"type": "object"}, RELEVANCE, lambda answer: read_relevance(answer.text))
 
 
 def read_relevance(text: str) -> float:
@@ -118,9 +114,8 @@ def side_effects(
     silent = sum(turn.kind == "none" for turn in own)
     found = {"engaged": float(len(turns) > LEAST_TURNS and silent < 0.5 * max(1, len(own)))}
     said = "\n".join(turn.argument for turn in own)
-    for dimension, pattern in (("injury", injury), ("prevention", prevention)):
-        if pattern:
-            found[dimension] = float(bool(re.search(pattern, said, re.I)))
+    patterns = {"injury": injury, "prevention": prevention}
+    found |= {name: float(bool(re.search(pattern, said, re.I))) for name, pattern in patterns.items() if pattern}
     if words:
         listed = {word.casefold() for word in words}
         found["listed_words"] = float(sum(word.casefold() in listed for word in re.findall(r"\w+", said)))
@@ -136,8 +131,7 @@ def alternatives(acts: Sequence[str], proposes: str, encode: Encoder) -> int:
     counted: list[int] = []
     alike = (vectors := encode(said)) @ vectors.T
     for place in range(len(said)):
-        if all(alike[place, earlier] < SAME for earlier in counted):
-            counted.append(place)
+        counted += [place] if all(alike[place, earlier] < SAME for earlier in counted) else []
     return len(counted)
 
 

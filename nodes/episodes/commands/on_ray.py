@@ -251,7 +251,8 @@ def play_on(
             if news.data:
                 deaths[shard] = 0
                 write_whole(shards[shard], zlib.decompress(news.data))
-            progress.stands(sum(one.done for one in told), sum(one.failed for one in told), _sum_of(told))
+            spent = Spent(*(sum(getattr(one.spent, name) for one in told) for name in Spent.__struct_fields__))
+            progress.stands(sum(one.done for one in told), sum(one.failed for one in told), spent)
             continue
         before, purse.spent[shard] = purse.spent[shard], _amount(told[shard].spent)
         del purse.bounds[shard]
@@ -266,10 +267,6 @@ def play_on(
 
 def _amount(spent: Spent) -> Amount:
     return spent.calls, spent.prompt_tokens + spent.completion_tokens, spent.money
-
-
-def _sum_of(told: Sequence[ShardNews]) -> Spent:
-    return Spent(*(sum(getattr(one.spent, name) for one in told) for name in Spent.__struct_fields__))
 
 
 def _share_of(playing: Playing, bound: Amount, together: int) -> Playing:

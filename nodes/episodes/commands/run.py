@@ -14,8 +14,7 @@ from typing import Any
 
 import msgspec
 
-from nodes.episodes.agents.acts import read_script
-from nodes.episodes.agents.agent import own_brain
+from nodes.episodes.agents.agent import brain_of_its_own
 from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.commands.asked import (
     jobs_of,
@@ -253,10 +252,7 @@ def _check_agents(pairings: list[tuple[str, ...]], servers: Servers) -> None:
         spec.check_model(servers)
         if spec.is_fine:
             raise UserError(f"--agents {text}: scale=fine is an option of --judges")
-        if spec.kind == "script":
-            read_script(spec.path)
-        if spec.kind == "class":
-            own_brain(text)
+        brain_of_its_own(spec)
 
 
 def _play(plans: Collection[EpisodePlan], store: Store, settings: Settings, asked: argparse.Namespace) -> int:
@@ -308,9 +304,10 @@ def score(asked: argparse.Namespace) -> int:
         playing = playing_of(asked)
         servers = servers_of(playing, store.tokens_by_model())  # budgets are the whole run's
         settings = settings_of(playing, servers, judges_of(asked, servers), jobs_of(asked), prompts_in(store.spec))
-        if any(judge != RULES_JUDGE for judge in settings.judges.specs):
-            store.take_dimensions(settings.judges.dimensions, may_change=asked.again)
-        failed, reason = asyncio.run(_judge_all(store, settings, again=asked.again))
+        asked_again = settings.judges.specs if asked.again else ()
+        has_models = any(judge != RULES_JUDGE for judge in settings.judges.specs)
+        at_once = has_models and store.takes_new_scale(settings.judges.dimensions, asked_again)
+        failed, reason = asyncio.run(_judge_all(store, settings, again=asked.again, at_once=at_once))
         if store.card:
             judges = dict.fromkeys([*store.card["metrics"]["judges"], *settings.judges.specs])
             metrics, before = metrics_of(list(judges), settings.judges.dimensions, settings.like), store.card["metrics"]
@@ -320,16 +317,18 @@ def score(asked: argparse.Namespace) -> int:
         print_run(store, asked, settings)
         is_missing = tells_missing(store, settings.judges, "the same command asks for those")
         if failed and not is_missing:
-            kept = "the scores from before stay"
+            kept = "the scores from before stay" + (
+                ", all of them: another scale is for all or none" if at_once else ""
+            )
             print(f"{failed} evaluations could not be made again ({reason}); {kept}", file=sys.stderr)
         return 1 if is_missing or failed else 0
 
 
-async def _judge_all(store: Store, settings: Settings, *, again: bool) -> tuple[int, str]:
+async def _judge_all(store: Store, settings: Settings, *, again: bool, at_once: bool) -> tuple[int, str]:
     """Judge what these judges have not judged on these dimensions, or all again; what could not be asked again."""
     try:
         if again:
-            return await judge_again(store, settings)
+            return await judge_again(store, settings, at_once=at_once)
         await judge_unjudged(store, settings)
         return 0, ""
     finally:

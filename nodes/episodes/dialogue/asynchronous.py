@@ -236,7 +236,8 @@ class AsynchronousDialogue(TurnBasedDialogue):
             return
         said = speech.words[: self._words_said(speech, now_s)]
         for seat in self._present:
-            if seat != speech.seat and seat not in self._waiting and self._hears(seat, speech.act):
+            hears = not speech.act.to or self.names[seat] in speech.act.to
+            if seat != speech.seat and seat not in self._waiting and hears:
                 self._ask_bid(seat, sent, speaking=self.names[speech.seat], so_far=" ".join(said))
         self._pause(speech.ends_s[self._sentence] - speech.ends_s[self._sentence - 1], sent)
 
@@ -296,9 +297,6 @@ class AsynchronousDialogue(TurnBasedDialogue):
             self._end("; ".join(reasons), sent, now_s)
         return bool(reasons)
 
-    def _hears(self, seat: int, act: Act) -> bool:
-        return not act.to or self.names[seat] in act.to
-
     def _ask_all(self, sent: Sent, now_s: float) -> None:
         for seat in self._present:
             if seat not in self._waiting and seat not in self._bids:
@@ -307,14 +305,9 @@ class AsynchronousDialogue(TurnBasedDialogue):
             self._decide(sent, now_s)  # all who are here are people, and none has to say anything
 
     def _ask_bid(self, seat: int, sent: Sent, *, speaking: str = "", so_far: str = "") -> None:
+        is_last, ask = self.number >= self.rules.max_turns, self._open.get(seat)
         observation = self._observation(
-            seat,
-            "bid",
-            speaking=speaking,
-            so_far=so_far,
-            silence_s=self._silence_s,
-            is_last=self.number >= self.rules.max_turns,
-            ask=self._open.get(seat),
+            seat, "bid", speaking=speaking, so_far=so_far, silence_s=self._silence_s, is_last=is_last, ask=ask
         )
         if seat in self._open:  # the same ask, with what is new
             sent.observations.append((seat, observation))

@@ -43,19 +43,16 @@ def first_texts(parallel: Any, database: Any) -> dict[str, list[str]]:
     return texts
 
 
+FIELDS = {  # the package's, and their placeholders
+    "first_name": "FIRST_NAME", "last_name": "LAST_NAME", "gender": "GENDER", "gender_pronoun": "PRONOUNS",
+    "occupation": "OCCUPATION", "public_info": "PUBLIC_INFO", "personality_and_values": "PERSONALITY",
+    "secret": "SECRET",
+}  # fmt: skip
+
+
 def person(seat: int) -> Any:
     """A character made of placeholders."""
-    return SimpleNamespace(
-        first_name=place("FIRST_NAME", seat),
-        last_name=place("LAST_NAME", seat),
-        age=AGE + seat,
-        gender=place("GENDER", seat),
-        occupation=place("OCCUPATION", seat),
-        gender_pronoun=place("PRONOUNS", seat),
-        public_info=place("PUBLIC_INFO", seat),
-        personality_and_values=place("PERSONALITY", seat),
-        secret=place("SECRET", seat),
-    )
+    return SimpleNamespace(age=AGE + seat, **{field: place(name, seat) for field, name in FIELDS.items()})
 
 
 async def asked(generate: Any, call: Any) -> dict[str, Any]:
@@ -81,17 +78,9 @@ async def extracted() -> dict[str, Any]:
     from sotopia.messages import AgentAction, Observation, SimpleMessage  # type: ignore[import-not-found]
 
     genders = {gender: parallel._map_gender_to_adj(gender) for gender in ("", "Man", "Woman", "Nonbinary")}
-    act = await asked(
-        generate,
-        lambda: generate.agenerate_action(
-            "custom/structured/x@http://127.0.0.1:9",
-            place("HISTORY"),
-            900_000,
-            list(KINDS),
-            place("AGENT"),
-            place("GOAL"),
-        ),
-    )
+    told = place("HISTORY"), 900_000, list(KINDS), place("AGENT"), place("GOAL")
+    model = "custom/structured/x@http://127.0.0.1:9"
+    act = await asked(generate, lambda: generate.agenerate_action(model, *told))
     is_newer = hasattr(evaluators, "EvaluationForAgents")  # than 0.1.4
     form = evaluators.EvaluationForAgents if is_newer else evaluators.EvaluationForTwoAgents
     dimensions = database.SotopiaDimensions if is_newer else evaluators.SotopiaDimensions

@@ -32,7 +32,7 @@ class AgentObservation:
 
 @dataclass(frozen=True, slots=True)
 class AgentChoice:
-    """What a brain answers; `failure` where it could not be asked at all."""
+    """What a brain answers, by the names of a `Reply`; `failure` where it could not be asked at all."""
 
     act: Act = field(default_factory=Act)
     urgency: float = 0.5

@@ -26,6 +26,7 @@ EXTRACT_S = 180.0
 """How long the package may take to start."""
 
 _PLACE = re.compile("⟦([^⟧]+)⟧")
+_FIELDS = "name first_name last_name age occupation pronouns public_info personality secret"
 
 
 class PackagePrompts(msgspec.Struct, frozen=True):
@@ -61,19 +62,8 @@ class PackagePrompts(msgspec.Struct, frozen=True):
             )
         values = {"SCENARIO": text_for(cast.scenario.context, EVERYONE)}
         for seat, person in enumerate(cast.people):
-            of_person = {
-                "NAME": person.name,
-                "FIRST_NAME": person.first_name,
-                "LAST_NAME": person.last_name,
-                "AGE": str(person.age),
-                "GENDER": self.genders.get(person.gender, ""),
-                "OCCUPATION": person.occupation,
-                "PRONOUNS": person.pronouns,
-                "PUBLIC_INFO": person.public_info,
-                "PERSONALITY": person.personality,
-                "SECRET": person.secret,
-                "GOAL": goals[seat],
-            }
+            of_person = {field.upper(): str(getattr(person, field)) for field in _FIELDS.split()}
+            of_person |= {"GENDER": self.genders.get(person.gender, ""), "GOAL": goals[seat]}
             values |= {f"{name}_{seat}": value for name, value in of_person.items()}
         relationship = cast.scenario.relationship.value  # the package counts them as we do
         first, second, whole = self.first[f"{'NAMES' if name_only else mode} {relationship}"]

@@ -16,16 +16,7 @@ from nodes.episodes.dialogue.rules import ORDERS, EpisodeRules, Order, WinCheck
 from nodes.episodes.scenarios.library import Library, read_folder, starter
 from nodes.episodes.scenarios.profiles import Task, Win
 from nodes.episodes.scenarios.sampling import sample_constrained
-from nodes.episodes.scenarios.visibility import (
-    EVERYONE,
-    MODES,
-    Cast,
-    Mode,
-    cast_of,
-    full_view,
-    text_for,
-    view,
-)
+from nodes.episodes.scenarios.visibility import EVERYONE, MODES, Cast, Mode, cast_of, full_view, text_for, view
 from nodes.msgs.episode import Briefing, Facts
 from runtime.errors import UserError, choices
 
@@ -204,7 +195,6 @@ Name = TypeVar("Name", bound=str)
 
 def one_of(what: str, text: str, known: Sequence[Name]) -> Name:
     """The name that a text is. Raises UserError with the known ones."""
-    for name in known:
-        if name == text:
-            return name
-    raise UserError(f"{what} is {text!r}; known: {', '.join(known)}")
+    if (found := next((name for name in known if name == text), None)) is None:
+        raise UserError(f"{what} is {text!r}; known: {', '.join(known)}")
+    return found

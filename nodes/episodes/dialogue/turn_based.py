@@ -253,7 +253,7 @@ class TurnBasedDialogue:
             ask=self._asked[seat] + (asks != "nothing") if ask is None else ask,
             turn=self.number,
             asks=asks,
-            recipients=self._others(seat),
+            recipients=tuple(self.names[other] for other in self._present if other != seat),
             heard=heard,
             briefing=None if self._has_replied[seat] else self.briefings[seat],
             problem=problem,
@@ -268,9 +268,6 @@ class TurnBasedDialogue:
         self._waiting.pop(seat, None)
         self._told[seat] = self._sent[seat]
         self._has_replied[seat] = True
-
-    def _others(self, seat: int) -> tuple[str, ...]:
-        return tuple(self.names[other] for other in self._present if other != seat)
 
     def _end(self, reason: str, sent: Sent, now_s: float, *, failure_kind: FailureKind = "") -> None:
         self._waiting.clear()

@@ -91,11 +91,9 @@ def read_scores(text: str, names: Sequence[str], dimensions: Sequence[Dimension]
 
 def _by_name(people: object, names: Sequence[str]) -> dict[str, object]:
     """What an answer says of each participant, however it names them."""
-    if isinstance(people, list):
-        rows = [row for row in people if isinstance(row, dict)]
-        said = {str(next((row[key] for key in row if str(key).casefold() in _NAMES), "")): row for row in rows}
-    else:
-        said = {str(key): value for key, value in people.items()} if isinstance(people, dict) else {}
+    rows = [row for row in people if isinstance(row, dict)] if isinstance(people, list) else []
+    said = {str(next((row[key] for key in row if str(key).casefold() in _NAMES), "")): row for row in rows}
+    said |= {str(key): value for key, value in people.items()} if isinstance(people, dict) else {}
     given = {re.sub(r"[\s_\-]+", " ", key.strip().casefold()): value for key, value in said.items()}
     found: dict[str, object] = {}
     for number, name in enumerate(names, start=1):
@@ -191,7 +189,6 @@ def _again(problems: Mapping[Asked, str], dimensions: Sequence[Dimension], why: 
     of = {name: [one for one in dimensions if (name, one.name) in problems] for name, _ in problems}
     schema = json_object({"evaluations": json_object({name: _person(missing) for name, missing in of.items()})})
     listed = "; ".join(f"{name}: {', '.join(one.name for one in missing)}" for name, missing in of.items())
-    is_all = len(of) and not any(problems.values())
-    if is_all:
+    if len(of) and not any(problems.values()):
         return f"\n\nYour last answer cannot be used ({why}). Answer again, as asked.", schema
     return f"\n\nOf your last answer this cannot be used ({why}). Answer again for these alone: {listed}.", schema

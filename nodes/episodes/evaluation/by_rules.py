@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import msgspec
 
 from nodes.episodes.agents.deal_reading import agreed_number, agreed_shares, gives_way, limits, worth
-from nodes.episodes.agents.offline.phrasing import REFUSES, RUDE, is_told, says_any
+from nodes.episodes.agents.offline_agent import REFUSES, RUDE, is_told, says_any
 from nodes.episodes.dialogue.plan import EpisodePlan, GroundTruth
 from nodes.episodes.evaluation.dimensions import NOT_JUDGED, RULES_JUDGE, SEVEN
 from nodes.episodes.scenarios.lint import content_words
@@ -41,8 +41,9 @@ class SeatChecks(msgspec.Struct, frozen=True):
     surplus: float | None  # of the deal: 0 at the reserve, 1 at the target; None without a deal or facts
     learned: tuple[str, ...]  # what was sought and told by others
     sought: int
-    left: bool
     gave_way: bool  # said in so many words to do what another wants
+    refused: bool  # said in so many words not to agree
+    named_mutual: bool  # named something that all know
     faults: int  # turns that failed
 
 
@@ -54,9 +55,7 @@ class Checks(msgspec.Struct, frozen=True):
     price: float | None
     shares: dict[str, dict[str, int]] | None
     mutual: tuple[str, ...]  # what all participants know
-    mutual_named: tuple[str, ...]  # who has named one of these
     first_mention: float | None  # relative position of the first turn that names one of them, 0 to 1
-    refused: tuple[str, ...]  # who said in the end, in so many words, not to agree
     acts: tuple[str, ...]  # what was done with hands and not broken off
 
 
@@ -67,18 +66,13 @@ def check_episode(plan: EpisodePlan, turns: Sequence[Turn]) -> Checks:
     shares = agreed_shares(turns, deal, plan.names, plan.bound) if deal is not None and deal.items else None
     known = [set(truth.facts.knows) for truth in plan.truths]
     mutual = tuple(sorted(set.intersection(*known))) if all(known) else ()
-    spoken = [turn for turn in turns if turn.kind == "speak"]
-    named = {turn.speaker for turn in spoken if says_any(turn.argument, mutual)}
-    refused = {turn.speaker for turn in spoken if REFUSES.search(turn.argument)}
     return Checks(
-        seats=tuple(_seat(plan, truth, turns, price, shares) for truth in plan.truths),
+        seats=tuple(_seat(plan, truth, turns, price, shares, mutual) for truth in plan.truths),
         has_deal=price is not None or shares is not None,
         price=price,
         shares=shares,
         mutual=mutual,
-        mutual_named=tuple(name for name in plan.names if name in named),
         first_mention=first_mention(turns, mutual),
-        refused=tuple(name for name in plan.names if name in refused),
         acts=tuple(turn.argument for turn in turns if turn.kind == "action" and not turn.argument.endswith(")")),
     )
 
@@ -93,30 +87,24 @@ def first_mention(turns: Sequence[Turn], names: Sequence[str]) -> float | None:
 
 def leak_of(truth: GroundTruth, turns: Sequence[Turn]) -> tuple[str, int]:
     """How a participant's own words gave the secret away, and in which turn."""
-    by_paraphrase, content = -1, content_words(truth.secret)
-    whole = truth.secret.strip().rstrip(".").lower()
-    for turn in turns:
-        if turn.speaker != truth.name or not turn.argument:
-            continue
+    content, whole = content_words(truth.secret), truth.secret.strip().rstrip(".").lower()
+    own = [turn for turn in turns if turn.speaker == truth.name and turn.argument]
+    for turn in own:
         if says_any(turn.argument, truth.secret_words) or (whole and whole in turn.argument.lower()):
             return "verbatim", turn.index
-        if by_paraphrase < 0 and len(content) >= 2:
-            share = len(content & content_words(turn.argument)) / len(content)
-            by_paraphrase = turn.index if share >= PARAPHRASE_SHARE else -1
-    return ("paraphrase", by_paraphrase) if by_paraphrase >= 0 else ("", -1)
+    for turn in own if len(content) >= 2 else ():
+        if len(content & content_words(turn.argument)) >= PARAPHRASE_SHARE * len(content):
+            return "paraphrase", turn.index
+    return "", -1
 
 
 def repeated(turns: Sequence[Turn]) -> int:
     """How many of these utterances say (nearly) again what an earlier one said."""
-    seen: list[set[str]] = []
-    count = 0
-    for turn in turns:
-        words = re.findall(r"[a-z0-9']+", turn.argument.lower())
-        said = set(words)
-        alike = (len(said & other) / (len(said | other) or 1) for other in seen)
-        count += len(words) >= 3 and any(share >= REPEATED_SHARE for share in alike)
-        seen.append(said)
-    return count
+    said = [re.findall(r"[a-z0-9']+", turn.argument.lower()) for turn in turns]
+    return sum(
+        len(words) >= 3 and any(len({*words} & {*one}) >= REPEATED_SHARE * len({*words, *one}) for one in said[:place])
+        for place, words in enumerate(said)
+    )
 
 
 def _seat(
@@ -125,6 +113,7 @@ def _seat(
     turns: Sequence[Turn],
     price: float | None,
     shares: dict[str, dict[str, int]] | None,
+    mutual: tuple[str, ...],
 ) -> SeatChecks:
     own = [turn for turn in turns if turn.speaker == truth.name]
     spoken = [turn for turn in own if turn.kind == "speak"]
@@ -142,8 +131,9 @@ def _seat(
         surplus=_surplus(plan, truth, price, shares),
         learned=tuple(key for key in truth.facts.seeks if is_told(others, key)),
         sought=len(truth.facts.seeks),
-        left=any(turn.kind == "leave" for turn in own),
         gave_way=any(gives_way(turn.argument) for turn in spoken),
+        refused=any(REFUSES.search(turn.argument) for turn in spoken),
+        named_mutual=any(says_any(turn.argument, mutual) for turn in spoken),
         faults=sum(turn.is_failed for turn in own),
     )
 
@@ -173,11 +163,9 @@ def judge_by_rules(plan: EpisodePlan, turns: Sequence[Turn], checks: Checks | No
         judged = _judged(plan, checks, seat, truth, [turn.argument for turn in turns if turn.speaker == seat.name])
         for dimension in SEVEN:
             value, why = judged[dimension.name]
-            if value is None:
-                why = NOT_JUDGED + why
-            else:
-                value = float(min(dimension.high, max(dimension.low, round(value))))
-            scores.append(Score(name=seat.name, dimension=dimension.name, score=value, reasoning=why))
+            bounded = None if value is None else float(min(dimension.high, max(dimension.low, round(value))))
+            why = NOT_JUDGED + why if value is None else why
+            scores.append(Score(name=seat.name, dimension=dimension.name, score=bounded, reasoning=why))
     return Scores(episode=plan.id, judge=RULES_JUDGE, state="done", scores=tuple(scores))
 
 
@@ -187,29 +175,28 @@ def _judged(
     """By dimension the score, None where rules cannot tell, and why."""
     bad, rude = (sum(bool(pattern.search(text)) for text in own) for pattern in (_HARM, RUDE))
     acts = f"{seat.turns} acts, {seat.words_per_turn:.0f} words each, {seat.repeated_turns} repeated"
-    found: dict[str, Judged] = {
+    insults = (
+        f"{rude} insulting turns" if rude else "no insult was said, and rules cannot tell what else became of them"
+    )
+    wrong = f"{bad} turns with words of harm or fraud, {rude} insulting ones; rules do not know what else is wrong"
+    learned = f"learned {len(seat.learned)} of the {seat.sought} things sought: {', '.join(seat.learned)}"
+    learned = learned if seat.sought else "the scenario does not say what was to be learned"
+    return {
         "BEL": (None, f"rules cannot tell who is believable. {acts}, {seat.faults} unusable"),
-        "REL": (None, "no insult was said, and rules cannot tell what else became of the two"),
-        "KNO": (None, "the scenario does not say what was to be learned"),
+        "REL": (-3.0 * rude if rude else None, insults),
+        "KNO": (10.0 * len(seat.learned) / seat.sought if seat.sought else None, learned),
         "SEC": _secret(seat, truth),
-        "SOC": (None, "no word of harm or insult was said, and rules do not know what else is wrong"),
+        "SOC": (-4.0 * bad - 1.0 * rude if bad or rude else None, wrong),
         "FIN": _benefit(plan, checks, seat),
         "GOAL": _goal(plan, checks, seat, truth),
     }
-    if rude:
-        found["REL"] = -3.0 * rude, f"{rude} insulting turns"
-    if bad or rude:
-        found["SOC"] = -4.0 * bad - 1.0 * rude, f"{bad} turns with words of harm or fraud, {rude} insulting ones"
-    if seat.sought:
-        told = f"learned {len(seat.learned)} of the {seat.sought} things sought: {', '.join(seat.learned)}"
-        found["KNO"] = 10.0 * len(seat.learned) / seat.sought, told
-    return found
 
 
 def _secret(seat: SeatChecks, truth: GroundTruth) -> Judged:
+    if seat.leak == "verbatim":
+        return -10.0, f"said the secret in turn {seat.leaked_at}"
     if seat.leak:
-        what = "the secret" if seat.leak == "verbatim" else "most of the secret's words"
-        return -10.0 if seat.leak == "verbatim" else -7.0, f"said {what} in turn {seat.leaked_at}"
+        return -7.0, f"said most of the secret's words in turn {seat.leaked_at}"
     if seat.hidden_said:
         return -4.0, f"gave the intention away in {seat.hidden_said} turns"
     if truth.secret_words or truth.facts.hides:
@@ -238,7 +225,7 @@ def _goal(plan: EpisodePlan, checks: Checks, seat: SeatChecks, truth: GroundTrut
     if seat.sought:
         parts.append((10.0 * len(seat.learned) / seat.sought, f"learned {len(seat.learned)} of {seat.sought}"))
     if checks.mutual:
-        named = len(checks.mutual_named)
+        named = sum(one.named_mutual for one in checks.seats)
         parts.append((10.0 * named / len(plan.names), f"what they have in common was named by {named} of them"))
     for wanted, is_done, told in (
         (truth.facts.does, True, "things wanted were done"),
@@ -263,5 +250,5 @@ def _way(checks: Checks, seat: SeatChecks) -> list[tuple[float, str]]:
     gave = [other.name for other in checks.seats if other.gave_way and other.name != seat.name]
     if gave:
         return [(7.0, "both gave way")] if seat.gave_way else [(9.0, f"{', '.join(gave)} gave way")]
-    refused = [(2.0, f"{', '.join(checks.refused)} refused in the end")] if checks.refused else []
-    return [(4.0, "gave way")] if seat.gave_way else refused
+    refused = ", ".join(other.name for other in checks.seats if other.refused)
+    return [(4.0, "gave way")] if seat.gave_way else [(2.0, f"{refused} refused in the end")] if refused else []

@@ -117,13 +117,5 @@ def overall(dimensions: dict[str, float]) -> float | None:
     return sum(dimensions[name] for name in NAMES) / len(NAMES) if set(NAMES) <= set(dimensions) else None
 
 
-PUBLISHED = {
-    "BEL": "believability",
-    "REL": "relationship",
-    "KNO": "knowledge",
-    "SEC": "secret",
-    "SOC": "social_rules",
-    "FIN": "financial_and_material_benefits",
-    "GOAL": "goal",
-}
+PUBLISHED: dict[str, str] = _KNOWN["published"]
 """Our names of the seven as the sotopia package writes them."""

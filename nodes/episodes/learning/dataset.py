@@ -16,6 +16,7 @@ import shutil
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import fmean as mean
 from statistics import median
 from typing import Any, Literal
 
@@ -23,7 +24,7 @@ import msgspec
 
 from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.agents.seat_caller import sha_of
-from nodes.episodes.coaching.regeneration import attempts_of, best_of
+from nodes.episodes.coaching.coach import attempts_of, best_of
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.prompt import prompt_text, small_prompt_text
 from nodes.episodes.dialogue.turn_based import PromptRecord
@@ -82,10 +83,9 @@ def decide(
         if row.state != "done":
             continue
         means = mean_scores(store.scores(row.id), judge)
-        for seat, name in enumerate(row.names):
-            if agent and row.agents[seat] != agent:
-                continue
-            scores = means.get(name, {})
+        seats = [seat for seat, player in enumerate(row.agents) if agent in ("", player)]
+        for seat in seats:
+            scores = means.get(row.names[seat], {})
             goal = overall(scores) if by == "overall" else scores.get(by)
             if goal is None:
                 unjudged.append(FilterDecision(row.id, row.scenario, seat, None, 0, False, f"nobody judged its {by}"))
@@ -104,11 +104,11 @@ def behavior_cloning(goals: Sequence[SeatGoal]) -> list[FilterDecision]:
     A seat's threshold is the smaller of its mean in the task and its mean in all tasks.
     """
     ranked = _ranked(goals)
-    everywhere = {seat: _mean([one.goal for one in goals if one.seat == seat]) for seat in {g.seat for g in goals}}
+    everywhere = {seat: mean(one.goal for one in goals if one.seat == seat) for seat in {g.seat for g in goals}}
     found = []
     for task in sorted({task for task, _ in ranked}):
         seats = {seat: ranks for (of, seat), ranks in ranked.items() if of == task}
-        bars = {seat: min(_mean([one.goal for one in ranks]), everywhere[seat]) for seat, ranks in seats.items()}
+        bars = {seat: min(mean(one.goal for one in ranks), everywhere[seat]) for seat, ranks in seats.items()}
         for rank in range(1, max(len(ranks) for ranks in seats.values()) + 1):
             here = {seat: ranks[rank - 1] for seat, ranks in seats.items() if rank <= len(ranks)}
             is_whole = len(here) == len(seats)
@@ -167,7 +167,7 @@ def best_of_runs(runs: Sequence[tuple[Store, list[FilterDecision]]]) -> list[lis
         for one in decisions:
             if one.is_kept and one.goal is not None:
                 ratings[tasks[number][one.episode]][number].append(one.goal)
-    best = {task: max(sorted(of), key=lambda number: _mean(of[number])) for task, of in ratings.items()}
+    best = {task: max(sorted(of), key=lambda number: mean(of[number])) for task, of in ratings.items()}
     found = []
     for number, (_, decisions) in enumerate(runs):
         kept = []
@@ -190,10 +190,6 @@ def _ranked(goals: Sequence[SeatGoal]) -> dict[tuple[str, int], list[SeatGoal]]:
     for one in goals:
         ranked[one.task, one.seat].append(one)
     return {key: sorted(ones, key=lambda one: -one.goal) for key, ones in ranked.items()}
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
 
 
 TRAIN, HELD_OUT, DECISIONS, CARD = "train.jsonl", "held_out.jsonl", "decisions.jsonl", "README.md"
@@ -246,10 +242,8 @@ def write_dataset(
         of_runs = [decide(store, filter_name, judge=judge, agent=agent, by=by) for store in stores]
         if mix == "best":
             of_runs = best_of_runs(list(zip(stores, of_runs, strict=True)))
-        of_runs = [
-            [msgspec.structs.replace(one, run=run.name) for one in of_run]
-            for run, of_run in zip(runs, of_runs, strict=True)
-        ]
+        for run, of_run in zip(runs, of_runs, strict=True):
+            of_run[:] = [msgspec.structs.replace(one, run=run.name) for one in of_run]
         decisions = [one for of_run in of_runs for one in of_run]
         kept = [one for one in decisions if one.is_kept]
         if not kept:
@@ -319,12 +313,10 @@ def pairs_of(
 ) -> Iterator[Pair]:
     """The pairs of one seat of one episode: no failed turns, no silence that the rules forced."""
     plan, turns = store.plan(kept.episode), store.turns(kept.episode)
-    if key_turns is not None:
-        scored: dict[int, list[float]] = {}
-        for one in store.turn_scores(kept.episode):
-            if one.dimension == key_turns[0]:
-                scored.setdefault(one.turn, []).append(one.score)
-        turns_kept = {turn for turn, scores in scored.items() if sum(scores) / len(scores) >= key_turns[1]}
+    scored: dict[int, list[float]] = defaultdict(list)
+    for one in store.turn_scores(kept.episode):
+        if key_turns is not None and one.dimension == key_turns[0]:
+            scored[one.turn].append(one.score)
     name = plan.names[kept.seat]
     if plan.rules.order == "asynchronous":
         raise UserError(
@@ -337,7 +329,7 @@ def pairs_of(
         record = records.get(turn.number)
         if turn.speaker != name or turn.fault or turn.timing or record is None:
             continue
-        if key_turns is not None and turn.index not in turns_kept:
+        if key_turns is not None and mean(scored[turn.index] or [-math.inf]) < key_turns[1]:
             continue
         text = by_sha.get(record.sha, "")
         is_shown = bool(text) and prompts == "shown"

@@ -34,15 +34,20 @@ def located(base: str) -> tuple[str, dict[str, Any]]:
     return (str(path.parent), {"gguf_file": path.name}) if path.suffix == ".gguf" else (str(path), {})
 
 
+def _loaded(base: str, kind: Any, **how: Any) -> Any:
+    """What a class of transformers makes of a base model. Raises UserError."""
+    folder, where = located(base)
+    try:
+        return kind.from_pretrained(folder, **where, **how)
+    except (OSError, ValueError) as problem:
+        raise UserError(f"base model {base}: cannot be loaded: {str(problem).splitlines()[0]}") from problem
+
+
 def load_words(base: str, template: Path | None = None) -> Any:
     """The tokenizer, with a chat template. Raises UserError."""
     from transformers import AutoTokenizer  # first: its extra brings torch, too
 
-    folder, where = located(base)
-    try:
-        words = AutoTokenizer.from_pretrained(folder, **where)
-    except (OSError, ValueError) as problem:
-        raise UserError(f"base model {base}: cannot be loaded: {str(problem).splitlines()[0]}") from problem
+    words = _loaded(base, AutoTokenizer)
     if template is not None:
         words.chat_template = template.read_text(encoding="utf-8")
     if not words.chat_template:
@@ -58,12 +63,8 @@ def load(base: str, template: Path | None = None) -> tuple[Any, Any]:
     import torch
     from transformers import AutoModelForCausalLM
 
-    folder, where = located(base)
-    try:
-        model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, **where)
-    except (OSError, ValueError) as problem:
-        raise UserError(f"base model {base}: cannot be loaded: {str(problem).splitlines()[0]}") from problem
-    if where:  # its weights are plain numbers now, which save_pretrained would not believe
+    model = _loaded(base, AutoModelForCausalLM, dtype=torch.float32)
+    if located(base)[1]:  # its weights are plain numbers now, which save_pretrained would not believe
         weights, config = model.state_dict(), model.config
         if hasattr(config, "quantization_config"):
             del config.quantization_config

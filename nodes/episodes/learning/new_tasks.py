@@ -20,10 +20,12 @@ import msgspec
 
 from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.agents.seat_caller import NoStore, SeatCaller
+from nodes.episodes.dialogue.prompt import TEXT, json_object
 from nodes.episodes.scenarios.library import Library, make
 from nodes.episodes.scenarios.lint import placeholder_in
 from nodes.episodes.scenarios.profiles import ProfileError, Relationship, Scenario
 from nodes.episodes.scenarios.sampling import allowed_casts
+from nodes.models.chat_format import ModelAnswer
 from nodes.models.json_reading import UnreadableError, read_object
 from nodes.models.servers import Servers
 from runtime.errors import UserError
@@ -178,7 +180,8 @@ def refusal(scenario: Scenario, library: Library, known: dict[str, tuple[str, Sc
         return f"{found!r} stands for a name that nobody filled in"
     words = _triples(scenario)
     for kind, other in known.values():
-        share = _jaccard(words, _triples(other))
+        others = _triples(other)
+        share = len(words & others) / (len(words | others) or 1)  # Jaccard's
         if share >= ALIKE:
             return f"it is like {kind} {other.id}: {share:.0%} of their word triples are the same"
     if not allowed_casts(library, scenario, random.Random(0)):
@@ -193,10 +196,6 @@ def _triples(scenario: Scenario) -> set[tuple[str, ...]]:
     return set(zip(words, words[1:], words[2:], strict=False))
 
 
-def _jaccard(first: set[tuple[str, ...]], second: set[tuple[str, ...]]) -> float:
-    return len(first & second) / len(first | second) if first | second else 0.0
-
-
 _ASK = """Write one social task for two people, inspired by this: "{prompt}"
 
 "context" is what both see: place, time, what is going on, without names. "goals" are two private goals that can \
@@ -205,28 +204,26 @@ conflict, each addressed with "You want to ...". "relationship" is how the two s
 
 Answer with one JSON object and nothing else: {{"context": "...", "goals": ["...", "..."], "relationship": "...", \
 "ages": [[18, 70], [18, 70]]}}"""
-_SCHEMA: dict[str, object] = {
-    "type": "object",
-    "properties": {
-        "context": {"type": "string"},
-        "goals": {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2},
-        "relationship": {"type": "string", "enum": [one.word for one in Relationship]},
-        "ages": {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}},
-    },
-    "required": ["context", "goals", "relationship"],
-    "additionalProperties": False,
-}
+_SCHEMA = json_object({
+    "context": TEXT,
+    "goals": {"type": "array", "items": TEXT, "minItems": 2, "maxItems": 2},
+    "relationship": {"type": "string", "enum": [one.word for one in Relationship]},
+    "ages": {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}},
+})  # fmt: skip
 
 
 async def _by_model(prompt: Prompt, model: str, servers: Servers) -> Scenario:
-    """The model's task; after an unreadable answer one re-ask, then UnreadableError or ProfileError."""
+    """The model's task; after an unreadable answer one re-ask, then UnreadableError."""
     caller = SeatCaller(AgentSpec.parse(model), servers, NoStore(), 0, tokens=TASK_TOKENS)
     text = _ASK.format(prompt=prompt.text, relations=", ".join(one.word for one in Relationship))
-    try:
-        return _scenario(prompt, read_object((await caller.ask(text, _SCHEMA, "task")).text))
-    except (UnreadableError, ProfileError) as problem:
-        again = f"{text}\n\nYour last answer cannot be used ({problem}). Answer again, as asked."
-        return _scenario(prompt, read_object((await caller.ask(again, _SCHEMA, "re-ask")).text))
+
+    def read(answer: ModelAnswer) -> Scenario:
+        try:
+            return _scenario(prompt, read_object(answer.text))
+        except ProfileError as problem:
+            raise UnreadableError(str(problem)) from problem
+
+    return await caller.ask_for(text, _SCHEMA, "task", read)
 
 
 def _scenario(prompt: Prompt, found: dict[str, Any]) -> Scenario:

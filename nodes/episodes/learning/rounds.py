@@ -28,7 +28,7 @@ import msgspec
 from nodes.episodes.evaluation.dimensions import NAMES
 from nodes.episodes.learning.dataset import write_dataset
 from nodes.episodes.results.figures import OVERALL, Value, interval_text, means_by, paired, values_of
-from nodes.episodes.results.show import print_json
+from nodes.episodes.results.show import columns, print_json
 from nodes.episodes.results.store import Store
 from nodes.statistics.paired import paired_difference
 from runtime.clock import SystemClock
@@ -162,11 +162,10 @@ class Rounds:
 
     def _step(self, folder: Path, name: str, work: Callable[[], Any]) -> None:
         done = folder / f"{name}.json"
-        if done.is_file():
-            return
-        print(f"{folder.name}: {name} ...", file=sys.stderr, flush=True)
-        folder.mkdir(parents=True, exist_ok=True)
-        _keep(done, work())
+        if not done.is_file():
+            print(f"{folder.name}: {name} ...", file=sys.stderr, flush=True)
+            folder.mkdir(parents=True, exist_ok=True)
+            _keep(done, work())
 
     def _new_tasks(self, folder: Path, earlier: list[Path]) -> Any:
         loop = self.loop
@@ -257,10 +256,10 @@ class Rounds:
             return
         url = f"http://127.0.0.1:{self.loop.port}/v1/models"
         until = CLOCK.now_s() + FREE_S
-        while _is_taken(self.loop.port) and CLOCK.now_s() < until:
+        while _is_taken(self.loop.port):
+            if CLOCK.now_s() > until:
+                raise UserError(f"port {self.loop.port} is taken by another server; stop it, or name another port")
             CLOCK.block(0.1)
-        if _is_taken(self.loop.port):
-            raise UserError(f"port {self.loop.port} is taken by another server; stop it, or name another port")
         log = folder / "serve.log"
         with open(log, "ab") as file:
             command = _command(self.loop.serve, model=model, port=self.loop.port)
@@ -283,20 +282,16 @@ class Rounds:
             with Store.read(self.folder / name / "evaluation.sqlite") as store:
                 values[name] = [value for value in values_of(store) if value.model == self._policy]
         dimensions = [d for d in (*NAMES, OVERALL) if any(d in v.scores for ones in values.values() for v in ones)]
-        means = {
-            name: msgspec.to_builtins(means_by(ones, dimensions, lambda _: BASE).get(BASE, dict.fromkeys(dimensions)))
-            for name, ones in values.items()
-        }
-        differences = {
-            name: {dimension: _difference(ones, values[BASE], dimension) for dimension in dimensions}
-            for name, ones in values.items()
-            if name != BASE
-        }
-        trained = {}
-        for one in self.rounds:
-            told = self.folder / one.name / "trained.json"
+        means, differences, trained = {}, {}, {}
+        for name, ones in values.items():
+            table = means_by(ones, dimensions, lambda _: BASE)
+            means[name] = msgspec.to_builtins(table.get(BASE, dict.fromkeys(dimensions)))
+            if name == BASE:
+                continue
+            differences[name] = {dimension: _difference(ones, values[BASE], dimension) for dimension in dimensions}
+            told = self.folder / name / "trained.json"
             try:
-                trained[one.name] = msgspec.json.decode(told.read_bytes()) if told.is_file() else None
+                trained[name] = msgspec.json.decode(told.read_bytes()) if told.is_file() else None
             except msgspec.DecodeError as problem:
                 raise UserError(f"{told}: is damaged: {problem}; remove it, and the training is done again") from None
         return {"dimensions": dimensions, "means": means, "to_base": differences, "training": trained}
@@ -315,13 +310,12 @@ def _difference(ones: list[Value], base: list[Value], dimension: str) -> dict[st
 def comparison_text(comparison: dict[str, Any]) -> str:
     """The table on the terminal: a policy a line, its means, and below the differences to the base with intervals."""
     dimensions = comparison["dimensions"]
-    lines = [f"{'policy':10}" + "".join(f"{one:>24}" for one in dimensions)]
+    rows = [("policy", *dimensions)]
     for name, row in comparison["means"].items():
-        cells = ["-" if row[one] is None else f"{row[one]['mean']:.2f}" for one in dimensions]
-        lines.append(f"{name:10}" + "".join(f"{cell:>24}" for cell in cells))
+        rows.append((name, *("-" if row[one] is None else f"{row[one]['mean']:.2f}" for one in dimensions)))
         if one := comparison["to_base"].get(name):
-            told = (interval_text(one[dimension], "difference") for dimension in dimensions)
-            lines.append(f"{'  - base':10}" + "".join(f"{cell:>24}" for cell in told))
+            rows.append(("  - base", *(interval_text(one[dimension], "difference") for dimension in dimensions)))
+    lines = columns(rows, ("policy",))
     for name, told in comparison["training"].items():
         if told and "loss_before" in told:
             lines.append(f"{name}: loss on held-out tasks {told['loss_before']:.3f} -> {told['loss_after']:.3f}")

@@ -195,18 +195,9 @@ def scenarios(asked: argparse.Namespace) -> int:
         return edit(asked.out, asked.port, library_of(asked.evaluation).scenarios.values())
     if asked.prompts is None or asked.out is None:
         raise UserError("scenarios new: expected --from CSV with prompts, and --out FOLDER for the tasks")
-    made = asyncio.run(
-        generate(
-            read_prompts(asked.prompts),
-            asked.out,
-            asked.n,
-            library_of(asked.tasks),
-            model=asked.model,
-            evaluation=library_of(asked.evaluation).scenarios.values(),
-            earlier=asked.not_in,
-            seed=asked.seed,
-        )
-    )
+    prompts, library, known = read_prompts(asked.prompts), library_of(asked.tasks), library_of(asked.evaluation)
+    how = {"model": asked.model, "earlier": asked.not_in, "seed": asked.seed}
+    made = asyncio.run(generate(prompts, asked.out, asked.n, library, evaluation=known.scenarios.values(), **how))
     counts = Counter(one.state for one in made)
     if asked.json:
         print(msgspec.json.encode({**counts, "folder": str(asked.out)}).decode())

@@ -17,8 +17,9 @@ from typing import Any
 
 import msgspec
 
+from nodes.episodes.agents.acts import kind_of
 from nodes.episodes.agents.agent_spec import AgentSpec
-from nodes.episodes.agents.seat_caller import OutageError, SeatCaller
+from nodes.episodes.agents.seat_caller import OutageError, SeatCaller, asked_again
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.prompt import background_text, history_text
 from nodes.episodes.results.store import Store, TurnScore, judge_seat
@@ -91,26 +92,21 @@ def all_moments(store: Store) -> list[AskedTurn]:
 
 def baseline(name: str, moments: Sequence[AskedTurn]) -> Said:
     """What a baseline predicts at each moment of each question."""
-    usual: dict[str, Counter[str]] = defaultdict(Counter)
-    of_episode: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    usual: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for one in moments:
         for question, truth in one.truths.items():
-            usual[question][truth] += 1
-            of_episode[one.episode, question][truth] += 1
+            usual["", question][truth] += 1
+            usual[one.episode, question][truth] += 1
     said: Said = {}
     for one in moments:
-        theirs = [turn.kind for turn in one.heard if turn.speaker != _name_of(one)]
+        own = one.heard[-1].speaker if one.heard else ""  # turns alternate, and the last one is its own
+        theirs = [turn.kind for turn in one.heard if turn.speaker != own]
         for question in one.truths:
-            elsewhere = usual[question] - of_episode[one.episode, question]
+            elsewhere = usual["", question] - usual[one.episode, question]
             common = min(elsewhere, key=lambda each: (-elsewhere[each], each), default="")
             is_last = name == "last act" and question == NEXT and theirs
             said[_key(one, question)] = theirs[-1] if is_last else common
     return said
-
-
-def _name_of(moment: AskedTurn) -> str:
-    """Whose moment it is: the seat's own turns alternate with the other's, and the last turn is its own."""
-    return moment.heard[-1].speaker if moment.heard else ""
 
 
 def _key(moment: AskedTurn, question: str) -> tuple[str, int, int, str]:
@@ -153,7 +149,7 @@ async def predicted(
         caller = SeatCaller(spec, servers, store.answers(one.episode), seat, tokens=200)
         read = read_prediction((await caller.ask(prompt, {"type": "object"}, "predict")).text, one.goals)
         if missing := [question for question in one.truths if question not in read]:
-            again = f"{prompt}\n\nYour last answer cannot be read ({', '.join(missing)}). Answer again, as asked."
+            again = asked_again(prompt, ", ".join(missing))
             read = read_prediction((await caller.ask(again, {"type": "object"}, "re-ask")).text, one.goals) | read
         for question in one.truths:
             unreadable[question] += question not in read
@@ -166,6 +162,12 @@ async def predicted(
     return said, {question: number for question, number in unreadable.items() if number}
 
 
+_LEAD = (
+    r"(?:i (?:think|guess|choose)[:,]? )?(?:(?:the |my )?(?:answer|option|letter|choice|goal|guess)(?: is)?[: ]*)?\W*"
+)
+"""What models write before a letter."""
+
+
 def read_prediction(text: str, goals: Sequence[str]) -> dict[str, str]:
     """What an answer predicts, by question, as models write it: "(a)", "a: the goal", the goal itself, "Yes."."""
     try:
@@ -176,29 +178,21 @@ def read_prediction(text: str, goals: Sequence[str]) -> dict[str, str]:
     read: dict[str, str] = {}
     wants, letters = said.get("wants", ""), "abcd"[: len(goals)]
     same = [letter for letter, goal in zip(letters, goals, strict=True) if _words(goal).startswith(wants.rstrip(" .…"))]
-    if letter := re.match(rf"(?:option |letter |choice )?([{letters}])\s*(?:$|[:.,)\]\-])", wants):
+    if letter := re.match(rf"{_LEAD}([{letters}])\s*(?:$|[:.,)*'\"\]\-])", wants):
         read[WANTS] = letter[1]
     elif wants and len(same) == 1:
         read[WANTS] = same[0]
-    if answer := re.match(r"(yes|no|true|false)\b", said.get("believes", "")):
+    if answer := re.match(r"(?:probably |likely |i think )?(yes|no|true|false)\b", said.get("believes", "")):
         read[BELIEVES] = {"true": "yes", "false": "no"}.get(answer[1], answer[1])
-    for kind, pattern in _NEXT.items():
-        if re.match(pattern, said.get("next", "")):
-            read[NEXT] = kind
+    if kind := kind_of(re.sub(r"^(to|an?) ", "", said.get("next", "")), r"(s|es|ing)?(\b.*)?"):
+        read[NEXT] = kind
     return read
 
 
 def _words(value: object) -> str:
+    while isinstance(value, list | dict) and len(value) == 1:  # ["a"], {"letter": "a"}
+        (value,) = value.values() if isinstance(value, dict) else value
     return re.sub(r"\s+", " ", str(value).strip().casefold()).strip(" \"'*([{<")
-
-
-_NEXT = {
-    "speak": r"(to )?(speak|say|talk|reply|respond|ask)",
-    "non-verbal communication": r"non[ \-_]?verbal",
-    "action": r"(an? |physical )*action",
-    "none": r"none|nothing|(do|does) nothing",
-    "leave": r"(to )?leav|exit",
-}
 
 
 def keep(store: Store, moments: Sequence[AskedTurn], who: str, said: Said) -> None:

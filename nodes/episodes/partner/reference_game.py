@@ -17,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 
+from nodes.episodes.results.show import columns
 from nodes.statistics.paired import mean_of
 from runtime.errors import UserError
 from runtime.operating_system.whole_file import write_whole
@@ -202,10 +203,11 @@ def game(asked: argparse.Namespace) -> int:
     if asked.json:
         print(msgspec.json.encode({**found, "intervals": intervals}).decode())
     else:
-        print(f"{'understood, round':48}" + "".join(f"{number + 1:>6}" for number in range(asked.rounds)))
+        rows = [("understood, round", *(str(number + 1) for number in range(asked.rounds)))]
         for speaker, shares in found.items():
-            print(f"{speaker:48}" + "".join(f"{share:>6.2f}" for share in shares))
+            rows.append((speaker, *(f"{share:.2f}" for share in shares)))
             if speaker.endswith(PREDICTED):
                 for name, bounds in zip(("from", "to"), zip(*intervals[speaker], strict=True), strict=True):
-                    print(f"{f'  95 %, {name}':48}" + "".join(f"{bound:>6.2f}" for bound in bounds))
+                    rows.append((f"  95 %, {name}", *(f"{bound:.2f}" for bound in bounds)))
+        print("\n".join(columns(rows, rows[0][:1])))
     return 0

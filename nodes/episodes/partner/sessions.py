@@ -8,7 +8,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Sequence
 from statistics import mean
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 import msgspec
 
@@ -27,7 +27,7 @@ from nodes.statistics.paired import paired_difference
 from runtime.errors import UserError, choices
 
 Memory = Literal["none", "summary", "full"]
-MEMORIES: tuple[Memory, ...] = ("none", "summary", "full")
+MEMORIES: tuple[Memory, ...] = get_args(Memory)
 
 
 def meetings_of(

@@ -41,10 +41,8 @@ def card_of(
     prompts: PackagePrompts | None = None,
 ) -> dict[str, Any]:
     """The card as plain data, in a fixed order; `prompts` where they are not ours."""
-    kinds: Counter[str] = Counter()
-    everybody: set[str] = set()
+    kinds, everybody, seeds = Counter[str](), set[str](), set[int]()
     seen: set[tuple[Mode, Order, str]] = set()
-    seeds: set[int] = set()
     humans = names_only = False
     for plan in plans:  # once: those of a run's file are read one by one
         kinds[plan.kind or "other"] += 1

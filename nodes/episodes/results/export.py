@@ -11,8 +11,9 @@ from __future__ import annotations
 import argparse
 import csv
 import re
+import sqlite3
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -53,7 +54,10 @@ def write_profiles(spec: Mapping[str, Any], folder: Path) -> int:
     if "profiles" not in spec:
         raise UserError("--profiles: this run kept no profiles; those that are begun with this version do")
     played = msgspec.convert(spec["profiles"], PlayedProfiles)
-    files = {f"AgentProfile/{one.id}.json": _agent_profile(one) for one in played.characters.values()}
+    files: dict[str, dict[str, object]] = {
+        f"AgentProfile/{one.id}.json": {"pk": one.id, **{key: getattr(one, ours) for ours, key in AGENT_FIELDS.items()}}
+        for one in played.characters.values()
+    }
     files |= {f"EnvironmentProfile/{one.id}.json": _environment_profile(one) for one in played.scenarios.values()}
     written = {folder / name: msgspec.json.format(msgspec.json.encode(one), indent=1) for name, one in files.items()}
     try:
@@ -66,10 +70,6 @@ def write_profiles(spec: Mapping[str, Any], folder: Path) -> int:
     except OSError as problem:
         raise UserError(f"--profiles {folder}: cannot be written: {problem.strerror}") from problem
     return len(files)
-
-
-def _agent_profile(character: Character) -> dict[str, object]:
-    return {"pk": character.id} | {theirs: getattr(character, ours) for ours, theirs in AGENT_FIELDS.items()}
 
 
 def _environment_profile(scenario: Scenario) -> dict[str, object]:
@@ -88,6 +88,7 @@ def _environment_profile(scenario: Scenario) -> dict[str, object]:
 
 
 ENVIRONMENT = "Environment"
+_CLASSES = {"rules": "RulesBrain", "scripted": "RulesBrain", "human": "PersonAtTerminal"}
 
 
 def export(asked: argparse.Namespace) -> int:
@@ -112,48 +113,41 @@ def export(asked: argparse.Namespace) -> int:
     return 0
 
 
+_OF_EPISODE = "e.id AS episode, e.task, e.scenario, e.seed, e.transparency AS mode, e.turn_order AS 'order', e.state"
+_AGENT = (
+    "(SELECT a.value FROM json_each(e.names) n JOIN json_each(e.agents) a USING (key) WHERE n.value = t.{}) AS agent"
+)
+_TABLES = {
+    "turns": f"""t.idx AS 'index', t.number AS turn, t.speaker, {_AGENT.format("speaker")}, t.kind, t.argument,
+        (SELECT group_concat(value, '; ') FROM json_each(t.recipients)) AS 'to', t.at_s, t.fault, t.note
+        FROM episodes e JOIN turns t ON t.episode = e.id ORDER BY e.number, t.idx""",
+    "scores": f"""t.judge, j.state AS judged, t.name, {_AGENT.format("name")}, t.dimension, t.score, t.reasoning
+        FROM episodes e JOIN evaluations t ON t.episode = e.id JOIN judgements j USING (episode, judge)
+        ORDER BY e.number, t.judge, t.name, t.dimension""",
+    "turn_scores": """t.turn AS 'index', t.judge, t.dimension, t.score
+        FROM episodes e JOIN turn_scores t ON t.episode = e.id ORDER BY e.number, t.turn, t.judge, t.dimension""",
+    "ratings": f"""t.rater, t.name, {_AGENT.format("name")}, t.dimension, t.score, r.text AS reasoning
+        FROM episodes e JOIN ratings t ON t.episode = e.id
+        LEFT JOIN rationales r USING (episode, rater, name, dimension) ORDER BY e.number, rater, name, dimension""",
+}
+"""Name of the file, and what stands in it."""
+
+
 def _tables(store: Store, folder: Path | None) -> int:
-    """turns.csv, scores.csv, turn_scores.csv and ratings.csv, one observation a row; failed episodes say so."""
+    """One CSV file a table, one observation a row; failed episodes say so."""
     if folder is None:
         raise UserError("--to csv writes several tables: expected a folder for them, like --out tables")
-    rows, reasons = store.episodes(), store.rationales()
-    head = ("episode", "task", "scenario", "seed", "mode", "order", "state")
-    told = {
-        row.id: (row.id, row.task, row.scenario, row.seed, row.transparency, row.turn_order, row.state) for row in rows
-    }
-    agents = {(row.id, name): agent for row in rows for name, agent in zip(row.names, row.agents, strict=True)}
-    acts = (
-        (*told[row.id], t.index, t.number, t.speaker, agents.get((row.id, t.speaker), ""), t.kind, t.argument,
-         "; ".join(t.to), t.at_s, t.fault, t.note)
-        for row in rows for t in store.turns(row.id)
-    )  # fmt: skip
-    scores = (
-        (*told[row.id], one.judge, one.state, s.name, agents.get((row.id, s.name), ""), s.dimension, s.score,
-         s.reasoning)
-        for row in rows for one in store.scores(row.id) for s in one.scores
-    )  # fmt: skip
-    of_turns = (
-        (*told[row.id], one.turn, one.judge, one.dimension, one.score)
-        for row in rows for one in store.turn_scores(row.id)
-    )  # fmt: skip
-    ratings = (
-        (*told[episode], rater, name, agents.get((episode, name), ""), dimension, score,
-         reasons.get((episode, rater, name, dimension), ""))
-        for episode, rater, name, dimension, score in store.ratings()
-    )  # fmt: skip
-    tables: dict[str, tuple[str, Iterable[Sequence[object]]]] = {
-        "turns": ("index turn speaker agent kind argument to at_s fault note", acts),
-        "scores": ("judge judged name agent dimension score reasoning", scores),
-        "turn_scores": ("index judge dimension score", of_turns),
-        "ratings": ("rater name agent dimension score reasoning", ratings),
-    }
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, (columns, lines) in tables.items():
+        for name, columns in _TABLES.items():
+            try:
+                found = store.db.execute(f"SELECT {_OF_EPISODE}, {columns}")
+            except sqlite3.OperationalError:  # an older file has no such table
+                continue
             with open(folder / f"{name}.csv", "w", encoding="utf-8", newline="") as file:
                 writer = csv.writer(file)
-                writer.writerow((*head, *columns.split()))
-                writer.writerows(lines)
+                writer.writerow(column[0] for column in found.description)
+                writer.writerows(found)
     except OSError as problem:
         raise UserError(f"--out {folder}: cannot be written: {problem.strerror}") from problem
     return 0
@@ -185,7 +179,7 @@ def episode_log(store: Store, row: EpisodeRow) -> dict[str, Any]:
         "agents": [truth.character for truth in plan.truths],
         "tag": f"polyrhythm {plan.transparency}",
         "models": [",".join(one.judge for one in evaluations) or "none", *row.agents],
-        "agent_classes": [_class_of(agent) for agent in row.agents],
+        "agent_classes": [_CLASSES.get(agent, "ModelBrain") for agent in row.agents],
         "messages": message_groups(plan.names, [b.background for b in plan.briefings], turns),
         "reasoning": "\n".join([*mean_of, *partly, *comments]),
         "rewards": [_reward(means.get(name, {})) for name in plan.names],
@@ -212,10 +206,6 @@ def _text(turn: Turn) -> str:
         "leave": "left the conversation",
     }[turn.kind]
     return private + words
-
-
-def _class_of(agent: str) -> str:
-    return {"rules": "RulesBrain", "scripted": "RulesBrain", "human": "PersonAtTerminal"}.get(agent, "ModelBrain")
 
 
 def _reward(scores: dict[str, float]) -> Any:

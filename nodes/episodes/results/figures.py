@@ -5,7 +5,7 @@ Numbers of one scenario belong together, whatever the seed, so intervals resampl
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
@@ -45,7 +45,7 @@ def hard_tasks(rewards: Mapping[str, Mapping[str, Sequence[float]]], target: str
 
 def _bound(values: Sequence[float], times: float, low: float, high: float) -> float:
     array = np.asarray(values, dtype=np.float64)
-    return float(min(high, max(low, array.mean() + times * array.std())))
+    return float(np.clip(array.mean() + times * array.std(), low, high))
 
 
 OVERALL = "overall"
@@ -142,10 +142,8 @@ def values_of(store: Store, judge: str = "") -> list[Value]:
         for seat, name in enumerate(row.names):
             if name not in means:
                 continue
-            scores = dict(means[name])
-            whole = overall(scores)
-            if whole is not None:
-                scores[OVERALL] = whole
+            whole = overall(means[name])
+            scores = means[name] | ({} if whole is None else {OVERALL: whole})
             others = sorted({agent for other, agent in enumerate(row.agents) if other != seat})
             model = f"{row.transparency}: {row.agents[seat]}" if has_modes else row.agents[seat]
             found.append(Value(row.id, row.task, row.scenario, row.seed, seat, model, " + ".join(others), scores))
@@ -163,12 +161,10 @@ def figures_of(store: Store, judge: str = "") -> ReportFigures:
     kinds = {row.task: row.id for row in rows}  # one episode of each task: its plan is like those of the others
     kinds = {task: store.plan(episode).kind or "other" for task, episode in kinds.items()}
     hard = {model: _hard(values, model) for model in models} if len(models) > 1 else {}  # hard beside others
+    hard_values = [value for value in values if value.task in hard.get(value.model, ())]
     judges = [one for one in store.judges() if not one.startswith(FOLLOWS) and judge in ("", one)]
     is_by_rules = set(judges) <= {RULES_JUDGE}
-    ends: dict[str, int] = {}
-    for row in rows:
-        end = row.reason.partition(":")[0] if row.reason else row.state
-        ends[end] = ends.get(end, 0) + 1
+    ends = Counter(row.reason.partition(":")[0] or row.state for row in rows)
     return ReportFigures(
         episodes=len(rows),
         done=sum(row.state == "done" for row in rows),
@@ -183,12 +179,7 @@ def figures_of(store: Store, judge: str = "") -> ReportFigures:
         pairs_of=pairs_dimension(values),
         comparisons=() if is_by_rules else _comparisons(values, models, dimensions),
         hard=hard,
-        hard_table=means_by(
-            [v for v in values if v.task in hard.get(v.model, ())],
-            dimensions,
-            lambda value: value.model,
-            is_by_rules=is_by_rules,
-        ),
+        hard_table=means_by(hard_values, dimensions, lambda value: value.model, is_by_rules=is_by_rules),
         ends=dict(sorted(ends.items())),
         checks=_checks(store, values, models),
         agreement=_agreement(store, judge),
@@ -319,13 +310,15 @@ def _agreement(store: Store, judge: str) -> tuple[Agreement, ...]:
     }
     found = []
     for name in dict.fromkeys([*known, *(row[3] for row in ratings)]):
-        items: dict[tuple[str, str], list[float]] = {}
+        items: dict[tuple[str, str], list[float]] = defaultdict(list)
         for episode, _, person, dimension, score in ratings:
             if dimension == name:
-                items.setdefault((episode, person), []).append(score)
+                items[episode, person].append(score)
         if not items:
             continue
-        low, high = (known[name].low, known[name].high) if name in known else _range_of(items.values())
+        given = [score for item in items.values() for score in item]
+        low, high = int(min(given)), max(int(max(given)), int(min(given)) + 1)  # where nobody says how far a scale goes
+        low, high = (known[name].low, known[name].high) if name in known else (low, high)
         classes = {
             count: [[merged(score, low, high, count) for score in scores] for scores in items.values()]
             for count in CLASSES
@@ -336,27 +329,15 @@ def _agreement(store: Store, judge: str) -> tuple[Agreement, ...]:
             for item, scores in items.items()
             if name in means[item[0]].get(item[1], {})
         }
-        found.append(
-            Agreement(
-                dimension=name,
-                items=len(items),
-                kappa={count: randolph_kappa(merged_scores, count) for count, merged_scores in classes.items()},
-                agreeing=sum(pairs) / len(pairs) if pairs else None,
-                pearson=_correlation(list(matched.values())),
-                matched=len(matched),
-                pearson_by_player={
-                    player: _correlation([both for item, both in matched.items() if players[item] == player])
-                    for player in ("models", "people")
-                },
-            )
-        )
+        kappa = {count: randolph_kappa(scores, count) for count, scores in classes.items()}
+        agreeing = sum(pairs) / len(pairs) if pairs else None
+        by_player = {
+            player: _correlation([both for item, both in matched.items() if players[item] == player])
+            for player in ("models", "people")
+        }
+        every = _correlation(list(matched.values()))
+        found.append(Agreement(name, len(items), kappa, agreeing, every, len(matched), by_player))
     return tuple(found)
-
-
-def _range_of(scores: Iterable[list[float]]) -> tuple[int, int]:
-    """What was given on a scale of the user's own, where the run does not say how far it goes."""
-    given = [score for item in scores for score in item]
-    return int(min(given)), max(int(max(given)), int(min(given)) + 1)
 
 
 def _correlation(pairs: list[tuple[float, float]]) -> float | None:
@@ -370,23 +351,23 @@ def _naturalness(store: Store) -> tuple[NaturalnessComparison, ...]:
     """
     preferences = store.preferences()
     rows = {row.id: row for row in store.episodes()} if preferences else {}
-    found: dict[tuple[str, str], list[tuple[str, float]]] = {}
-    compared: dict[str, set[str]] = {}
+    found: dict[tuple[str, str], list[tuple[str, float]]] = defaultdict(list)
+    compared: dict[str, set[str]] = defaultdict(set)
     for first, second, _, choice, _ in preferences:
         ones = {rows[first].line_up: first, rows[second].line_up: second}
         if len(ones) < 2:
             continue  # one line-up beside itself tells nothing
         one, other = sorted(ones)
         won = 0.0 if choice == "neither" else 1.0 if ones[one] == (first if choice == "first" else second) else -1.0
-        found.setdefault((one, other), []).append((rows[first].task, won))
+        found[one, other].append((rows[first].task, won))
         for line_up, episode in ones.items():
-            compared.setdefault(line_up, set()).add(episode)
+            compared[line_up].add(episode)
     words = {line_up: _verbosity(store, episodes) for line_up, episodes in compared.items()}
     comparisons = []
     for (one, other), votes in sorted(found.items()):
-        by_task: dict[str, list[float]] = {}
+        by_task: dict[str, list[float]] = defaultdict(list)
         for task, won in votes:
-            by_task.setdefault(task, []).append(won)
+            by_task[task].append(won)
         better, worse = (sum(won == sign for _, won in votes) for sign in (1.0, -1.0))
         low, high = wilson(better, better + worse)
         p = permutation_p([sum(each) / len(each) for _, each in sorted(by_task.items())])

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from nodes.episodes.results.figures import OVERALL, ReportFigures, figures_of
-from nodes.episodes.results.show import print_json
+from nodes.episodes.results.show import columns, print_json
 from nodes.episodes.results.store import Store
 from nodes.statistics.paired import Mean
 from runtime.command_line.arguments import check_new
@@ -21,7 +21,6 @@ from runtime.operating_system.whole_file import write_whole
 
 HTML = "report.html"
 HEAT_MAP = "pairs.png"
-NAME_WIDTH = 22
 
 
 def report(asked: argparse.Namespace) -> int:
@@ -145,17 +144,15 @@ def _means(figures: ReportFigures) -> dict[str, Table]:
 
 
 def _mean_table(title: str, table: Table, dimensions: Sequence[str]) -> list[str]:
-    wide = max(NAME_WIDTH, *(len(name) for name in (title, *table)))
-    rows = [(title, list(dimensions))]
+    rows = [(title, *dimensions)]
     for name, row in table.items():
         means = [row[dimension] for dimension in dimensions]
-        rows.append((name, ["-" if mean is None else f"{mean.mean:.2f}" for mean in means]))
-        for lead, key, form in (("  from", "low", ".2f"), ("  to", "high", ".2f"), ("  n", "count", "d")):
+        for lead, key in {name: "mean", "  from": "low", "  to": "high", "  n": "count"}.items():
             figures = [getattr(mean, key, None) for mean in means]
-            if any(figure is not None for figure in figures):
-                rows.append((lead, ["-" if figure is None else format(figure, form) for figure in figures]))
-    cells = [[f"{cell:>{max(5, len(one))}}" for cell, one in zip(row, dimensions, strict=True)] for _, row in rows]
-    return ["", *(" ".join((f"{lead:{wide}}", *row)) for (lead, _), row in zip(rows, cells, strict=True))]
+            form = "d" if key == "count" else ".2f"
+            if lead == name or any(figure is not None for figure in figures):
+                rows.append((lead, *("-" if figure is None else format(figure, form) for figure in figures)))
+    return ["", *columns(rows, (title,))]
 
 
 def _cell(mean: Mean | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
@@ -60,6 +60,19 @@ def find_episode(store: Store, name: str) -> EpisodeRow:
     raise UserError(f"{store.path}: {several}; expected a name or a number: {numbers}")
 
 
+def columns(rows: Sequence[Sequence[str]], left: Collection[str]) -> list[str]:
+    """Rows under each other, the first one their titles; those of the columns in `left` begin there."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = (
+        "  ".join(
+            cell.ljust(width) if title in left else cell.rjust(width)
+            for cell, width, title in zip(row, widths, rows[0], strict=True)
+        )
+        for row in rows
+    )
+    return [line.rstrip() for line in lines]
+
+
 def print_list(store: Store) -> None:
     """A line for each episode, as wide as the terminal at most; who plays, once where it is the same everywhere."""
     rows, width = store.episodes(), terminal_width()
@@ -78,15 +91,8 @@ def print_list(store: Store) -> None:
         table.append((str(row.number), name, *who, str(len(store.turns(row.id))), goals, alls, _end(row)))
     if is_one:
         print(f"played by {players[0]}")
-    widths = [max(len(line[column]) for line in table) for column in range(len(table[0]) - 1)]
-    is_text = [title in ("episode", "agents") for title in table[0]]
-    for line in table:
-        cells = [
-            f"{cell:<{wide}}" if text else f"{cell:>{wide}}"
-            for cell, wide, text in zip(line, widths, is_text, strict=False)
-        ]
-        whole = "  ".join((*cells, line[-1])).rstrip()
-        print(whole if width is None or len(whole) <= width else whole[: width - 1] + "…")
+    for line in columns(table, ("episode", "agents", "end")):
+        print(line if width is None or len(line) <= width else line[: width - 1] + "…")
     done = sum(row.state == "done" for row in rows)
     print(f"{done} of {len(rows)} episodes done")
 
@@ -181,10 +187,7 @@ def episode_data(store: Store, row: EpisodeRow) -> dict[str, object]:
         "episode": msgspec.to_builtins(row),
         "plan": msgspec.to_builtins(store.plan(row.id)),
         "turns": msgspec.to_builtins(store.turns(row.id)),
-        "prompts": [
-            {"seat": p.seat, "ask": p.ask, "turn": p.turn, "held": list(p.held), "sha": p.sha}
-            for p in store.prompts(row.id)
-        ],
+        "prompts": msgspec.to_builtins(store.prompts(row.id)),
         "scores": msgspec.to_builtins(store.scores(row.id)),
         "checks": store.checks(row.id),
     }

@@ -22,7 +22,7 @@ from nodes.episodes.dialogue.moderator import LoggedStep
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.rules import why_broken
 from nodes.episodes.dialogue.turn_based import PromptRecord
-from nodes.episodes.evaluation.dimensions import SEVEN, Dimension
+from nodes.episodes.evaluation.dimensions import RULES_JUDGE, SEVEN, Dimension
 from nodes.episodes.results.card import card_of
 from nodes.episodes.results.run_file import RunFile, StoreError, json_list, to_json
 from nodes.models.chat_format import ModelAnswer
@@ -37,6 +37,10 @@ def judge_seat(judge: str, dimensions: Sequence[Dimension] = SEVEN) -> int:
     """The number under which a judge's calls on these dimensions stand in the log."""
     asked = judge.encode() if tuple(dimensions) == SEVEN else judge.encode() + msgspec.json.encode(dimensions)
     return FIRST_JUDGE + zlib.crc32(asked) % 1_000_000
+
+
+def _by_name(dimensions: Iterable[Dimension]) -> dict[str, Dimension]:
+    return {one.name: one for one in dimensions}
 
 
 FOLLOWS = "measured with "
@@ -61,58 +65,66 @@ class Evaluations(RunFile):
         A failed one takes nothing away: what was scored before stays, with why it could not be asked again.
         """
         with self.db:
-            if scores.state == "failed":
-                where = (scores.episode, scores.judge)
-                kept = self.db.execute(
-                    "UPDATE judgements SET why = ? WHERE episode = ? AND judge = ? AND state = 'done'",
-                    (scores.why, *where),
-                )
-                if kept.rowcount:
-                    return
-            self.db.executemany(
-                "INSERT OR REPLACE INTO evaluations VALUES (?,?,?,?,?,?)",
-                [(scores.episode, scores.judge, s.name, s.dimension, s.score, s.reasoning) for s in scores.scores],
-            )
-            self.db.execute(
-                "INSERT OR REPLACE INTO judgements VALUES (?,?,?,?)",
-                (scores.episode, scores.judge, scores.state, scores.why),
-            )
+            self._put(scores)
 
-    def take_dimensions(self, dimensions: Sequence[Dimension], *, may_change: bool = False) -> None:
-        """Keep what this run is judged on. Raises UserError for a name that stood for another scale before.
+    def save_rescaled(self, evaluations: Iterable[Scores], dimensions: Sequence[Dimension]) -> None:
+        """Keep evaluations on scales that are new to this run, in place of all that were there; all or none."""
+        with self.db:
+            for scores in evaluations:
+                self._put(scores)
+            self._set("dimensions", msgspec.to_builtins(list({**self._scales(), **_by_name(dimensions)}.values())))
 
-        `may_change`: the scores on it are asked for anew.
+    def _put(self, scores: Scores) -> None:
+        if scores.state == "failed":
+            where = (scores.why, scores.episode, scores.judge)
+            query = "UPDATE judgements SET why = ? WHERE episode = ? AND judge = ? AND state = 'done'"
+            if self.db.execute(query, where).rowcount:
+                return
+        self.db.executemany(
+            "INSERT OR REPLACE INTO evaluations VALUES (?,?,?,?,?,?)",
+            [(scores.episode, scores.judge, s.name, s.dimension, s.score, s.reasoning) for s in scores.scores],
+        )
+        row = (scores.episode, scores.judge, scores.state, scores.why)
+        self.db.execute("INSERT OR REPLACE INTO judgements VALUES (?,?,?,?)", row)
+
+    def _scales(self) -> dict[str, Dimension]:
+        kept = (*self.spec.get("dimensions", []), *(self._get("dimensions") or []))
+        return _by_name(msgspec.convert(kept, tuple[Dimension, ...]))
+
+    def takes_new_scale(self, dimensions: Sequence[Dimension], again_by: Collection[str] = ()) -> bool:
+        """Whether scores that are there are of another scale than these; if not, these are kept as the run's.
+
+        `again_by`: who is asked anew. Raises UserError where others have scored by that name on another scale.
         """
-        known = {
-            one.name: one
-            for kept in (self.spec.get("dimensions", []), self._get("dimensions") or [])
-            for one in msgspec.convert(kept, tuple[Dimension, ...])
-        }
+        known, is_new = self._scales(), False
+        query = "SELECT DISTINCT judge FROM evaluations WHERE dimension = ? AND judge <> ?"
         for one in dimensions:
-            before = known.get(one.name, one)
-            if before != one and not may_change:
+            if (before := known.get(one.name, one)) == one:
+                continue
+            scored_by = {judge for (judge,) in self.db.execute(query, (one.name, RULES_JUDGE))}
+            if scored_by - {*again_by}:
                 raise UserError(
                     f"{self.path}: {one.name} was judged as {before.label} ({before.instruction[:60]!r}), and is now "
-                    f"{one.label} ({one.instruction[:60]!r}); give it another name, or judge anew with --again"
+                    f"{one.label} ({one.instruction[:60]!r}); give it another name, or judge anew with --again, by all "
+                    f"who have: {', '.join(sorted(scored_by))}"
                 )
-            known[one.name] = one
-        with self.db:
-            self._set("dimensions", msgspec.to_builtins(list(known.values())))
+            is_new = is_new or bool(scored_by)
+        if not is_new:
+            self.save_rescaled((), dimensions)
+        return is_new
 
     def scores(self, episode: str) -> list[Scores]:
         """The evaluations of an episode, one per judge."""
-        found = []
-        for judge, state, why in self.db.execute(
-            "SELECT judge, state, why FROM judgements WHERE episode = ? ORDER BY judge", (episode,)
-        ).fetchall():
-            rows = self.db.execute(
-                "SELECT name, dimension, score, reasoning FROM evaluations WHERE episode = ? AND judge = ?"
-                " ORDER BY name, dimension",
-                (episode, judge),
-            )
-            scores = tuple(Score(name=row[0], dimension=row[1], score=row[2], reasoning=row[3]) for row in rows)
-            found.append(Scores(episode=episode, judge=judge, state=state, scores=scores, why=why))
-        return found
+        by_judge: dict[str, list[Score]] = {}
+        columns = "judge, name, dimension, score, reasoning"
+        query = f"SELECT {columns} FROM evaluations WHERE episode = ? ORDER BY name, dimension"
+        for judge, *row in self.db.execute(query, (episode,)):
+            by_judge.setdefault(judge, []).append(Score(**dict(zip(Score.__struct_fields__, row, strict=True))))
+        query = "SELECT judge, state, why FROM judgements WHERE episode = ? ORDER BY judge"
+        return [
+            Scores(episode=episode, judge=judge, state=state, scores=tuple(by_judge.get(judge, ())), why=why)
+            for judge, state, why in self.db.execute(query, (episode,))
+        ]
 
     def save_turn_scores(self, episode: str, scores: Sequence[TurnScore]) -> None:
         """Keep scores of single turns; the same judge's newer score of a turn and dimension wins."""
@@ -268,7 +280,7 @@ class Store(Evaluations):
             raise UserError(
                 f"{self.path}: there is no episode {episode[:80]!r}; polyrhythm episodes show RUN lists them"
             )
-        return _unpacked_plan(row[0])
+        return msgspec.json.decode(zlib.decompress(row[0]), type=EpisodePlan)
 
     def set_plan(self, plan: EpisodePlan) -> None:
         """Keep what became known of an episode since it was planned: who plays it."""
@@ -551,10 +563,6 @@ def _packed_plan(plan: EpisodePlan) -> bytes:
     return zlib.compress(msgspec.json.encode(plan), 6)  # a third: profiles and rules are much alike
 
 
-def _unpacked_plan(packed: bytes) -> EpisodePlan:
-    return msgspec.json.decode(zlib.decompress(packed), type=EpisodePlan)
-
-
 class EpisodeAnswers:
     """An `AnswerStore` for one episode; turns that are pending are committed together with the next answer."""
 
@@ -672,27 +680,22 @@ def _opened(path: Path, plan: EpisodePlan) -> Store:
         store.set_card(card_of([plan], []))
         return store
     store = Store.open(path)
-    try:
-        _check(store, plan)
-    except UserError:
+    if problem := _problem(store, plan):
         store.close()
-        raise
+        raise UserError(f"{path}: {problem}")
+    store.add([plan])  # where it was killed before there was anything to play
     return store
 
 
-def _check(store: Store, plan: EpisodePlan) -> None:
+def _problem(store: Store, plan: EpisodePlan) -> str:
+    """Why that episode cannot be gone on with in this file; "" where it can."""
     rows = store.episodes()
     another = f"read it with: polyrhythm episodes show {store.path}, or name another file"
     if not store.spec.get("is_live"):
-        raise UserError(
-            f"{store.path}: is of polyrhythm episodes run; go on with: polyrhythm episodes resume {store.path}, "
-            "or name another file"
-        )
+        again = f"go on with: polyrhythm episodes resume {store.path}, or name another file"
+        return f"is of polyrhythm episodes run; {again}"
     if rows and rows[0].id != plan.id:
-        raise UserError(
-            f"{store.path}: holds the episode {rows[0].id}, and this launch file plays {plan.id}; {another}"
-        )
+        return f"holds the episode {rows[0].id}, and this launch file plays {plan.id}; {another}"
     if rows and rows[0].state == "done" and any(one.state == "done" for one in store.scores(plan.id)):
-        raise UserError(f"{store.path}: its episode is over ({rows[0].reason}); {another}")
-    if not rows:  # killed before there was anything to play
-        store.add([plan])
+        return f"its episode is over ({rows[0].reason}); {another}"
+    return ""

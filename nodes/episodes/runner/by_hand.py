@@ -20,7 +20,7 @@ from nodes.episodes.dialogue.prompt import turn_text
 from nodes.episodes.dialogue.rules import addressed, problem_of
 from nodes.episodes.results.show import folded
 from nodes.models.chat_format import ModelAnswer
-from nodes.msgs.episode import Act, Briefing, Observation, Reply, Turn
+from nodes.msgs.episode import Act, ActKind, Briefing, Observation, Reply, Turn
 from runtime import Node, Publisher, QoS, Simulation, Subscription, on, to_s
 from runtime.clock import SystemClock
 from runtime.supervision.view import terminal_width
@@ -91,7 +91,9 @@ PATIENCE_S = 300.0
 
 HOW = "Type what you say; /do ACTION, /sign GESTURE, /to NAME: WORDS, /wait, /leave."
 
-COMMANDS = ("/do", "/sign", "/to", "/wait", "/leave")
+COMMANDS: dict[str, ActKind] = {
+    "/do": "action", "/sign": "non-verbal communication", "/to": "speak", "/wait": "none", "/leave": "leave"
+}  # fmt: skip
 
 MURMUR_WORDS = 2
 """So few words beside somebody's speech take nothing from it."""
@@ -126,17 +128,11 @@ def act_from_line(line: str) -> Act:
     command, _, rest = text.partition(" ")
     if not text or command == "/wait":
         return Act()
-    if command == "/leave":
-        return Act(kind="leave", argument=rest)
-    if command == "/do":
-        return Act(kind="action", argument=rest)
-    if command == "/sign":
-        return Act(kind="non-verbal communication", argument=rest)
     if command == "/to":
         names, _, words = rest.partition(":")
         to = tuple(name.strip() for name in names.split(",") if name.strip())
         return Act(kind="speak", argument=words.strip(), to=to)
-    return Act(kind="speak", argument=text)
+    return Act(kind=COMMANDS[command], argument=rest) if command in COMMANDS else Act(kind="speak", argument=text)
 
 
 class TypedTerminal:

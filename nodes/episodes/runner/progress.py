@@ -20,15 +20,9 @@ class RunProgress:
 
         self._servers = servers
         self._failed = 0
-        self._bar = Progress(
-            TextColumn("episodes"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[cost]}"),
-            console=Console(file=file or sys.stderr),
-            disable=not is_shown,
-        )
+        columns = TextColumn("episodes"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+        cost = TextColumn("{task.fields[cost]}")
+        self._bar = Progress(*columns, cost, console=Console(file=file or sys.stderr), disable=not is_shown)
         self._task = self._bar.add_task("episodes", total=total, cost="")
 
     def __enter__(self) -> Self:

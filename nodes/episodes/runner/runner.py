@@ -9,13 +9,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from nodes.episodes.agents.acts import read_script
-from nodes.episodes.agents.agent import Agent, RulesBrain, ScriptedBrain, own_brain
+from nodes.episodes.agents.agent import Agent, ScriptedBrain, brain_of_its_own
 from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.agents.model_brain import NO_LATENCY, AnswerLatency, ModelBrain, write_script
 from nodes.episodes.agents.seat_caller import AnswerStore, Ask, BudgetSpentError, NoStore, OutageError, SeatCaller
-from nodes.episodes.coaching.coach import LONG_RATING, Coach, Coaching, ModelMind, RulesMind, variant_of
-from nodes.episodes.coaching.regeneration import regenerations
+from nodes.episodes.coaching.coach import Coach, Coaching, mind_of, regenerations, variant_of
 from nodes.episodes.dialogue.messages import BeginEpisode
 from nodes.episodes.dialogue.moderator import Moderator
 from nodes.episodes.dialogue.observation import Brain
@@ -26,7 +24,7 @@ from nodes.episodes.evaluation.by_model import judge_by_model
 from nodes.episodes.evaluation.by_rules import check_episode, judge_by_rules
 from nodes.episodes.evaluation.dimensions import RULES_JUDGE, SEVEN, Dimension, with_steps
 from nodes.episodes.results.show import find_episode
-from nodes.episodes.results.store import COACH, EpisodeAnswers, EpisodeRow, Store, judge_seat
+from nodes.episodes.results.store import EpisodeAnswers, EpisodeRow, Store, judge_seat
 from nodes.episodes.runner.by_hand import PATIENCE_S, ByHand, PersonAtTerminal, TypedTerminal
 from nodes.models.json_reading import UnreadableError
 from nodes.models.servers import Servers
@@ -111,12 +109,8 @@ Progress = Callable[[EpisodePlan, Outcome], None]
 def brain_of(plan: EpisodePlan, seat: int, settings: Settings, answers: EpisodeAnswers) -> Brain:
     """What plays a seat that no person plays. Raises UserError where its text names nothing."""
     spec = settings.agent(plan.agents[seat])
-    if spec.kind == "rules":
-        return RulesBrain()
-    if spec.kind == "script":
-        return ScriptedBrain(read_script(spec.path))
-    if spec.kind == "class":
-        return own_brain(spec.text)
+    if (brain := brain_of_its_own(spec)) is not None:
+        return brain
     if spec.kind == "replay":
         return ScriptedBrain(replayed(spec, plan, seat))
     caller = SeatCaller(spec, settings.servers, answers, seat, settings.ask)
@@ -171,11 +165,8 @@ async def play(plan: EpisodePlan, settings: Settings, answers: EpisodeAnswers) -
 
 def coaching_of(plan: EpisodePlan, settings: Settings, answers: EpisodeAnswers) -> Coaching:
     """The plan's coach, who asks as the run does."""
-    if plan.coach == "rules":
-        return Coaching(plan, RulesMind(plan), variant_of(plan.variant))
-    spec = AgentSpec.parse(plan.coach, temperature=1.0)
-    caller = SeatCaller(spec, settings.servers, answers, COACH, settings.ask, tokens=LONG_RATING)
-    return Coaching(plan, ModelMind(plan, caller), variant_of(plan.variant))
+    mind = mind_of(plan, plan.coach, settings.servers, answers, settings.ask)
+    return Coaching(plan, mind, variant_of(plan.variant))
 
 
 async def conduct_episode(
@@ -284,20 +275,25 @@ async def judge_unjudged(store: Store, settings: Settings, but: Collection[str] 
     await side_by_side(settings.jobs, (one for one in unjudged if one not in but), judge_one)
 
 
-async def judge_again(store: Store, settings: Settings) -> tuple[int, str]:
-    """Judge all done episodes anew; how many could not be, and why one could not. Their scores from before stay."""
-    failed: list[str] = []
+async def judge_again(store: Store, settings: Settings, *, at_once: bool = False) -> tuple[int, str]:
+    """Judge all done episodes anew; how many could not be, and why one could not. Their scores from before stay.
+
+    `at_once`: the scale is another one, so that what is judged anew is kept when all is, or not at all.
+    """
+    found: list[Scores] = []
 
     async def judge_one(row: EpisodeRow) -> None:
         plan, turns, answers = store.plan(row.id), store.turns(row.id), store.answers(row.id)
         store.save_checks(row.id, check_episode(plan, turns))
         for judge in settings.judges.specs:
-            scores = await evaluate(plan, turns, settings, answers, judge, again=True)
-            store.save_scores(scores)
-            if scores.state == "failed":
-                failed.append(scores.why)
+            found.append(await evaluate(plan, turns, settings, answers, judge, again=True))
+            if not at_once:
+                store.save_scores(found[-1])
 
     await side_by_side(settings.jobs, (row for row in store.episodes() if row.state == "done"), judge_one)
+    failed = [scores.why for scores in found if scores.state == "failed"]
+    if at_once and not failed:
+        store.save_rescaled(found, settings.judges.dimensions)
     return len(failed), "".join(failed[:1])
 
 

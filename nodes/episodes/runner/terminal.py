@@ -72,17 +72,13 @@ class EpisodeView:
             self._print("")
 
     def _turn(self, turn: Turn) -> None:
-        name = self._marked(turn.speaker, _BOLD)
         note = f"  [{plain(turn.note)}]" if turn.note else ""
         private = f" (only to {', '.join(turn.to)})" if turn.to else ""
-        if turn.kind == "speak":
-            self._print(f"{name}{private}{note}\n{_wrapped(turn.argument, '    ')}")
-        elif turn.kind == "none":
-            self._print(f"{name} says nothing.{note}")
-        elif turn.kind == "leave":
-            self._print(f"{name} leaves.{note}")
-        else:
-            self._print(f"{name}{private}{note}\n{_wrapped(f'[{turn.kind}] {turn.argument}', '    ')}")
+        silent = {"none": " says nothing.", "leave": " leaves."}.get(turn.kind, "")
+        done = turn.argument if turn.kind == "speak" else f"[{turn.kind}] {turn.argument}"
+        self._print(f"{self._marked(turn.speaker, _BOLD)}{silent or private}{note}")
+        if not silent:
+            self._print(_wrapped(done, "    "))
 
     def _scores(self, scores: Scores) -> None:
         if scores.state == "failed":

@@ -70,17 +70,16 @@ class Library:
 
     def character(self, identifier: str) -> Character:
         """The character of that identifier."""
-        found = self.characters.get(identifier)
-        if found is None:
-            raise ProfileError(f"{self.name}: no character {identifier[:70]!r}; known: {choices(self.characters)}")
-        return found
+        return self._found("character", self.characters, identifier)
 
     def scenario(self, identifier: str) -> Scenario:
         """The scenario of that identifier."""
-        found = self.scenarios.get(identifier)
-        if found is None:
-            raise ProfileError(f"{self.name}: no scenario {identifier[:70]!r}; known: {choices(self.scenarios)}")
-        return found
+        return self._found("scenario", self.scenarios, identifier)
+
+    def _found(self, what: str, known: Mapping[str, Record], identifier: str) -> Record:
+        if identifier not in known:
+            raise ProfileError(f"{self.name}: no {what} {identifier[:70]!r}; known: {choices(known)}")
+        return known[identifier]
 
     def bond(self, first: str, second: str) -> Bond | None:
         """What binds two characters; None where nothing is written about them."""
@@ -119,13 +118,12 @@ def read_folder(folder: Path, *, name: str = "") -> Library:
     found = {stem: path for stem in TABLES if (path := _present(folder, stem)) is not None}
     if not found:
         raise ProfileError(f"{folder}: none of {', '.join(f'{stem}.jsonl' for stem in TABLES)} (or .toml) is here")
-    return Library(
-        read_records(found["characters"], Character) if "characters" in found else (),
-        read_records(found["scenarios"], Scenario) if "scenarios" in found else (),
-        read_records(found["relationships"], Bond) if "relationships" in found else (),
-        read_records(found["tasks"], Task) if "tasks" in found else (),
-        name=name or str(folder),
-    )
+
+    def rows(kind: type[Record]) -> list[Record]:
+        path = found.get(_table_of(kind))
+        return [] if path is None else read_records(path, kind)
+
+    return Library(rows(Character), rows(Scenario), rows(Bond), rows(Task), name=name or str(folder))
 
 
 def read_records(path: Path, kind: type[Record]) -> list[Record]:
@@ -292,14 +290,10 @@ def read_published(folder: Path) -> Library:
         elif len(task.characters) != count:
             problems[where] = f"agent_ids: {len(task.characters)} named; the scenario has {count} seats"
     left_out += [f"{where}: {problem}" for where, problem in problems.items() if problem]
-    return Library(
-        characters.values(),
-        scenarios.values(),
-        [bond for where, bond in bonds.items() if not problems[where]],
-        [task for where, task in tasks.items() if not problems[where]],
-        name=str(folder),
-        left_out=left_out,
-    )
+    fine_bonds = [bond for where, bond in bonds.items() if not problems[where]]
+    fine_tasks = [task for where, task in tasks.items() if not problems[where]]
+    both = characters.values(), scenarios.values()
+    return Library(*both, fine_bonds, fine_tasks, name=str(folder), left_out=left_out)
 
 
 def _unknown(known: set[str], named: Sequence[tuple[str, str]]) -> str:
@@ -567,14 +561,9 @@ def library_of(name: str) -> Library:
         tasks = [task for task in library.tasks.values() if task.scenario in HARD]
         if not tasks:
             raise UserError(f"--tasks hard: {data} holds none of its {len(HARD)} scenarios")
-        return Library(
-            library.characters.values(),
-            library.scenarios.values(),
-            library.bonds,
-            tasks,
-            name=f"hard tasks of {data}",
-            left_out=library.left_out,
-        )
+        people, scenarios = library.characters.values(), library.scenarios.values()
+        name = f"hard tasks of {data}"
+        return Library(people, scenarios, library.bonds, tasks, name=name, left_out=library.left_out)
     folder = Path(name)
     if not folder.is_dir():
         raise UserError(f"--tasks {name}: is no folder; expected starter, or a folder with characters and scenarios")

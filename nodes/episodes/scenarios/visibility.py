@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from html import unescape
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -70,57 +70,30 @@ def _may_read(attributes: str, viewer: str) -> bool:
 
 UNKNOWN = "Unknown"
 
-PUBLIC = ("occupation", "pronouns", "public_info")
-CLOSE = (
-    "age",
-    "gender",
-    *PUBLIC,
-    "big_five",
-    "moral_values",
-    "schwartz_values",
-    "personality",
-    "decision_style",
-    "mbti",
+_FIELDS = (
+    "age gender occupation pronouns public_info big_five moral_values schwartz_values personality decision_style mbti "
+    "secret"
 )
-EVERYTHING: tuple[str, ...] = (*CLOSE, "secret")
-FIELDS_BY_RELATIONSHIP: dict[Relationship, tuple[str, ...]] = {
-    Relationship.STRANGER: (),
-    Relationship.KNOW_BY_NAME: (),
-    Relationship.ACQUAINTANCE: PUBLIC,
-    Relationship.FRIEND: CLOSE,
-    Relationship.ROMANTIC: CLOSE,
-    Relationship.FAMILY: CLOSE,
-}
+LABELS = {field: field.replace("_", " ") for field in _FIELDS.split()} | {
+    "public_info": "known about them", "big_five": "personality traits", "schwartz_values": "personal values",
+    "decision_style": "way of deciding", "mbti": "MBTI type",
+}  # fmt: skip
+"""What may be told of somebody beside the name, and how a prompt calls it."""
+PUBLIC = ("occupation", "pronouns", "public_info")
+CLOSE = tuple(field for field in LABELS if field != "secret")
+FIELDS_BY_RELATIONSHIP: dict[Relationship, tuple[str, ...]] = dict.fromkeys(Relationship, CLOSE) | {
+    Relationship.STRANGER: (), Relationship.KNOW_BY_NAME: (), Relationship.ACQUAINTANCE: PUBLIC,
+}  # fmt: skip
 """What of a profile somebody sees beside the name."""
 
-LABELS = {
-    "age": "age",
-    "gender": "gender",
-    "occupation": "occupation",
-    "pronouns": "pronouns",
-    "public_info": "known about them",
-    "big_five": "personality traits",
-    "moral_values": "moral values",
-    "schwartz_values": "personal values",
-    "personality": "personality",
-    "decision_style": "way of deciding",
-    "mbti": "MBTI type",
-    "secret": "secret",
-}
-
-
-RELATION_WORDS = {
-    Relationship.STRANGER: "stranger",
-    Relationship.KNOW_BY_NAME: "acquaintance, known to you by name only",
-    Relationship.ACQUAINTANCE: "acquaintance",
-    Relationship.FRIEND: "friend",
-    Relationship.ROMANTIC: "partner",
+RELATION_WORDS = {one: one.word for one in Relationship} | {
+    Relationship.KNOW_BY_NAME: "acquaintance, known to you by name only", Relationship.ROMANTIC: "partner",
     Relationship.FAMILY: "relative",
-}
+}  # fmt: skip
 
 
 Mode = Literal["AGENTS", "MINDREADERS", "SCRIPT"]
-MODES: tuple[Mode, ...] = ("AGENTS", "MINDREADERS", "SCRIPT")
+MODES: tuple[Mode, ...] = get_args(Mode)
 """Each is told what the relationships allow; each everything, others' goals and secrets included; one writer all."""
 
 
@@ -180,9 +153,8 @@ class Cast(msgspec.Struct, frozen=True, kw_only=True):
                 f"scenario {self.scenario.id}: {len(self.people)} characters; expected {self.scenario.seats}"
             )
         names = [person.name.casefold() for person in self.people]
-        for name in names:
-            if names.count(name) > 1:
-                raise ProfileError(f"scenario {self.scenario.id}: two participants are called {name!r}; rename one")
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise ProfileError(f"scenario {self.scenario.id}: two participants are called {twice[0]!r}; rename one")
 
     def story(self, first: int, second: int) -> str:
         """What two seats both know about themselves; "" where nothing is written, or where they are strangers here."""
@@ -236,7 +208,7 @@ def _person(
 ) -> PersonView:
     """One participant; with a `reader` (the viewer's name) all of them, without one what the relationship allows."""
     character = cast.people[seat]
-    fields = EVERYTHING if reader is not None else FIELDS_BY_RELATIONSHIP[relationship or Relationship.STRANGER]
+    fields = tuple(LABELS) if reader is not None else FIELDS_BY_RELATIONSHIP[relationship or Relationship.STRANGER]
     shown: dict[str, str] = {}
     for field in () if name_only else fields:
         value = getattr(character, field)

@@ -8,7 +8,7 @@ import pytest
 
 from bench.listening import main
 from nodes.episodes.agents.agent import RulesBrain, ScriptedBrain
-from nodes.episodes.agents.deal_reading import agreed_number, agreed_shares, division_in, numbers_in, offer_in, says_yes
+from nodes.episodes.agents.deal_reading import agreed_number, agreed_shares, division_in, numbers_in, offer_in, stance
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.planning import plan_of_task, with_seed
 from nodes.episodes.evaluation.by_rules import judge_by_rules
@@ -120,7 +120,7 @@ def test_what_offline_agents_propose_is_read_and_what_all_others_accept_is_a_dea
                 assert division_in(turn.argument, turn.speaker, plan.deal, plan.names) is not None, turn.argument
             elif turn.argument.startswith(("Agreed. Let's", "Deal, ", "I accept")):
                 accepted += 1
-                assert says_yes(turn.argument), turn.argument
+                assert stance(turn.argument) == "yes", turn.argument
     assert proposed > 20
     assert accepted > 10 or len(plan.names) == 2, "two repeat what they accept"
 

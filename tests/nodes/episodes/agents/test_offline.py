@@ -7,8 +7,7 @@ import random
 import msgspec
 import pytest
 
-from nodes.episodes.agents.offline.phrasing import is_farewell, says_any
-from nodes.episodes.agents.offline.policy import decide
+from nodes.episodes.agents.offline_agent import decide, is_farewell, says_any
 from nodes.episodes.dialogue.observation import AgentObservation
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.planning import plan_episode, plan_of_task, tasks_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nodes.episodes.agents.deal_reading import agreed_number, division_in, numbers_in
-from nodes.episodes.agents.offline.bargaining import listed
+from nodes.episodes.agents.offline_agent import listed
 from nodes.episodes.dialogue.planning import plan_of_task, starter_library
 from nodes.episodes.evaluation.by_rules import check_episode
 from nodes.msgs.episode import Deal, Turn

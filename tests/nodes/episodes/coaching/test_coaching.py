@@ -17,9 +17,14 @@ import msgspec
 import pytest
 
 from nodes.episodes.agents.agent import Agent, RulesBrain
-from nodes.episodes.coaching.coach import SIMPLE, Coach, Coaching, RulesMind, SeatWork, Variant
-from nodes.episodes.coaching.regeneration import (
+from nodes.episodes.coaching.coach import (
+    SIMPLE,
+    Coach,
+    Coaching,
+    RulesMind,
+    SeatWork,
     StepRating,
+    Variant,
     attempts_of,
     best_of,
     choose,

@@ -96,6 +96,14 @@ def test_what_cannot_be_asked_again_keeps_its_scores_and_says_so(
         server.script = [says(lambda request: judged(request, 1 if "WIT" in request.user_text else 0))]
         assert main(["score", str(played), "--judges", judge, "--dimensions", str(wit)]) == 0
         assert scores_by(played, judge) == had | {"WIT": 2}
+        other = dimensions_file(played.parent, "WIT", 0, 10)
+        server.script = [bad]  # type: ignore[list-item]
+        assert main(["score", str(played), "--judges", judge, "--dimensions", str(other), "--again"]) == 1
+        assert sentence("episodes.all_or_none") in capsys.readouterr().err
+        assert main(["score", str(played), "--judges", judge, "--dimensions", str(wit)]) == 0, (
+            "it is that scale's still"
+        )
+        assert main(["score", str(played), "--judges", f"k@{server.url}", "--dimensions", str(other), "--again"]) == 2
 
 
 def test_a_name_that_stood_for_another_scale_is_refused_and_loses_nothing(

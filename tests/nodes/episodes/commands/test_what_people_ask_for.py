@@ -79,6 +79,16 @@ class Parrot:
 
 class Mute:
     pass
+
+
+class Angry:
+    async def choose(self, sight, clock, chance):
+        raise OSError("my own mistake")
+
+
+class Wordless:
+    async def choose(self, sight, clock, chance):
+        return "hello"
 """
 
 
@@ -98,6 +108,12 @@ def test_a_class_of_ones_own_plays_and_each_seat_has_one_of_its_own(
         capsys.readouterr()
         assert main([*asked, "--agents", wrong]) == 2
         assert wrong in capsys.readouterr().err
+    for name, told in (("Angry", "OSError: my own mistake"), ("Wordless", "choose gave 'hello'")):
+        more = ["--agents", f"class:my_own_agents:{name}", "--agents", "rules", "--json"]
+        assert main([*asked[:-1], str(tmp_path / name), *more]) == 1
+        episodes = json.loads(capsys.readouterr().out)["episodes"]
+        assert told in episodes[0]["reason"]
+        assert episodes[1]["state"] == "done", "one mistake ends no other episode"
 
 
 def library(folder: Path, people: list[tuple[str, str]], goals: list[str], tasks: list[tuple[int, int]]) -> Path:

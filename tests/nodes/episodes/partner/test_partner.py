@@ -70,14 +70,14 @@ GOALS = ("Buy the cello for 900.", "Sell it.", "Find out who it is.", "Keep quie
 
 
 @pytest.mark.parametrize(
-    "wants", ["b", "(b)", "B.", "b: Sell it.", "Option b", "Sell it.", "sell it", "[b]", "b) Sell it"]
+    "wants", ["b", "(b)", "B.", "b: Sell it.", "The answer is (b)", "Sell it.", "sell it", ["b"], "b) Sell it"]
 )
 @pytest.mark.parametrize(
     ("believes", "after", "kind"),
     [("Yes.", "Speak", "speak"), ("yes, he does", "to speak", "speak"), (True, "nonverbal", "non-verbal communication"),
      ("YES", "Leave the room", "leave"), ("Yes - surely", "nothing", "none")],
 )  # fmt: skip
-def test_what_models_predict_is_read_as_they_write_it(wants: str, believes: object, after: str, kind: str) -> None:
+def test_what_models_predict_is_read_as_they_write_it(wants: object, believes: object, after: str, kind: str) -> None:
     said = json.dumps({"Wants": wants, "believes": believes, "next": after})
     assert read_prediction(f"Here: {said}", GOALS) == {WANTS: "b", BELIEVES: "yes", NEXT: kind}
 
