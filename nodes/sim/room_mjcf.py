@@ -41,7 +41,8 @@ def build_room(layout: Layout, shown: Truth | None = None, *, robot: str = "", b
     bodies += [_thing(one, layout, things_now.get(one.thing.name)) for one in layout.things]
     if shown is not None:
         bodies += [_spilt(name, layout.world.places[name]) for name in shown.dirty_places]
-    bodies += [_body(part, PARTS[layout.world.hand_shape if part == "hand" else part], f' mocap="true" pos="{join_numbers(at)}"')
+    parts = {**PARTS, "hand": PARTS[layout.world.hand_shape]}
+    bodies += [_body(part, parts[part], f' mocap="true" pos="{join_numbers(at)}"')
                for part, at in layout.world.person.items()]  # fmt: skip
     repeat, lamp = FLOOR_HALF_M / TILE_SIZE_M, layout.lamp
     return f"""<mujoco model="polyrhythm room">
