@@ -20,6 +20,7 @@ from runtime.errors import UserError
 from runtime.message import M, Message, Stamped
 from runtime.node import Node, on
 from runtime.ports import Subscription
+from runtime.qos import is_number
 
 M2 = TypeVar("M2", bound=Message)
 M3 = TypeVar("M3", bound=Message)
@@ -43,7 +44,7 @@ class Interpolate(Generic[M]):
 
     def __init__(self, port: Subscription[M], *, longest_gap_s: float = 0.5) -> None:
         _check_port(port, "Interpolate")
-        if not 0 < longest_gap_s <= 60:
+        if not (is_number(longest_gap_s) and 0 < longest_gap_s <= 60):
             raise UserError(f"Interpolate(longest_gap_s={longest_gap_s!r}): expected more than 0 s, and at most 60")
         self.port = port
         self.longest_gap_s = longest_gap_s
@@ -114,7 +115,7 @@ def aligned(one: Subscription[Any], /, *others: Subscription[Any] | Interpolate[
     """
     if not others:
         raise UserError("@aligned takes two inputs or more; for one alone write @on(port)")
-    if not 0 <= tolerance_s <= 60:
+    if not (is_number(tolerance_s) and 0 <= tolerance_s <= 60):
         raise UserError(f"aligned(tolerance_s={tolerance_s!r}): expected 0 to 60 s")
     inputs = [one, *others]
     ports = tuple(part.port if isinstance(part, Interpolate) else part for part in inputs)

@@ -58,10 +58,10 @@ class QoS:
         if type(self.depth) is not int or self.depth < 0:
             raise UserError(f"QoS depth is {self.depth!r}; expected 0 (by kind) or a positive whole number")
         for name, value in (("lifespan_s", self.lifespan_s), ("deadline_s", self.deadline_s), ("max_hz", self.max_hz)):
-            if value is not None and not (_is_number(value) and 0 < value < float("inf")):
+            if value is not None and not (is_number(value) and 0 < value < float("inf")):
                 unit = "hertz" if name == "max_hz" else "seconds"
                 raise UserError(f"QoS {name} is {value!r}; expected a positive number of {unit} or None")
-        if not (_is_number(self.hold_s) and 0 <= self.hold_s < float("inf")):
+        if not (is_number(self.hold_s) and 0 <= self.hold_s < float("inf")):
             raise UserError(f"QoS hold_s is {self.hold_s!r}; expected a number of seconds, or 0 to wait for nothing")
         for name in ("required", "late_join", "candidates", "reliable", "exclusive", "in_process"):
             if not isinstance(getattr(self, name), bool):
@@ -98,7 +98,8 @@ class QoS:
         return found
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
+    """Whether it is one, and not a truth value."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

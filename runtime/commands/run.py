@@ -26,6 +26,7 @@ from runtime.commands.message_counts import MessageCounts
 from runtime.commands.not_kept import PROMISES, lines, not_kept
 from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.execution.log_lines import log_to
+from runtime.launch.class_check import place_of_problem
 from runtime.launch.file import Launch, check, find, in_order, load, resolve
 from runtime.launch.process_plan import plan
 from runtime.launch.provenance import git_asked, machine, versions
@@ -440,6 +441,8 @@ def run_virtual(
             stepper = Stepper(simulation, pause_on, ask=_ask, tell=lambda text: print(text, file=sys.stderr))
         with few_collections():
             (stepper or simulation).run(for_s)
+    except SystemExit as wish:
+        raise PolyrhythmError(f"a handler ended itself at {place_of_problem(wish)}: sys.exit({wish.code!r})") from wish
     finally:
         simulation.close()
     run_info["trace"] = simulation.run_info["trace"]

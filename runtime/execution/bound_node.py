@@ -191,6 +191,11 @@ class BoundNode:
             lane.start(now_ns)
         return None
 
+    def start_failed(self, problem: Exception) -> PolyrhythmError:
+        """The sentence of what its `on_start` raised; the log has the traceback."""
+        self.node.log.error("on_start failed", exc_info=problem)
+        return PolyrhythmError(f"on_start of {self.name} failed: {type(problem).__name__}: {problem}")
+
     async def _started(self, waits: Awaitable[None]) -> None:
         await waits
         for lane in self.lanes:

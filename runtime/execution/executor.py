@@ -220,8 +220,7 @@ class Executor(NodeOutput):
         except PolyrhythmError:
             raise
         except Exception as problem:
-            bound.node.log.exception("on_start failed")
-            raise PolyrhythmError(f"on_start of {bound.name} failed: {type(problem).__name__}: {problem}") from problem
+            raise bound.start_failed(problem) from problem
 
     def _runner(self, bound: BoundNode, lane: Lane, loop: asyncio.AbstractEventLoop) -> LaneRunner:
         is_realtime = lane.style == "plain" and type(bound.node).realtime

@@ -7,7 +7,7 @@ import logging
 import os
 import re
 import threading
-from asyncio import CancelledError
+from asyncio import CancelledError, Task
 from pathlib import Path
 from traceback import walk_tb
 from types import CoroutineType
@@ -87,6 +87,18 @@ class Failures:
             what = str(problem) if is_said else f"{name}: {problem}"
             where = f", the last time at {place}" if problem.__traceback__ is not None else ""
             self._log.error("handler %s failed %s%s: %s", handler, times, where, what)
+
+
+def failure_of(task: Task[None]) -> BaseException | None:
+    """What an async handler raised; also a cancel of something that it awaits, where nobody cancelled the handler."""
+    if not task.cancelled():
+        return task.exception()
+    if task.cancelling():
+        return None
+    try:
+        return task.exception()
+    except CancelledError as problem:
+        return problem
 
 
 def remedy_of(problem: BaseException) -> str:

@@ -16,11 +16,11 @@ from typing import Any
 
 from runtime.clock import run_to_end, to_ns
 from runtime.coordination.lease import SeatHolders
-from runtime.errors import PolyrhythmError
+from runtime.errors import GraphError, PolyrhythmError
 from runtime.execution.executor import Executor, Transport
 from runtime.execution.log_lines import log_to
 from runtime.launch.graph import Graph, NodeSpec, specs_of
-from runtime.launch.one_file import seats_of
+from runtime.launch.one_file import check_seconds, seats_of
 from runtime.launch.seats_table import SeatTable, as_data, holders_of, topics_of
 from runtime.node import Node
 
@@ -35,9 +35,12 @@ def run(*nodes: Node | NodeSpec | Graph, seconds: float | None = None, seed: int
     `logging`, and to the terminal where nobody has configured that. Raises GraphError where the nodes do not fit
     together, and PolyrhythmError at the end where handlers failed.
     """
+    check_seconds(seconds)
     seats = seats_of(nodes)
     graph = Graph(specs_of(nodes), {seat: table.candidates for seat, table in seats.items()})
     graph.check()
+    if not graph.nodes:
+        raise GraphError("run(): no nodes; expected them one by one, such as run(Camera(), Policy())")
     if not logging.getLogger().handlers:
         lines = logging.StreamHandler()
         lines.setFormatter(logging.Formatter(LOG_FORMAT))

@@ -17,7 +17,7 @@ from runtime.clock import NS_PER_S, Clock, to_ns
 from runtime.context import HandlerContext, current_call
 from runtime.errors import PolyrhythmError
 from runtime.execution.bound_node import BoundNode
-from runtime.execution.failures import OF_A_HANDLER, SLOW_S
+from runtime.execution.failures import OF_A_HANDLER, SLOW_S, failure_of
 from runtime.execution.lane import Lane, Work
 from runtime.execution.long_calls import LongCalls
 from runtime.execution.straight_loop import StraightLoop
@@ -413,7 +413,7 @@ class LoopRunner:
     def _done(self, task: asyncio.Task[None], work: Work) -> None:
         self._task = None
         self._lane.is_busy = False
-        if not task.cancelled() and (problem := task.exception()) is not None:
+        if (problem := failure_of(task)) is not None:
             self._bound.failures.tell(work.handler, problem)
         self._drive()
 

@@ -92,7 +92,7 @@ class Graph:
 
     def __init__(
         self,
-        nodes: Iterable[NodeSpec],
+        nodes: Iterable[NodeSpec | Node],
         candidates: Mapping[str, tuple[str, ...]] | None = None,
         *,
         one_user: bool = False,
@@ -102,7 +102,7 @@ class Graph:
         `one_user`: this machine has no other, so that what comes by its loopback is theirs.
         """
         self.one_user = one_user
-        self.nodes = {spec.name: spec for spec in nodes}
+        self.nodes = {spec.name: spec for spec in specs_of(nodes)}
         self._seats = dict(candidates or {})
         self._candidates = [frozenset(names) for names in self._seats.values()]
         self.gateways: dict[str, type[Message]] = {}
@@ -357,7 +357,7 @@ def _names(ends: Iterable[End]) -> list[str]:
 
 
 def specs_of(nodes: Iterable[object]) -> list[NodeSpec]:
-    """The nodes of a run made in Python, as specs. Raises GraphError where two have one name, or none is given."""
+    """The nodes of a run made in Python, as specs. Raises GraphError where two have one name."""
     specs: list[NodeSpec] = []
     for node in nodes:
         if isinstance(node, Graph):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -11,8 +13,9 @@ from runtime.launch.graph import Graph, NodeSpec, specs_of
 from runtime.launch.nodes_table import rates_of
 from runtime.launch.seats_table import SeatTable, parse_seats
 from runtime.node import Node
+from runtime.qos import is_number
 from runtime.refusals import code_of, refusing
-from runtime.serialization.toml_errors import guess
+from runtime.serialization.toml_errors import MOST_SHOWN, guess
 
 
 def graph(
@@ -62,3 +65,15 @@ def seats_of(nodes: Iterable[object]) -> dict[str, SeatTable]:
             except UserError as problem:
                 raise GraphError(str(problem)) from problem
     return found
+
+
+def check_seconds(seconds: object) -> None:
+    """Of `run`, in both clocks: a length of time, or None. Raises UserError."""
+    if seconds is not None and not (is_number(seconds) and 0 <= seconds < math.inf):  # type: ignore[operator]
+        how = f"; run(until={seconds.__name__})" if callable(seconds) and hasattr(seconds, "__name__") else ""
+        raise UserError(f"run({shown(seconds)}): expected a number of seconds from 0 on, as in run(seconds=5){how}")
+
+
+def shown(value: Any) -> str:
+    """What was given, in a sentence."""
+    return (value.__name__ if isinstance(value, type) else repr(value))[:MOST_SHOWN]

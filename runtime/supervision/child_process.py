@@ -61,6 +61,8 @@ class ChildProcess:
         self.crashed_at = ""
         """The line of Python at which it crashed: the innermost outside of libraries, where there is one."""
         self._is_in_crash = False
+        self.killed_for = ""
+        """Why the supervisor killed it."""
         self.aborted = ""
         """What libzmq said before it gave up, with what to do."""
 
@@ -72,7 +74,7 @@ class ChildProcess:
     async def start(self) -> None:
         """Start it in a session and a process group of its own, with the modules that this process finds."""
         self.exited.clear()
-        self.failure = self.crashed_at = self.aborted = ""
+        self.failure = self.crashed_at = self.aborted = self.killed_for = ""
         self._is_in_crash = False
         orders_read, self._orders_fd = os.pipe()
         (events_read, events_write), (output_read, output_write) = os.pipe(), os.pipe()
@@ -132,6 +134,8 @@ class ChildProcess:
                 await asyncio.wait_for(self.exited.wait(), wait_s)
                 break
             except TimeoutError:
+                if number == signal.SIGKILL:
+                    self.killed_for = f"it did not end within {patience_s + wait_s:g} s"
                 self.signal(number)
         await self.exited.wait()
 

@@ -170,13 +170,16 @@ class Process:
         self._control.start()
         os.register_at_fork(before=self._hold_signals, after_in_parent=self._let_signals, after_in_child=self._forked)
         work = self._loop.create_task(self._run())
+        wish: BaseException | None = None
         try:
-            self._loop.run_until_complete(work)
-        except (SystemExit, KeyboardInterrupt) as wish:  # of a handler: the others end as at the end of the run
-            self._stop.set()
-            if not work.done():
-                self._loop.run_until_complete(work)
-            return self._leave(wish.code if isinstance(wish, SystemExit) else type(wish).__name__)
+            while not work.done():
+                try:
+                    self._loop.run_until_complete(work)
+                except (SystemExit, KeyboardInterrupt) as problem:  # of a handler, and again of who awaits it
+                    wish = wish or problem
+                    self._stop.set()  # the others end as at the end of the run
+            if wish is not None:
+                return self._leave(wish.code if isinstance(wish, SystemExit) else type(wish).__name__)
         except PolyrhythmError as problem:
             self._control.tell("failed", text=str(problem))
             return 2

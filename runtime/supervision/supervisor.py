@@ -342,9 +342,9 @@ class Supervisor:
             child = self._children[name]
             if self._freezes.look(name, processor_time(child.pid)):
                 self._freezes.heard(name)
+                child.killed_for = f"no thread of it ran for {self._freezes.frozen_s:g} s"
                 child.signal(signal.SIGKILL)
-                text = f"{name} (pid {child.pid}) is killed: no thread of it ran for {self._freezes.frozen_s:g} s"
-                self._view.log("warning", "supervisor", text)
+                self._view.log("warning", "supervisor", f"{name} (pid {child.pid}) is killed: {child.killed_for}")
         watchdog = self._watchdog
         if watchdog is not None and watchdog.pid and self._freezes.look(NAME, processor_time(watchdog.pid)):
             self._freezes.heard(NAME)
@@ -422,7 +422,7 @@ class Supervisor:
     def _on_exit(self, child: ChildProcess, code: int) -> None:
         was_ready = child.name in self._ready  # who is ended while it loads has done nothing yet
         self._ready.discard(child.name)
-        why = _why(code, child.failure, child.crashed_at, child.aborted)
+        why = _why(code, child.failure, child.crashed_at, child.aborted or child.killed_for)
         if self._ending is None or self._ending.done():
             if code != 0 and was_ready and not self._is_hurried:
                 self.unclean[child.name] = why

@@ -13,7 +13,7 @@ from runtime.context import HandlerContext, current_call
 from runtime.coordination.fence import PreemptionEpochs
 from runtime.errors import EscapeError, MissedTickError, PolyrhythmError
 from runtime.execution.bound_node import BoundNode
-from runtime.execution.failures import OF_A_HANDLER, remedy_of
+from runtime.execution.failures import OF_A_HANDLER, failure_of, remedy_of
 from runtime.execution.lane import Lane, Work
 from runtime.launch.graph import NodeSpec
 from runtime.launch.latency import Turns
@@ -129,8 +129,8 @@ class VirtualLanes:
 
         def done(task: asyncio.Task[None]) -> None:
             del self._tasks[task]
-            if not task.cancelled() and (problem := task.exception()) is not None:
-                if self.goes_on and isinstance(problem, Exception) and not isinstance(problem, EscapeError):
+            if (problem := failure_of(task)) is not None:
+                if self.goes_on and isinstance(problem, OF_A_HANDLER) and not isinstance(problem, EscapeError):
                     bound.failures.tell(work.handler, problem)
                 else:
                     self._note(problem, bound, work.handler)

@@ -5,16 +5,15 @@ Each function returns, or raises UserError that says what was given, what was ex
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 from runtime.coordination.fence import FENCE_TOPIC
 from runtime.coordination.lease import LEASE_TOPIC
 from runtime.errors import UserError
 from runtime.launch.graph import Graph
+from runtime.launch.one_file import check_seconds, shown
 from runtime.message import Message
 from runtime.ports import Publisher, Subscription, check_topic
-from runtime.serialization.toml_errors import MOST_SHOWN, guess
+from runtime.qos import is_number
+from runtime.serialization.toml_errors import guess
 
 
 def check_port(port: object, graph: Graph) -> None:
@@ -27,7 +26,7 @@ def check_port(port: object, graph: Graph) -> None:
         declared = f"{graph.nodes[end.node].cls.__name__}.{end.port.attribute}"
         raise UserError(f"record({port!r}): expected a port and not its topic's name; write record({declared})")
     known = f"; {guess(port, graph.topics)}" if isinstance(port, str) else ""
-    raise UserError(f"record({_shown(port)}): expected a port of a node, as in record(Talker.beat){known}")
+    raise UserError(f"record({shown(port)}): expected a port of a node, as in record(Talker.beat){known}")
 
 
 def check_name(topic: object, do: str) -> str:
@@ -37,14 +36,14 @@ def check_name(topic: object, do: str) -> str:
             f"{do}({topic!r}, ...): expected a topic's name and not its port; write {do}({topic.topic!r}, ...)"
         )
     if not isinstance(topic, str):
-        raise UserError(f"{do}({_shown(topic)}): expected a topic's name, like 'beat'")
+        raise UserError(f"{do}({shown(topic)}): expected a topic's name, like 'beat'")
     return check_topic(topic)
 
 
 def check_type(message: object, do: str) -> None:
     """A class of messages."""
     if not (isinstance(message, type) and issubclass(message, Message)):
-        raise UserError(f"{do}(..., {_shown(message)}): expected a class of messages, like Beat")
+        raise UserError(f"{do}(..., {shown(message)}): expected a class of messages, like Beat")
 
 
 def check_message(topic: object, message: object, graph: Graph) -> None:
@@ -54,7 +53,7 @@ def check_message(topic: object, message: object, graph: Graph) -> None:
     if not isinstance(message, Message):
         named = declared.__name__ if declared is not None else "Beat"
         raise UserError(
-            f"publish({name!r}, {_shown(message)}): expected a message, as in publish({name!r}, {named}(...))"
+            f"publish({name!r}, {shown(message)}): expected a message, as in publish({name!r}, {named}(...))"
         )
     if declared is not None and type(message) is not declared:
         raise UserError(
@@ -66,23 +65,13 @@ def check_message(topic: object, message: object, graph: Graph) -> None:
 
 def check_span(seconds: object, until: object) -> None:
     """Of `run`: a length of time, and a function that says when to end."""
-    if seconds is not None and not (_is_number(seconds) and 0 <= seconds < math.inf):  # type: ignore[operator]
-        how = f"; run(until={seconds.__name__})" if callable(seconds) and hasattr(seconds, "__name__") else ""
-        raise UserError(f"run({_shown(seconds)}): expected a number of seconds from 0 on, as in run(seconds=5){how}")
+    check_seconds(seconds)
     if until is not None and not callable(until):
-        how = f"for {until} s write run(seconds={until})" if _is_number(until) else "as in run(until=lambda: beats)"
-        raise UserError(f"run(until={_shown(until)}): expected a function that returns whether to end; {how}")
+        how = f"for {until} s write run(seconds={until})" if is_number(until) else "as in run(until=lambda: beats)"
+        raise UserError(f"run(until={shown(until)}): expected a function that returns whether to end; {how}")
 
 
 def check_function(observer: object) -> None:
     """Of `observe`: a function that takes a message with its envelope."""
     if not callable(observer):
-        raise UserError(f"observe({_shown(observer)}): expected a function that takes a Stamped message")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _shown(value: Any) -> str:
-    return (value.__name__ if isinstance(value, type) else repr(value))[:MOST_SHOWN]
+        raise UserError(f"observe({shown(observer)}): expected a function that takes a Stamped message")

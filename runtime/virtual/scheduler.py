@@ -18,7 +18,7 @@ from typing import Any, NoReturn, TypeVar
 
 from runtime.clock import NS_PER_S, TimeSource, answer_of, close_runner
 from runtime.context import current_call
-from runtime.errors import EscapeError, NoAnswerError
+from runtime.errors import EscapeError, NoAnswerError, UserError
 from runtime.virtual.sandbox import DeterminismGuard
 
 T = TypeVar("T")
@@ -166,11 +166,17 @@ class VirtualClock(TimeSource):
 
     async def answered(self, call: Awaitable[T], latency_s: float, timeout_s: float) -> T:
         """Await a call to the outside while virtual time stands still; its answer arrives `latency_s` later."""
+        loop = events.get_running_loop()
+        if isinstance(call, asyncio.Future) and not call.done() and call.get_loop() is loop:
+            raise UserError(
+                "clock.external: a task is of the run, which stands still while the world answers in virtual time; "
+                "write `await self.clock.external(client.ask(...))` with the call itself"
+            )
         answer: T | None = None
         failure: Exception | None = None
         try:
             if self.outside_calls is not None:
-                future: asyncio.Future[T] = events.get_running_loop().create_future()
+                future: asyncio.Future[T] = loop.create_future()
                 self.outside_calls.append(OutsideCall(call, timeout_s, future))
                 answer = await future
             else:

@@ -325,6 +325,10 @@ class Simulation:
                 watch.begin(f"{bound.name}.on_start")
             try:
                 self._await(bound.start(self.scheduler.now_ns))
+            except Exception as problem:
+                if not self._goes_on or isinstance(problem, PolyrhythmError):
+                    raise
+                raise bound.start_failed(problem) from problem
             finally:
                 if watch is not None:
                     watch.end()

@@ -203,7 +203,8 @@ def one_only(self: Any, colour: Colour) -> None: ...
     [
         (lambda: aligned(COLOUR, tolerance_s=0.1), pattern("runtime.two_inputs")),
         (lambda: aligned(COLOUR, COLOUR, tolerance_s=0.1), pattern("runtime.one_port_twice")),
-        (lambda: aligned(COLOUR, DEPTH, tolerance_s=-1.0), pattern("runtime.tolerance_range")),
+        (lambda: aligned(COLOUR, DEPTH, tolerance_s=-1.0), pattern("runtime.tolerance_range", value="-1.0")),
+        (lambda: aligned(COLOUR, DEPTH, tolerance_s="x"), pattern("runtime.tolerance_range", value="'x'")),  # type: ignore[call-overload]
         (lambda: aligned(COLOUR, "depth", tolerance_s=0.1), pattern("runtime.takes_subscriptions")),  # type: ignore[call-overload]
         (lambda: Interpolate(DEPTH, longest_gap_s=0.0), pattern("runtime.gap_range")),
         (lambda: aligned(COLOUR, DEPTH, tolerance_s=0.1)(later), pattern("runtime.aligned_is_plain")),  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ import pytest
 
 from nodes.hello import Beat, Listener, Talker
 from runtime import Graph, Node, Publisher, Subscription, every, on, run
-from runtime.errors import GraphError, PolyrhythmError
+from runtime.errors import GraphError, PolyrhythmError, UserError
 from runtime.launch.graph import NodeSpec
 from tests.support.sentences import pattern
 from tests.support.served_nodes import Adder, Asker, Story
@@ -76,9 +76,32 @@ def test_a_node_goes_on_after_whatever_its_handler_raises(problem: type[BaseExce
     assert raises.ticks == 2
 
 
+def test_a_cancel_that_nobody_asked_of_a_handler_is_its_failure() -> None:
+    class Waits(Node):
+        @every(hz=100)
+        async def tick(self) -> None:
+            work = asyncio.ensure_future(asyncio.sleep(9.0))
+            asyncio.get_running_loop().call_soon(work.cancel)
+            await work
+
+        @every(hz=20)
+        async def own(self) -> None:
+            task = asyncio.current_task()
+            assert task is not None
+            task.cancel()  # its own wish
+            await asyncio.sleep(9.0)
+
+    with pytest.raises(PolyrhythmError, match=r"in tick at .*: CancelledError$"):
+        run(Waits(), seconds=0.1)
+
+
 def test_nodes_that_do_not_fit_are_refused() -> None:
     with pytest.raises(GraphError, match="nobody publishes it for listener"):
         run(Listener())
+    with pytest.raises(GraphError, match=pattern("runtime.run_no_nodes")):  # it ran for ever
+        run()
+    with pytest.raises(UserError, match=pattern("runtime.run_negative")):
+        run(Talker(), Listener(), seconds=-1)
 
 
 class Fails(Node):
