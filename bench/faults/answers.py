@@ -15,7 +15,7 @@ from nodes.models.answers import ModelError
 from nodes.msgs import Scene, SeenObject, Utterance
 from nodes.planner.model_prompt import parse as parse_plan
 from nodes.planner.openai_api import OpenAIPlanner
-from nodes.planner.rules import Surroundings
+from nodes.planner.orders import Surroundings
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
 from nodes.vlm.model_prompt import parse as parse_scene
 from runtime import Simulation

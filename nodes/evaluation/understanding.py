@@ -18,8 +18,9 @@ from typing import Literal
 
 import msgspec
 
-from nodes.planner.parser import Parser
-from nodes.planner.understanding import Conversation, Intent, Order, OrderVocabulary, after_robot, understand_in
+from nodes.planner.orders import Order, OrderVocabulary
+from nodes.planner.parser import parser_of
+from nodes.planner.understanding import Conversation, Intent, after_robot, understand_in
 from nodes.statistics.paired import wilson
 from runtime.command_line.arguments import answered
 
@@ -124,7 +125,7 @@ def read_set(data: bytes) -> list[LabelledUtterance]:
     return [msgspec.json.decode(line, type=LabelledUtterance) for line in data.splitlines() if line.strip()]
 
 
-_PARSER = Parser(KITCHEN.lexicon())
+_PARSER = parser_of(KITCHEN)
 
 
 def score(labelled: LabelledUtterance) -> UtteranceScore:

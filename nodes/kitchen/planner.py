@@ -7,7 +7,7 @@ from pathlib import Path
 from nodes.kitchen.mind.mind import Mind
 from nodes.msgs import Scene, SceneDescription
 from nodes.planner.memory import keep, remembered
-from nodes.planner.rules import Surroundings
+from nodes.planner.orders import Surroundings
 from nodes.planner.scripted import ScriptedPlanner
 from runtime import every, on
 

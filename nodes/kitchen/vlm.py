@@ -9,22 +9,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from nodes.kitchen.policy import stand_for
 from nodes.kitchen.vision.grounding import ground_in, is_named
-from nodes.msgs import JOINTS, Action, Argument, Image, Scene, SeenObject, Subtask, Utterance, aimed_at
+from nodes.msgs import JOINTS, Action, Argument, Image, Scene, SeenObject, Subtask, aimed_at
 from nodes.sim.world_file import Place, WorldFile, load_world
 from nodes.vlm.local import LocalVLM, hand_at
-from nodes.vlm.next_action import LOOKS_ROUND, Decision, Situation, is_still_good
+from nodes.vlm.next_action import LOOKS_ROUND, MOST_TRIES, Decision, Situation, held_up, is_still_good
+from nodes.vlm.talk import HoldStill
 from runtime import QoS, Subscription
 
 if TYPE_CHECKING:
     from nodes.kitchen.vision.sight import Sight
 
-MOST_TRIES, MOST_DRIVES = 3, 4
+MOST_DRIVES = 4
 LINE_M, HEADING_RAD, ALONG_M = 0.12, 0.10, 2.2
 """A base this near to the line before a place, turned along it, gets to all of it by driving straight."""
 GAZE_S, TASK_GAZE_S, FACE_S = 0.8, 1.6, 4.0
@@ -36,8 +38,6 @@ SEEN_WITHIN_S = 1.5
 ROOM_M, EDGE_M = 0.15, 0.08
 """Room around what is set down; so far from an edge it stays."""
 WITH_THING = ("pick", "place", "take", "rinse", "hand_over", "open", "close", "point")
-BARS = ("no", "not", "wait", "stop", "dont", "don't", "sorry", "oh")
-"""First words after which the robot holds still until the planner has understood the rest."""
 
 
 class KitchenVLM(LocalVLM):
@@ -59,6 +59,9 @@ class KitchenVLM(LocalVLM):
         self.tried_for = ""
         self.succeeded_ns = 0
         self.counted: set[int] = set()  # actions whose failure is counted already
+
+    def make_talk(self) -> HoldStill:
+        return HoldStill()
 
     # --- what is seen
 
@@ -165,15 +168,6 @@ class KitchenVLM(LocalVLM):
             one.subject == thing and one.object == place and one.relation in ("in", "on") for one in self.now.relations
         )
 
-    def _amend(self, utterance: Utterance) -> None:
-        """Words that may object: hold still at once; the planner says what is meant."""
-        first = utterance.text.lower().replace(",", " ").split()[:1]
-        if first and first[0] in BARS and self.doing is not None and self.outcome == "running":
-            self.actions += 1
-            self.doing = None
-            self.waiting_since_ns = self.clock.now_ns()
-            self.action.publish(Action(id=f"{self.name}-{self.actions}", skill="hold"), stems_from=self._sources())
-
     def _succeeded(self, action: Action) -> None:
         self.succeeded_ns = self.clock.now_ns()
         super()._succeeded(action)
@@ -181,17 +175,10 @@ class KitchenVLM(LocalVLM):
     # --- what to do
 
     def _decide(self, now: Situation) -> Decision:
-        if self.is_stopped:
-            return Decision("keep", "held", "stopped, waiting to be told to go on")
-        if self.waiting_since_ns:
-            return Decision("keep", "held", "holding still until it is clear what is meant")
-        if self.yes_state != "not asked":
-            return Decision("keep", "held", "waiting for a person to say yes")
-        task = self.task
-        if task is None or task.state != "work":
-            if self.doing is not None and self.doing.skill != "hold" and self.outcome == "running":
-                return Decision("hold", "idle", "holding still")
-            return Decision("keep", "idle", "nothing to do")
+        task = now.subtask
+        held_up_by = held_up(replace(now, is_to_look=False))  # the head turns by itself here
+        if held_up_by is not None or task is None:
+            return held_up_by or Decision("keep", "idle", "nothing to do")
         if self.tried_for != task.id:
             self.tried, self.tried_for = {}, task.id
         wanted = self._meant(task)

@@ -23,7 +23,7 @@ from nodes.msgs import (
 from nodes.perception.marked_image import marked
 from nodes.planner.memory import keep, remembered
 from nodes.planner.model_prompt import History, PlannerAnswer, words
-from nodes.planner.rules import Surroundings
+from nodes.planner.orders import Surroundings
 from nodes.seats.seat_node import SeatNode
 from runtime import RELIABLE, ParameterError, Publisher, QoS, Subscription, on
 

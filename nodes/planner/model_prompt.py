@@ -23,7 +23,7 @@ from nodes.msgs import (
     Subtask,
     Utterance,
 )
-from nodes.planner.rules import Surroundings
+from nodes.planner.orders import Surroundings
 
 LONGEST_HISTORY = 40
 """Lines that are told word for word; of earlier ones a summary is."""

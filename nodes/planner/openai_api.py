@@ -24,7 +24,7 @@ from nodes.planner.model_prompt import (
     system_prompt,
     unearned,
 )
-from nodes.planner.rules import ANSWER_WITHIN_S
+from nodes.planner.orders import ANSWER_WITHIN_S
 from nodes.planner.scene_text import report_text
 from runtime import Fence, ParameterError, Spending, every, on
 

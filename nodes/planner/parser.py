@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, Literal
 
 from nodes.planner.lexicon import Lexicon, lexicon_file
+from nodes.planner.orders import OrderVocabulary
 
 ClauseType = Literal[
     "order", "fragment", "statement", "question", "protect", "release", "owner", "social", "cancel", "unsure", "yes",
@@ -2036,3 +2038,9 @@ def _ends_with(segments: Sequence[PunctuatedWords], number: int) -> str:
         if segment.end in (".", "!", "?", "...", "…"):
             return segment.end
     return ""
+
+
+@cache
+def parser_of(world: OrderVocabulary) -> Parser:
+    """The parser with the words of a world; building one takes some ms."""
+    return Parser(Lexicon(world.kinds, world.places, dict(world.skill_words)))

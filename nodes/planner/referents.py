@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nodes.msgs import Reference, Scene, SeenObject
-from nodes.planner.understanding import Order, Unnamed
+from nodes.planner.orders import Order, Unnamed
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from nodes.msgs import Reference, Scene, SeenObject, SkillSpec
 from nodes.planner.lexicon import plural_of
-from nodes.planner.understanding import ALL, Intent, Order, OrderVocabulary
+from nodes.planner.orders import ALL, Order, OrderVocabulary
+from nodes.planner.understanding import Intent
 
 if TYPE_CHECKING:
     from nodes.planner.rules import Finished
@@ -153,12 +154,9 @@ def answer(
     if " where " in words and about:
         return " ".join(_where(one, scene) for one in about[:2])
     if " how many " in words and about:
-        count = len(_fitting(about[0], scene))
-        return (
-            f"I see {count} {about[0].colour} {plural_of(about[0].label) if count != 1 else about[0].label}.".replace(
-                "  ", " "
-            )
-        )
+        label = about[0].label if about[0].label not in ("", "*") else "thing"
+        count = sum(not one.is_place or one.label == label for one in _fitting(about[0], scene))
+        return f"I see {count} {about[0].colour} {label if count == 1 else plural_of(label)}.".replace("  ", " ")
     if about and (state := next((one for one in STATES if f" {one} " in words), "")):
         return _how(about[0], state, scene)
     if any(f" {word} " in words for word in ("did", "why", "have you", "has")):

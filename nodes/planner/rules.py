@@ -8,13 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 
 from nodes.interrupts.intent import understand
-from nodes.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SkillSpec, Subtask
+from nodes.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, Subtask
 from nodes.planner.languages import in_another_language
 from nodes.planner.lexicon import lexicon_file, plural_of
-from nodes.planner.parser import Parser
+from nodes.planner.orders import (
+    ALIASES,
+    ALL,
+    ANSWER_WITHIN_S,
+    LEAVE,
+    MOST_ORDERS,
+    Order,
+    Surroundings,
+    Unnamed,
+    covers,
+    is_vague,
+)
+from nodes.planner.parser import parser_of
 from nodes.planner.referents import as_references, fits, is_still_meant, named_under_way, referents, stands
 from nodes.planner.replies import (
     MOST_NAMED,
@@ -29,71 +40,14 @@ from nodes.planner.replies import (
     where_are,
 )
 from nodes.planner.spelled import SpelledOut, naming, spelled_out
-from nodes.planner.stopped import read_beside_stop, told_as_paused, why_unread
-from nodes.planner.understanding import (
-    ALL,
-    LEAVE,
-    MOST_ORDERS,
-    Conversation,
-    Intent,
-    Order,
-    OrderVocabulary,
-    Unnamed,
-    forbids_ordered,
-    is_vague,
-    spared_by,
-    understand_in,
-)
+from nodes.planner.stopped import objects, read_beside_stop, speaks_of_rest, told_as_paused, why_unread
+from nodes.planner.understanding import INSIDE, Conversation, Intent, forbids_ordered, spared_by, understand_in
 from runtime.clock import to_s
 
-ANSWER_WITHIN_S = 30.0
-"""How long a question waits for an answer."""
 DOUBTS_WITHIN_S = 10.0
 """An order for something not seen yet is asked about, if several such things come into sight within this time."""
 CONTRADICTS_WITHIN_S = 6.0
 """Two orders for the same thing within this time are asked about, unless the second corrects the first."""
-ALIASES = {"wait": "hold"}
-"""What the parser calls a skill, and what a robot may call it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What the robot believes to be there, and what it can do."""
-
-    scene: Scene = field(default_factory=Scene)
-    skills: tuple[SkillSpec, ...] = ()
-    target: SeenObject | None = None  # what the VLM says that the robot holds or goes for
-
-    @property
-    def world(self) -> OrderVocabulary:
-        """The words that an order may use here."""
-        kinds = {thing.label for thing in self.scene.things if not thing.is_place} | set(self.scene.kinds)
-        places = {thing.label for thing in self.scene.things if thing.is_place} | set(self.scene.places)
-        names = {spec.name for spec in self.skills}
-        names |= {alias for alias, name in ALIASES.items() if name in names} | {"undo"}
-        return OrderVocabulary(
-            kinds=frozenset(kinds - places),
-            places=frozenset(places),
-            skills=frozenset(names),
-            waste=frozenset(thing.label for thing in self.scene.things if "waste" in thing.state),
-            aimless=frozenset(spec.name for spec in self.skills if not _needs_thing(spec)) - {"place", "put_back"},
-            skill_words=tuple((spec.name, tuple(spec.words)) for spec in self.skills if spec.words),
-        )
-
-    def spec(self, skill: str) -> SkillSpec | None:
-        """The declaration of a skill."""
-        name = ALIASES.get(skill, skill)
-        return next((spec for spec in self.skills if spec.name == name), None)
-
-
-def _needs_thing(spec: SkillSpec) -> bool:
-    return any(one.type == "thing" and one.is_needed for one in spec.arguments)
-
-
-@cache
-def parser_of(world: OrderVocabulary) -> Parser:
-    """The parser with the words of a world; building one takes some ms."""
-    return Parser(world.lexicon())
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +141,7 @@ def hear(
     names, named = naming(text, around.scene, plan.names, pointed_at.pop() if len(pointed_at) == 1 else "")
     if named:
         return replace(plan, names=names), named
-    spelled = spelled_out(text, around.scene, plan.names, speaker, _kind_meant(plan))
+    spelled = spelled_out(text, around.scene, plan.names, speaker, _kind_meant(plan), is_owner=_knows_owner(plan.talk))
     if spelled.reply:
         return _untold(plan, spelled, around, now_ns)
     plan, reply = _hear(plan, spelled.text, around, now_ns, speaker)
@@ -196,11 +150,20 @@ def hear(
 
 def _untold(plan: OrdersUnderWay, spelled: SpelledOut, around: Surroundings, now_ns: int) -> tuple[OrdersUnderWay, str]:
     """What cannot be told is asked, and what it may forbid is held until then."""
-    clauses = parser_of(around.world).clauses(spelled.text)
-    if plan.order is None or all(one.type in ("order", "question") and not one.is_negated for one in clauses):
+    if not spelled.is_untold:
         return plan, spelled.reply
-    plan, whether = _ask_whether(plan, plan.order.things, now_ns)
-    return plan, f"{spelled.reply} {whether}"
+    clauses, scene, order = parser_of(around.world).clauses(spelled.text), around.scene, plan.order
+    is_order = all(one.type in ("order", "question") and not one.is_negated for one in clauses)
+    if order is None or (is_order and not spelled.is_objection):
+        return plan, f"{spelled.reply} Which one do you mean?"
+    held = {one.subject for one in scene.relations if one.relation == "held by" and one.object == "robot"}
+    open_ones = [one for one in scene.things if one.id in held or is_still_meant(one, order, scene)]
+    plan, which = _ask_which(plan, as_references(open_ones, scene) or order.things, now_ns)
+    return plan, f"{spelled.reply} {which}"
+
+
+def _knows_owner(talk: Conversation) -> bool:
+    return any(owner == "my" for owner, _ in talk.owners)
 
 
 def _kind_meant(plan: OrdersUnderWay) -> str:
@@ -226,7 +189,15 @@ def _hear(
             return replace(plan, asked_ns=now_ns), again  # who lifts the stop has not answered what was asked at it
         if plan.talk.question is None or plan.talk.awaits != "yes":
             return plan, ""  # else it is a yes as well: "Go ahead."
-    return _by(plan, speaker, *_heard(plan, text, around, now_ns, speaker))
+    after, reply = _by(plan, speaker, *_heard(plan, text, around, now_ns, speaker))
+    order, asked = plan.order, after.talk.question
+    is_as_before = after.orders == plan.orders and after.talk.protected == plan.talk.protected
+    is_asked = asked is not None and asked.skill == LEAVE
+    if order is None or not _is_free_to_ask(plan) or not is_as_before or is_asked:
+        return after, reply
+    if speaks_of_rest(text, parser_of(world).clauses(text)):
+        return _ask_whether(after, order.things, now_ns)
+    return after, reply
 
 
 def _by(before: OrdersUnderWay, speaker: str, plan: OrdersUnderWay, reply: str) -> tuple[OrdersUnderWay, str]:
@@ -261,6 +232,10 @@ def _heard(
         case "ask" | "refuse" if named := _named_unread(plan, intent, around):
             plan, whether = _ask_whether(plan, as_references(named, around.scene), now_ns)
             return plan, whether if intent.why == "what" else f"{why_not(intent, around)} {whether}"
+        case "ask" | "refuse" if objects(intent, parser_of(world).clauses(text)) and _is_free_to_ask(plan):
+            assert plan.order is not None
+            plan, whether = _ask_whether(plan, plan.order.things, now_ns)
+            return plan, f"{why_not(intent, around)} {whether}"  # "No, bring it to Ben."
         case "ask":
             return replace(plan, asked_ns=now_ns), why_not(intent, around) + _goes_on(plan)
         case "refuse":
@@ -277,6 +252,11 @@ def _heard(
         )
         return plan, f"{reply} {left}"
     return plan, reply
+
+
+def _is_free_to_ask(plan: OrdersUnderWay) -> bool:
+    """Whether something is moved, and nothing is asked about it yet."""
+    return plan.order is not None and bool(plan.order.things) and not (plan.asked_ns or plan.choices)
 
 
 def _stopped(plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int) -> tuple[OrdersUnderWay, str]:
@@ -385,7 +365,7 @@ def _nothing(
         return plan, f"All right.{_goes_on(plan)}" if is_held else "All right, I leave it."
     if not (intent.protected or intent.released or intent.unnamed):
         named = named_under_way(intent.told_of, plan.order, around.scene, around.target)
-        if named and intent.why == "told" and not plan.choices:
+        if named and intent.why in ("told", "") and not plan.choices:
             return _ask_whether(plan, as_references(named, around.scene), now_ns)
         return plan, remark(intent)
     return _spare(plan, intent, around, now_ns, is_stopped=is_stopped)
@@ -515,11 +495,6 @@ def _with_exclusions(
     return replace(plan, orders=(changed, *plan.orders[1:]), revision=plan.revision + 1)
 
 
-def covers(pattern: Reference, one: Reference) -> bool:
-    """Whether a pattern of kind and colour, either of which may be open, is met."""
-    return pattern.label in ("*", one.label) and pattern.colour in ("", one.colour)
-
-
 def _do(
     plan: OrdersUnderWay, intent: Intent, around: Surroundings, now_ns: int, other: str = ""
 ) -> tuple[OrdersUnderWay, str]:
@@ -584,8 +559,9 @@ def _contradiction(plan: OrdersUnderWay, intent: Intent, now_ns: int, other: str
     """What to ask where the order contradicts one of a moment ago, without correcting it, or one of somebody else."""
     order, new = plan.order, intent.orders[0]
     is_soon = plan.ordered_ns > 0 and to_s(now_ns - plan.ordered_ns) < CONTRADICTS_WITHIN_S
+    is_about_place = new.skill == "place" or (bool(other) and new.skill == "hand_over")
     is_doubtful = bool(other) or (is_soon and not intent.is_correction)
-    if order is None or not is_doubtful or order.skill != "place" or new.skill not in ("place", "put_back"):
+    if order is None or not is_doubtful or order.skill != "place" or not is_about_place:
         return ""
     if order.place == new.place or not any(
         covers(one, two) or covers(two, one) for one in order.things for two in new.things
@@ -680,7 +656,7 @@ def _undo(plan: OrdersUnderWay, around: Surroundings, now_ns: int) -> tuple[Orde
     if not places or around.spec(spec.undo) is None:
         return plan, "I cannot take that back: I know no other place."
     home = next((place for place in lexicon_file().household["home"] if place in places), sorted(places)[0])
-    back = Order("place", done.moved, (), home, "in" if home in around.world.inside else "on")
+    back = Order("place", done.moved, (), home, "in" if home in INSIDE else "on")
     plan = replace(
         plan, number=plan.number + 1, revision=0, orders=(back,), is_over=False, is_paused=False,
         was_there=_ids_there(back, around.scene), ordered_ns=now_ns, last=None,

@@ -17,10 +17,11 @@ from nodes.msgs import (
     Subtask,
     Utterance,
 )
-from nodes.planner.parser import Noun
+from nodes.planner.orders import Order, Surroundings, covers, is_vague
+from nodes.planner.parser import Noun, parser_of
 from nodes.planner.partner import Objections, doubt_about
-from nodes.planner.rules import OrdersUnderWay, Surroundings, covers, doubt, given_up, hear, parser_of, report
-from nodes.planner.understanding import Conversation, Order, is_vague, understand_in
+from nodes.planner.rules import OrdersUnderWay, doubt, given_up, hear, report
+from nodes.planner.understanding import Conversation, understand_in
 from nodes.seats.seat_node import SeatNode
 from runtime import RELIABLE, Fence, Publisher, QoS, Subscription, every, on, to_s
 

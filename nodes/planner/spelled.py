@@ -15,6 +15,7 @@ import msgspec
 
 from nodes.msgs import Scene, SeenObject, SeenPerson
 from nodes.planner.languages import english_words
+from nodes.planner.lexicon import plural_of
 from nodes.planner.scene_text import from_left
 
 BESIDE_M = 0.05
@@ -24,13 +25,19 @@ BETWEEN_M = 0.12
 _NUMBERS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4, "last": -1}
 _NUMBER = rf"(?:(?P<number>{'|'.join(_NUMBERS)}) )?"
 _SIDE = r"(?P<side>left|right|middle)"
+_ON_SIDE = rf"(?:on|to|at|from|in) (?:the|your|my) (?:far |very )?{_SIDE}(?:[- ]hand)?(?: side)?\b(?! of)"
 _IS = r"(?:(?:that|which) (?:is|stands) |standing )?"
 _PUTS = re.compile(r"\b(?:put|place|set|move|stand|drop)\b", re.I)
 _WHERE_TO = re.compile(r"\b(?:in|on|into|onto|to|away|off|back)\b", re.I)
 _NEAR = r"(?:next to|beside|by|near|nearest(?: to)?|closest to)"
 _SIDE_OF = r"(?:(?:on|to|at) (?:the |your |my )?)?(?P<side>left|right)(?:[- ]hand)?(?: side)? of"
 _ANY_WAY = rf"(?:{_NEAR}|between|{_SIDE_OF.replace('?P<side>', '?:')})"
-_UNTOLD = re.compile(rf"\b(?:the|that|this) (?:one|thing|object) {_IS}{_ANY_WAY} ", re.I)
+_UNTOLD = re.compile(rf"\b(?:the|that|this) (?:one|thing|object)s? {_IS}{_ANY_WAY} ", re.I)
+_OBJECTS = re.compile(r"\b(?:not?|never|leave|except|but|without|keep|mine|my|is|are)\b|n't\b", re.I)
+_MINE = re.compile(r"(?<!is )(?<!are )(?<!was )(?<!'s )(?<!of )\bmine\b(?! is\b)", re.I)
+_MY = re.compile(r"\b(?:my|our) (?P<kind>[a-z]+)\b(?! is\b)", re.I)
+_KEEPS = re.compile(r"\b(?:not?|never|leave|except|but|without|keep|stays?)\b|n't\b", re.I)
+_SEVERAL = {"two": 2, "three": 3, "four": 4, "five": 5}
 _ELLIPSIS = re.compile(rf"(?:no,? |it is |i mean )?(?={_ANY_WAY} )", re.I)
 _ASKS_WHAT = re.compile(rf"what (?:is|stands|do you see) (?={_ANY_WAY} )(.*)", re.I)
 _ASKS_WHO = re.compile(
@@ -51,16 +58,33 @@ class SpelledOut(msgspec.Struct, frozen=True):
     text: str
     aside: str = ""
     reply: str = ""
+    is_untold: bool = False  # it is to be asked which is meant
+    is_objection: bool = False  # that one is to be left alone
 
 
-def spelled_out(text: str, scene: Scene, names: Mapping[str, str], speaker: str = "", kind: str = "") -> SpelledOut:
-    """An utterance with names and places in the room as what they mean; `kind` is what "the one" is, "" where open."""
+def spelled_out(
+    text: str, scene: Scene, names: Mapping[str, str], speaker: str = "", kind: str = "", *, is_owner: bool = False
+) -> SpelledOut:
+    """An utterance with names and places in the room as what they mean; `kind` is what "the one" is, "" where open.
+
+    `is_owner`: somebody has said what is theirs, so that "mine" means that.
+    """
     by_id = {one.id: one for one in scene.things if one.id}
     for name, ident in names.items():
         if ident in by_id and _is_unique(by_id[ident], scene):
             text = re.sub(rf"\b{name}\b", f"the {by_id[ident].name}", text, flags=re.I)
+    if text.strip() and not re.search(r"\w", text):
+        return SpelledOut(text, reply="Please say that in words.")
     if _ASKS_WHO.fullmatch(text.strip()):
         return SpelledOut("Who told you that?")
+    named = _MINE.search(text) or (_MY.search(text) if _KEEPS.search(text) else None)
+    if named is not None and not is_owner:
+        label = (named.groupdict().get("kind") or "").lower()
+        own = [one for one in _candidates(label, scene) if one.owner and one.owner == speaker]
+        alike = len(_candidates(label, scene))
+        if alike and (alike > 1 or not label) and (len(own) != 1 or not _is_unique(own[0], scene)):
+            return SpelledOut(text, reply="I cannot tell which one is yours.", is_untold=True, is_objection=True)
+        text = f"{text[: named.start()]}the {own[0].name}{text[named.end() :]}" if len(own) == 1 else text
     asked = _ASKS_WHAT.fullmatch(text.strip(" ?.!"))
     if asked is not None:
         text = f"the thing {asked[1]}"
@@ -70,13 +94,40 @@ def spelled_out(text: str, scene: Scene, names: Mapping[str, str], speaker: str 
     for pattern, find in _ways(scene):
         meant = partial(_meant, find=find, scene=scene, speaker=speaker, kind=kind, asides=asides)
         text = re.sub(pattern, meant, text, flags=re.I)
+    text, is_open = _several(text, scene, speaker, kind)
     aside = " ".join(dict.fromkeys(asides))
     untold = _UNTOLD.search(text)
-    if untold is not None and not _is_goal(untold):
-        return SpelledOut(text, reply=f"{aside} I cannot tell which one that is. Which one do you mean?".strip())
+    if is_open or (untold is not None and not _is_goal(untold)):
+        reply = f"{aside} I cannot tell which one that is.".strip()
+        return SpelledOut(text, reply=reply, is_untold=True, is_objection=_OBJECTS.search(text) is not None)
     if asked is not None:
         return SpelledOut(text, reply=f"That is {text}.")
     return SpelledOut(text, aside)
+
+
+def _several(text: str, scene: Scene, speaker: str, kind: str) -> tuple[str, bool]:
+    """With "the two cups on the left" as what they are called; and whether that cannot be told."""
+    labels = {plural_of(one.label): one.label for one in scene.things if not one.is_place}
+    plural = rf"(?P<kind>{'|'.join(map(re.escape, sorted(labels, key=len, reverse=True)))}|ones)"
+    count = rf"\bthe (?:first )?(?P<count>{'|'.join(_SEVERAL)})"
+    ways = (
+        rf"{count} {_SIDE}(?:[- ]?most|[- ]hand)?(?: {plural})?\b",
+        rf"{count}(?: {plural})? {_IS}{_ON_SIDE}",
+    )
+    found = next((one for way in ways if (one := re.search(way, text, re.I))), None)
+    if found is None:
+        return text, False
+    label = labels.get((found["kind"] or "").lower(), kind)
+    if _is_in_hand(label, scene) and _OBJECTS.search(text):
+        return text, True
+    things, number = _candidates(label, scene), _SEVERAL[found["count"].lower()]
+    rows = _rows(found[0], things, scene, speaker) if label and found["side"].lower() != "middle" else []
+    ends = [row[:number] if found["side"].lower() == "left" else row[-number:] for row in rows]
+    meant = {frozenset(one.name for one in end) for end in ends}
+    if len(meant) != 1 or len(ends[0]) < number or not all(_is_unique(one, scene) for one in ends[0]):
+        return text, True
+    names = " and ".join(f"the {one.name}" for one in ends[0])
+    return f"{text[: found.start()]}{names}{text[found.end() :]}", False
 
 
 def _meant(found: re.Match[str], find: _Finder, scene: Scene, speaker: str, kind: str, asides: list[str]) -> str:
@@ -84,6 +135,8 @@ def _meant(found: re.Match[str], find: _Finder, scene: Scene, speaker: str, kind
     word = found["kind"].lower()
     label = kind if word == "one" else "" if word in _ANYTHING else word
     alike = _candidates(label, scene)
+    if _is_in_hand(label, scene) and _OBJECTS.search(found.string):
+        return f"the one by {found[0]}"  # nobody knows whether what is in the hand is counted: it is asked
     is_relative = find in (_beside, _between, _side_of)
     if is_relative:
         marks = [_mark(found[each], scene, label) for each in ("a", "b") if each in found.re.groupindex]
@@ -141,14 +194,19 @@ def _ways(scene: Scene) -> list[tuple[str, _Finder]]:
         (rf"\bthe {any_kind} {_IS}{_SIDE_OF} {mark.format('a')}", _side_of),
         (rf"\bthe {any_kind} {_IS}{_NEAR} {mark.format('a')}", _beside),
         (
-            rf"\bthe {_NUMBER}{kind} {_IS}(?:on|to|at|from|in) (?:the|your|my) (?:far |very )?{_SIDE}(?:[- ]hand)?"
-            r"(?: side)?\b(?! of)",
+            rf"\bthe {_NUMBER}{kind} {_IS}{_ON_SIDE}",
             _in_row,
         ),
         (rf"\bthe {_NUMBER}{_SIDE}(?:[- ]?most|[- ]hand)? {kind}\b", _in_row),
         (rf"\bthe (?P<far>nearest|closest|furthest|farthest) {kind}\b(?: to (?P<whom>me|you)\b)?", _nearest),
         (rf"\bthe {kind} {_IS}(?P<far>nearest|closest|furthest|farthest)(?: to| from) (?P<whom>me|you)\b", _nearest),
     ]
+
+
+def _is_in_hand(label: str, scene: Scene) -> bool:
+    """Whether the robot holds one of these, so that it no longer stands where somebody may count it."""
+    held = {one.subject for one in scene.relations if one.relation == "held by" and one.object == "robot"}
+    return any(one.id in held and label in ("", one.label) for one in scene.things)
 
 
 def _candidates(label: str, scene: Scene) -> list[SeenObject]:

@@ -1,11 +1,13 @@
 """What is made of the rest of an utterance that stops the robot: "Stop! Not the red cup, the blue cup!".
 
 The robot has stopped already, and only a later "go on" starts it. What else was said is taken on as paused, and said.
-What cannot be read forbids what was under way until somebody says what was meant. Every scripted planner uses this.
+What cannot be read forbids what was under way until somebody says what was meant. So does what is said without a stop
+of several things or of the rest of them, and changes nothing. Every scripted planner uses this.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
@@ -18,8 +20,8 @@ from nodes.planner.replies import question, refusal
 from nodes.planner.understanding import Conversation, Intent, understand_in
 
 if TYPE_CHECKING:
-    from nodes.planner.parser import Parser
-    from nodes.planner.rules import Surroundings
+    from nodes.planner.orders import Surroundings
+    from nodes.planner.parser import Clause, Parser
 
 Reading = Literal["nothing", "do", "spare", "answer", "unread"]
 """Nothing else was said; an order; what is to be left alone, or taken back; a question; none of these."""
@@ -70,6 +72,25 @@ def _is_order(text: str, intent: Intent) -> bool:
     skills = {order.skill for order in intent.orders}
     is_governed = is_stop(next(iter(split_clauses(text)), "")) and skills & {"look", "point", "pick", "take"}
     return not (is_governed or skills & _STILL)
+
+
+_OF_REST = re.compile(
+    r"\b(?:rest|others|both|half|enough|remaining|these|those|other way (?:a?round)|vice versa"
+    r"|^\W*only\b|\bonly(?=\W*$)|^\W*(?:no\W+)?not (?:in|on|at|to|there|here|like|so)"
+    r"|just (?:one|that one|this one|half|some|a few)|all (?:of (?:it|them)|are)|two of (?:them|these))\b", re.I
+)  # fmt: skip
+
+
+def speaks_of_rest(text: str, clauses: Sequence[Clause]) -> bool:
+    """Whether it may restrict what is worked on: said of several or of the rest, and no question and no order."""
+    is_order = any(one.type == "order" and one.verb not in ("leave", "let") and not one.is_negated for one in clauses)
+    return _OF_REST.search(text) is not None and not is_order and not text.rstrip().endswith("?")
+
+
+def objects(intent: Intent, clauses: Sequence[Clause]) -> bool:
+    """Whether it corrects what is done, so that what cannot be done of it is no reason to go on."""
+    is_no = bool(clauses) and clauses[0].type == "no"
+    return (intent.is_correction or is_no) and not intent.is_addition
 
 
 def _asks_about_order(intent: Intent, around: Surroundings, talk: Conversation) -> bool:

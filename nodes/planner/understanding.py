@@ -13,17 +13,14 @@ from typing import Literal
 import msgspec
 
 from nodes.msgs import Reference
-from nodes.planner.lexicon import Lexicon, lexicon_file
+from nodes.planner.lexicon import lexicon_file
+from nodes.planner.orders import ALL, LEAVE, MOST_ORDERS, Order, OrderVocabulary, Unnamed, is_vague
 from nodes.planner.parser import Clause, Noun, Parser
+from nodes.planner.verbs import BACK, Targets, bag_of, row_of
 
 Deed = Literal["do", "ask", "refuse", "answer", "nothing"]
 Awaits = Literal["", "place", "thing", "yes"]
 
-ALL = 0
-"""`count` of a reference that means all that fit."""
-MOST_ORDERS = 8
-LEAVE = "leave"
-"""The skill, as it were, of a question which thing is to be left alone."""
 TOOLS = frozenset(lexicon_file().household["tools"])
 """What things and places are cleaned with and at: an order to clean is not about them."""
 AWAY_FROM = frozenset({"under", "underneath", "below", "beneath", "behind", "above", "between", "outside", "front"})
@@ -34,48 +31,6 @@ WASTE = frozenset(lexicon_file().household["waste"])
 """Where what is thrown away goes, if no place that is seen says that nothing comes back from it."""
 DISPOSABLE = frozenset(lexicon_file().household["disposable"])
 """Kinds that may go into a waste bin in numbers without a question."""
-
-
-Targets = list[tuple[str, Noun | None]]
-"""Prepositions and what stands behind them."""
-
-
-@dataclass(frozen=True, slots=True)
-class OrderVocabulary:
-    """What there can be and what can be done: all that an order may name."""
-
-    kinds: frozenset[str]
-    places: frozenset[str]
-    skills: frozenset[str]
-    waste: frozenset[str] = frozenset()  # places from which nothing comes back
-    inside: frozenset[str] = INSIDE
-    aimless: frozenset[str] = frozenset()  # skills that are about no thing
-    skill_words: tuple[tuple[str, tuple[str, ...]], ...] = ()
-
-    def lexicon(self) -> Lexicon:
-        """The words for it."""
-        return Lexicon(self.kinds, self.places, dict(self.skill_words))
-
-
-class Order(msgspec.Struct, frozen=True):
-    """One thing to do."""
-
-    skill: str
-    things: tuple[Reference, ...] = ()
-    excluding: tuple[Reference, ...] = ()
-    place: str = ""
-    relation: str = ""
-
-
-class Unnamed(msgspec.Struct, frozen=True):
-    """What is to be left alone and has no name in the words: "that one", "the one you hold". The scene tells which."""
-
-    how: Literal["shown", "held", "other", "described", "told"] = (
-        "shown"  # told: of what was just said to be somebody's
-    )
-    label: str = ""  # "that cup"
-    count: int = 1  # "two of the cups"
-    named: Reference | None = None  # what it is by the words before alone, where they tell
 
 
 class Intent(msgspec.Struct, frozen=True):
@@ -199,11 +154,6 @@ def _fits(one: Reference, pattern: Reference) -> bool:
     )
 
 
-def is_vague(one: Reference) -> bool:
-    """Whether it means one thing, or a number of them, by its kind alone: "the cup", "two of the cups"."""
-    return one.count != ALL and not (one.id or one.colour or one.source) and one.label not in ("", "*")
-
-
 def spared_by(intent: Intent) -> tuple[Unnamed, ...]:
     """All that is to be left alone and that the words alone do not tell."""
     vague = [one for one in intent.protected if is_vague(one)]
@@ -272,14 +222,6 @@ class _Reader:
         self.told: list[Clause] = []  # orders and what was said beside them
         self.is_polite = False
         self.condition = ""
-        self.frames: dict[str, Callable[[_Draft, Targets], bool]] = {
-            "place": self._frame_place, "move": self._frame_move, "bring": self._frame_bring, "get": self._frame_get,
-            "take": self._frame_take, "give": self._frame_give, "want": self._frame_want, "clean": self._frame_clean,
-            "show": self._frame_show, "hold": self._frame_hold, "go": self._frame_go, "stand": self._frame_stand,
-            "point": self._frame_show,
-            "throw": self._frame_throw, "tidy": self._frame_tidy, "clear": self._frame_clear, "do": self._frame_do,
-            "wait": self._frame_wait, "run": self._frame_run,
-        }  # fmt: skip
 
     def read(self, text: str, *, corrects: bool) -> Intent:
         text, in_order = _IN_THAT_ORDER.subn("", text)
@@ -429,7 +371,8 @@ class _Reader:
         words = " ".join(clause.words)
         self.has_statement, self.is_elsewhere = True, self.is_elsewhere or clause.word == "another"
         if not _LIKES.match(words):
-            self.told_of += [noun for noun in clause.nouns if not noun.unknown]
+            named = clause.nouns or self.parser.named_in(list(clause.words))  # "I told you to leave the red cup."
+            self.told_of += [noun for noun in named if not noun.unknown]
         if _BY_SPEAKER.match(words):
             self.taken.append((clause, clause.nouns))
         if self._is_under_way() and _is_wrong_one(clause.words):
@@ -914,7 +857,7 @@ class _Reader:
             draft.place, draft.relation = None, ""
         if "first" in clause.adverbs and clause.nouns and draft.nouns and not clause.is_repair:
             draft.why, draft.what = draft.why or "words", "first"  # "Rinse both glasses, red first."
-        if _BACK.intersection(clause.adverbs) and draft.skill in ("place", "pick"):
+        if BACK.intersection(clause.adverbs) and draft.skill in ("place", "pick"):
             draft.skill = "put_back"
         if clause.nouns:
             self._patch_nouns(draft, clause)
@@ -1195,7 +1138,7 @@ class _Reader:
         self.mentioned += [noun for noun in barred if noun.kind]
         return True
 
-    # --- frames: what a verb means with what stands beside it
+    # --- what a verb means with what stands beside it: the rows of verbs.toml
 
     def _framed(self, clause: Clause) -> _Draft | None:
         kinds = {noun.kind for noun in clause.nouns if not noun.place}
@@ -1223,10 +1166,14 @@ class _Reader:
             draft.refused, draft.what = "skill", clause.word
             return draft
         if verb == "pick" and reachable and {"onto", "into"}.intersection(clause.words):
-            return draft if self._frame_place(draft, reachable) else None  # "Lift the cup onto the shelf."
-        frame = self.frames.get(verb)
-        if frame is not None:
-            return draft if frame(draft, reachable) else None
+            self._place(draft, reachable)  # "Lift the cup onto the shelf."
+            return draft
+        row = row_of(verb, bag_of(clause, draft.nouns, reachable, draft.source) | self._known_beside(clause, draft))
+        if row is not None:
+            draft.skill, draft.why, draft.what = row.skill, row.why or draft.why, row.what or draft.what
+            for step in row.then.split():
+                self._do_besides(step, draft, reachable)
+            return draft if row.then != "drop" else None
         draft.skill = self.parser.lexicon.skill_of.get(verb, verb)
         if draft.skill in ("nod", "stop", "retreat"):  # are about nothing
             draft.nouns, draft.why = [], ""
@@ -1235,6 +1182,16 @@ class _Reader:
             draft.source = next((one for one in there if one not in TOOLS), "")
         self._place_of(draft, reachable)
         return draft
+
+    def _known_beside(self, clause: Clause, draft: _Draft) -> frozenset[str]:
+        """The roles that only the conversation tells."""
+        told = [one for one in self.mentioned if (one.kind and not one.is_vague) or one.place]
+        is_it = clause.verb == "hold" and bool(draft.nouns) and draft.nouns[0].pronoun == "it"
+        roles = {
+            "offered": self.is_offered, "another": bool(self.drafts), "told_of_kind": bool(told and told[-1].kind),
+            "untold": is_it and self._antecedent(draft.nouns[0], wants_place=False) is None,
+        }  # fmt: skip
+        return frozenset(role for role, is_so in roles.items() if is_so)
 
     def _place_of(self, draft: _Draft, targets: Targets) -> None:
         """For skills that are about a thing or a place: which of the two is meant."""
@@ -1260,43 +1217,6 @@ class _Reader:
                 draft.place, draft.nouns = draft.nouns[0], []
             elif draft.nouns and draft.place is not None and draft.skill in ("look", "point"):
                 draft.place = None
-
-    def _frame_place(self, draft: _Draft, targets: Targets) -> bool:
-        clause = draft.clause
-        adverbs = set(clause.adverbs)
-        if any(noun.unknown in _LIDS for noun in draft.nouns):
-            draft.skill = "open" if any(relation == "from" for relation, _ in clause.targets) else "close"
-            draft.nouns = [noun for _, noun in clause.targets if noun is not None] or [
-                n for n in draft.nouns if n.unknown not in _LIDS
-            ]
-            return True
-        if ("back" in clause.particles and not targets) or adverbs & _BACK:
-            draft.skill = "put_back"
-            if "back" not in clause.particles and adverbs & _HOME:
-                draft.skill, draft.why = "place", "where"
-            return True
-        draft.skill = "place"
-        if "closer" in clause.particles:
-            draft.why, draft.what = draft.why or "words", "closer"
-        if clause.word == "return" and not targets:
-            draft.skill = "put_back"
-            return True
-        places = self._places_in(draft, targets)
-        if places:
-            draft.relation, draft.place = places[-1]
-            draft.last = "place"
-        if clause.word == "due" and "somewhere" in adverbs:
-            draft.why = draft.why or "where"  # "It must be on the shelf somewhere."
-        if "away" in clause.particles or adverbs & _ANYWHERE:
-            draft.why = draft.why or ("" if places else "where")
-        if adverbs & _THERE and not places:
-            draft.place = self._antecedent(Noun(pronoun="there"), wants_place=True)
-            draft.relation = ""
-            if draft.place is None:
-                draft.why = draft.why or "where"
-        if clause.to_me and not places:
-            draft.skill = "hand_over"
-        return True
 
     def _places_in(self, draft: _Draft, targets: Targets) -> Targets:
         """Where it may go; a thing before the first place is what goes there, a place before another is where it is."""
@@ -1329,193 +1249,89 @@ class _Reader:
             and bool(clause.targets[0][1] and clause.nouns and clause.nouns[0].count == 1)
         )
 
-    def _frame_move(self, draft: _Draft, targets: Targets) -> bool:
-        clause = draft.clause
-        if not draft.nouns and not targets and set(clause.particles) & {"forward", "forwards", "closer", "up", "along"}:
-            return self._frame_go(draft, targets)
-        if not draft.nouns and (
-            set(clause.particles) & {"back", "away", "aside", "over", "backwards", "out", "off"} or not targets
-        ):
-            draft.skill = "retreat"
-            return True
-        if not draft.nouns and targets and targets[0][1] is not None and targets[0][1].place:
-            return self._frame_go(draft, targets)
-        if (
-            draft.nouns
-            and not targets
-            and any(one.unknown in ("arm", "hand", "gripper", "head") for one in draft.nouns)
-        ):
-            draft.skill, draft.nouns = "retreat", []
-            return True
-        return self._frame_place(draft, targets)
-
-    def _frame_bring(self, draft: _Draft, targets: Targets) -> bool:
-        clause = draft.clause
-        if any(noun is not None and (noun.place or noun.unknown) for _, noun in targets) and not clause.to_me:
-            return self._frame_place(draft, targets)
-        draft.skill = "put_back" if "back" in clause.particles and not clause.to_me else "hand_over"
-        return True
-
-    def _frame_get(self, draft: _Draft, targets: Targets) -> bool:
-        clause = draft.clause
-        if any(noun.unknown in ("arm", "hand", "gripper", "head") for noun in draft.nouns) or (
-            not draft.nouns and set(clause.particles) & {"back", "away", "out"}
-        ):
-            draft.skill, draft.nouns, draft.refused, draft.why = "retreat", [], "", ""
-            return True
-        if clause.left in (["clean"], ["rinsed"], ["washed"]):
-            draft.skill, draft.why = "rinse", ""
-            return True
-        draft.skill = "hand_over" if clause.to_me or clause.word != "get" or "for me" in clause.adverbs else "pick"
-        if targets and any(noun is not None and noun.place for _, noun in targets):
-            return self._frame_place(draft, targets)
-        return True
-
-    def _frame_take(self, draft: _Draft, targets: Targets) -> bool:
-        clause = draft.clause
-        nouns = draft.nouns
-        if any(noun.unknown == "look" for noun in nouns):
-            draft.nouns, draft.skill = [], "look"
-            self._place_of(draft, targets)
-            return True
-        if any(noun.unknown in _LIDS for noun in nouns):
-            draft.skill = "open"
-            draft.nouns = [n for r, n in clause.targets if n is not None and r == "from"] or [
-                n for n in nouns if n.unknown not in _LIDS
-            ]
-            draft.refused = ""
-            return True
-        if "back" in clause.particles and not targets:
-            draft.skill = "put_back"
-            return True
-        if clause.from_me or clause.word in ("relieve me of", "accept"):
-            draft.skill = "take"
-            return True
-        if any(noun is not None for _, noun in targets):
-            return self._frame_place(draft, targets)
-        if clause.to_me:
-            draft.skill = "hand_over"
-            return True
-        is_given = (any(noun.is_offered for noun in nouns) or self.is_offered) and "away" not in clause.particles
-        draft.skill = "pick" if draft.source or not is_given else "take"
-        return True
-
-    def _frame_give(self, draft: _Draft, targets: Targets) -> bool:
-        clause = draft.clause
-        words = {noun.unknown for noun in draft.nouns} | {word for noun in draft.nouns for word in noun.unknown.split()}
-        words |= {word for word in clause.left if word in ("space", "room")}
-        rest = [noun for noun in draft.nouns if not noun.unknown]
-        if words & {"rinse", "wash", "clean", "wipe", "scrub"}:
-            clause.nouns = rest  # "a wipe" is nothing that "it" could mean
-        if words & {"nod"}:
-            draft.skill, draft.nouns = "nod", []
-        elif words & {"minute", "moment", "second", "sec"} or set(clause.adverbs) & _MOMENTS:
-            draft.skill, draft.nouns = "wait", []
-        elif words & {"space", "room"}:
-            draft.skill, draft.nouns, draft.why = "retreat", [], ""
-        elif words & {"rinse", "wash", "clean"}:
-            draft.skill, draft.nouns = "rinse", rest
-        elif words & {"wipe", "scrub", "going-over", "once-over"}:
-            draft.skill, draft.nouns = "wipe", rest
-            self._place_of(draft, targets)
-        elif words & {"hand", "break", "hug", "kiss", "answer", "hint"}:
-            draft.why = "words"
-        else:
-            draft.skill = "put_back" if "back" in clause.particles and not clause.to_me else "hand_over"
-        return True
-
-    def _frame_want(self, draft: _Draft, targets: Targets) -> bool:
-        clause = draft.clause
-        if clause.word == "see" and not targets:
-            return False
-        if not draft.nouns or any(r == "to" for r, _ in targets) or "to" in clause.left:
-            return False
-        if set(clause.adverbs) & _BACK:
-            draft.skill = "put_back"
-            return True
-        if set(clause.adverbs) & {"there", "over there", "in there", "on there"}:
-            return self._frame_place(draft, targets)
-        if any(noun is not None and (noun.place or noun.unknown) for _, noun in targets):
-            if draft.nouns[0].unknown in ("room", "space", "help"):
-                return False
-            is_have = clause.word == "have" and "back" not in clause.particles
-            if is_have and all(r in ("in", "on", "from") for r, _ in targets):
-                draft.skill = "hand_over"  # "May I have the cup on the tray?"
+    def _do_besides(self, step: str, draft: _Draft, targets: Targets) -> None:
+        """What a row does with an order besides its skill."""
+        at_length = {
+            "place": self._place,
+            "go": self._go,
+            "throw": self._throw,
+            "show": self._show,
+            "reach": self._place_of,
+        }
+        if step in at_length:
+            at_length[step](draft, targets)
+            return
+        known = [noun for noun in draft.nouns if not noun.unknown]
+        first = draft.nouns[0] if draft.nouns else Noun()
+        others = [noun for relation, noun in targets if relation == "other"]
+        match step:
+            case "bare":
+                draft.nouns = []
+            case "sure":
+                draft.why = ""
+            case "allowed":
+                draft.refused = ""
+            case "rest":
+                draft.nouns = draft.clause.nouns = known  # "a wipe" is nothing that "it" could mean
+            case "unlid":
+                self._unlid(draft)
+            case "beside":
+                draft.place, draft.relation, draft.nouns = first, "beside", []
+            case "found_there":  # "May I have the cup on the tray?"
                 draft.source = next((noun.place for _, noun in targets if noun is not None), "")
-                return True
-            return self._frame_place(draft, targets)
-        if any(noun.unknown and any(word in _NOT_WANTED for word in noun.unknown.split()) for noun in draft.nouns):
-            return False
-        draft.skill = "hand_over"
-        return not clause.left
+            case "by_sponge":
+                draft.why = "" if draft.why == "words" and draft.what == "sponge" else draft.why
+                self._place_of(draft, [])
+            case "not_there":
+                draft.refused, draft.what = "relation", _name(others[0])
+            case "over":
+                draft.nouns = [n for r, n in targets if n is not None and r in ("other", "on")][:1]
+            case "refuse":
+                draft.refused, draft.what = "skill", draft.clause.word
+            case "refuse_deed":  # "Do a somersault."
+                deed = next(noun.unknown for noun in draft.nouns if noun.unknown and not noun.is_vague)
+                draft.refused, draft.what = "skill", deed
 
-    def _frame_clean(self, draft: _Draft, targets: Targets) -> bool:
+    def _unlid(self, draft: _Draft) -> None:
+        """The lid of something is that thing's."""
+        behind = [noun for _, noun in draft.clause.targets if noun is not None]
+        draft.nouns = behind or [noun for noun in draft.nouns if noun.unknown not in _LIDS]
+
+    def _place(self, draft: _Draft, targets: Targets) -> None:
         clause = draft.clause
-        if "up" in clause.particles or not draft.nouns:
-            draft.why = "tidy"
-            return True
-        draft.skill = "wipe" if draft.nouns[0].place or draft.nouns[0].unknown else "rinse"
-        if any(noun.pronoun for noun in draft.nouns):
-            told = [one for one in self.mentioned if (one.kind and not one.is_vague) or one.place]
-            known = told[-1] if told else Noun()
-            draft.skill = "rinse" if known.kind else "wipe"
-        if draft.skill == "wipe":
-            draft.why = "" if draft.why == "words" and draft.what == "sponge" else draft.why
-            self._place_of(draft, [])
-        return True
+        adverbs = set(clause.adverbs)
+        if any(noun.unknown in _LIDS for noun in draft.nouns):
+            draft.skill = "open" if any(relation == "from" for relation, _ in clause.targets) else "close"
+            self._unlid(draft)
+            return
+        if ("back" in clause.particles and not targets) or adverbs & BACK:
+            draft.skill = "put_back"
+            if "back" not in clause.particles and adverbs & _HOME:
+                draft.skill, draft.why = "place", "where"
+            return
+        draft.skill = "place"
+        if "closer" in clause.particles:
+            draft.why, draft.what = draft.why or "words", "closer"
+        if clause.word == "return" and not targets:
+            draft.skill = "put_back"
+            return
+        places = self._places_in(draft, targets)
+        if places:
+            draft.relation, draft.place = places[-1]
+            draft.last = "place"
+        if clause.word == "due" and "somewhere" in adverbs:
+            draft.why = draft.why or "where"  # "It must be on the shelf somewhere."
+        if "away" in clause.particles or adverbs & _ANYWHERE:
+            draft.why = draft.why or ("" if places else "where")
+        if adverbs & _THERE and not places:
+            draft.place = self._antecedent(Noun(pronoun="there"), wants_place=True)
+            draft.relation = ""
+            if draft.place is None:
+                draft.why = draft.why or "where"
+        if clause.to_me and not places:
+            draft.skill = "hand_over"
 
-    def _frame_show(self, draft: _Draft, targets: Targets) -> bool:
-        clause = draft.clause
-        words = clause.left or clause.unread
-        draft.skill = "point"
-        if words[:1] in (["where"], ["which"]):
-            draft.why = "which" if words[0] == "which" else ""
-            named = self.parser.named_in(words)
-            if len(named) == 2 and named[0].kind and not named[1].kind:  # "which bottle is the red one"
-                draft.nouns, draft.why = [replace(named[1], kind=named[0].kind)], ""
-        self._place_of(draft, targets)
-        return True
-
-    def _frame_hold(self, draft: _Draft, targets: Targets) -> bool:
-        clause = draft.clause
-        under = [noun for relation, noun in targets if relation == "other"]
-        is_nothing = (
-            draft.nouns
-            and draft.nouns[0].pronoun == "it"
-            and self._antecedent(draft.nouns[0], wants_place=False) is None
-        )
-        if under:
-            self._under_water(draft, under[0])
-        elif "still" in clause.adverbs and draft.nouns and draft.nouns[0].kind:
-            draft.skill, draft.why, draft.what = "pick", "words", "still"
-        elif "still" in clause.adverbs or not draft.nouns or is_nothing:
-            draft.skill, draft.nouns = "wait", []
-        else:
-            draft.skill = (
-                "take" if not draft.nouns[0].pronoun or clause.is_request or "for me" in clause.adverbs else "pick"
-            )
-        return True
-
-    def _frame_run(self, draft: _Draft, targets: Targets) -> bool:
-        """ "Run water over the cup", "run the sponge over the table"."""
-        tools = {word for noun in draft.nouns for word in (noun.kind or noun.unknown).split()}
-        over = [noun for relation, noun in targets if noun is not None and relation in ("other", "on")]
-        draft.nouns = over[:1]
-        if over and over[0].kind and "water" in tools:
-            draft.skill = "rinse"
-        elif over and over[0].place and tools & {"sponge", "cloth", "rag"}:
-            draft.skill, draft.place, draft.nouns = "wipe", over[0], []
-        else:
-            draft.refused, draft.what = "skill", draft.clause.word
-        return True
-
-    def _under_water(self, draft: _Draft, noun: Noun | None) -> None:
-        if noun is not None and set(noun.unknown.split()) & {"tap", "faucet", "water"}:
-            draft.skill = "rinse"
-        else:
-            draft.skill, draft.refused, draft.what = "pick", "relation", _name(noun)
-
-    def _frame_go(self, draft: _Draft, targets: Targets) -> bool:
+    def _go(self, draft: _Draft, targets: Targets) -> None:
         clause = draft.clause
         draft.skill = "drive"
         if (
@@ -1524,7 +1340,7 @@ class _Reader:
             and not targets
         ):
             draft.skill = "retreat"
-            return True
+            return
         for relation, noun in targets:
             if noun is not None:
                 draft.place, draft.relation = noun, "beside" if relation == "beside" else ""
@@ -1545,64 +1361,34 @@ class _Reader:
             )
         elif draft.place is None:
             draft.why = draft.why or "where"
-        return True
 
-    def _frame_stand(self, draft: _Draft, targets: Targets) -> bool:
+    def _show(self, draft: _Draft, targets: Targets) -> None:
         clause = draft.clause
-        if draft.nouns:
-            return self._frame_place(draft, targets)
-        if set(clause.particles) & {"back", "aside", "away"}:
-            draft.skill = "retreat"
-            return True
-        if "still" in clause.adverbs:
-            draft.skill = "stop"
-            return True
-        return self._frame_go(draft, targets)
+        words = clause.left or clause.unread
+        draft.skill = "point"
+        if words[:1] in (["where"], ["which"]):
+            draft.why = "which" if words[0] == "which" else ""
+            named = self.parser.named_in(words)
+            if len(named) == 2 and named[0].kind and not named[1].kind:  # "which bottle is the red one"
+                draft.nouns, draft.why = [replace(named[1], kind=named[0].kind)], ""
+        self._place_of(draft, targets)
 
-    def _frame_throw(self, draft: _Draft, targets: Targets) -> bool:
+    def _throw(self, draft: _Draft, targets: Targets) -> None:
         clause = draft.clause
         draft.skill = "place"
         if targets and any(noun is not None and noun.place for _, noun in targets):
-            self._frame_place(draft, targets)
-            if draft.place is not None and draft.place.place in self.world.inside:
-                return True
+            self._place(draft, targets)
+            if draft.place is not None and draft.place.place in INSIDE:
+                return
             if clause.word == "throw" and "away" not in clause.particles:
                 draft.refused, draft.what = "skill", "throw"
-                return True
+                return
             draft.source = draft.place.place if draft.place is not None else ""
         is_away = clause.word not in ("throw",) or set(clause.particles) & {"away", "out"}
         if is_away and (bins := self.world.waste or WASTE & self.world.places):
             draft.place, draft.relation = Noun(place=sorted(bins)[0]), "in"
         elif targets or clause.to_me or not is_away:
             draft.refused, draft.what = "skill", "throw"
-        return True
-
-    def _frame_tidy(self, draft: _Draft, targets: Targets) -> bool:
-        draft.why = "tidy"
-        return True
-
-    def _frame_clear(self, draft: _Draft, targets: Targets) -> bool:
-        if draft.nouns and draft.nouns[0].kind and targets:
-            return self._frame_place(draft, targets)
-        draft.why = "tidy"
-        return True
-
-    def _frame_do(self, draft: _Draft, targets: Targets) -> bool:
-        if self.drafts:
-            return False
-        unknown = next((noun.unknown for noun in draft.nouns if noun.unknown and not noun.is_vague), "")
-        if unknown:
-            draft.refused, draft.what = "skill", unknown  # "Do a somersault."
-        draft.why, draft.nouns = "what", []
-        return True
-
-    def _frame_wait(self, draft: _Draft, targets: Targets) -> bool:
-        clause = draft.clause
-        if clause.word == "stand by" and draft.nouns and (draft.nouns[0].place or draft.nouns[0].unknown):
-            draft.skill, draft.place, draft.relation, draft.nouns = "drive", draft.nouns[0], "beside", []
-            return True
-        draft.skill, draft.nouns, draft.why = "wait", [], ""
-        return True
 
     # --- all clauses together
 
@@ -1882,7 +1668,7 @@ class _Reader:
             place = next((n for n in nouns if n.place), None)
         relation = draft.relation
         if place is not None and place.place and skill == "place" and relation not in ("in", "on", "beside"):
-            relation = "in" if place.place in world.inside else "on"
+            relation = "in" if place.place in INSIDE else "on"
         if skill == "wipe" and place is not None:
             nouns = [noun for noun in nouns if noun.kind != "sponge"]  # what it is wiped with
         things = tuple(dict.fromkeys(_reference(n, draft.source) for n in nouns if n.kind))
@@ -2318,11 +2104,9 @@ _NO_THING = frozenset({"leave", "stop", "wait", "nod", "look", "say", "do", "go"
 _AS_IS = frozenset({"where it is", "where they are", "as it is", "as they are", "where it stands", "where they stand"})
 _PLACES = frozenset({"place", "hand_over", "put_back"})
 """Skills after which a thing is somewhere else."""
-_BACK = frozenset(lexicon_file().words["backs"])
 _ABOUT_NOTHING = frozenset(
     ("wipe", "look", "point", "drive", "nod", "shake", "wait", "retreat", "stop", "undo")
 )  # or about a place
-_MOMENTS = frozenset({"a moment", "a minute", "a second", "a sec", "one moment", "one second", "one minute", "a while"})
 _LIDS = frozenset({"lid", "top", "cap", "cover"})
 _HOME = frozenset(
     ("where they belong", "where it belongs", "to where it belongs", "where they go", "where it goes", "in place")
@@ -2332,6 +2116,3 @@ _ANYWHERE = frozenset(
      "anywhere else")
 )  # fmt: skip
 _THERE = frozenset(("there", "over there", "in there", "on there", "here", "over here", "in here"))
-_NOT_WANTED = frozenset(
-    {"room", "space", "help", "rest", "break", "time", "nap", "hand", "moment", "minute", "holiday", "quiet"}
-)

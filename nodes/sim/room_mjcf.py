@@ -41,7 +41,8 @@ def build_room(layout: Layout, shown: Truth | None = None, *, robot: str = "", b
     bodies += [_thing(one, layout, things_now.get(one.thing.name)) for one in layout.things]
     if shown is not None:
         bodies += [_spilt(name, layout.world.places[name]) for name in shown.dirty_places]
-    bodies += [_body(part, PARTS[part], f' mocap="true" pos="{join_numbers(at)}"')
+    parts = {**PARTS, "hand": PARTS[layout.world.hand_shape]}
+    bodies += [_body(part, parts[part], f' mocap="true" pos="{join_numbers(at)}"')
                for part, at in layout.world.person.items()]  # fmt: skip
     repeat, lamp = FLOOR_HALF_M / TILE_SIZE_M, layout.lamp
     return f"""<mujoco model="polyrhythm room">
@@ -284,6 +285,11 @@ PARTS = {
             ("hand_finger", 'type="capsule" fromto="0.08 0 0 0.14 0 0" size="0.010"', _SKIN),
             ("hand_arm", 'type="capsule" fromto="-0.09 0 0 -0.40 0 0.02" size="0.032"', _SHIRT),
         ),
+        "thumb": (
+            ("hand", 'type="box" size="0.085 0.045 0.016"', _SKIN),
+            ("hand_thumb", 'type="capsule" fromto="0.0 0.04 0 0.045 0.075 0" size="0.013"', _SKIN),
+            ("hand_arm", 'type="capsule" fromto="-0.09 0 0 -0.40 0 0.06" size="0.035"', _SHIRT),
+        ),
         "foot": (
             ("foot", 'type="box" size="0.13 0.045 0.035"', _SHOE),
             ("foot_leg", 'type="capsule" fromto="0.08 0 0.05 0.08 0 0.45" size="0.045"', _SHIRT),
@@ -295,4 +301,5 @@ PARTS = {
         ),
     }.items()
 }
-"""What a person has that the robot can meet. The hand is a palm with a pointing finger, its arm behind it."""
+"""What a person has that the robot can meet. A hand is a palm with a pointing finger, its arm behind it; "thumb" is the
+hand that a picture of 160 x 120 tells from a thing on the table."""

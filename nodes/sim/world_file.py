@@ -190,6 +190,7 @@ class WorldFile(Table, frozen=True):
     obstacles: dict[str, Obstacle] = field(default_factory=dict)
     person: dict[PersonPart, PointM3] = field(default_factory=dict)
     """Which parts of a person are seen, and where each waits."""
+    hand_shape: Literal["hand", "thumb"] = "hand"  # with a finger that points, or with a thumb alone
     seeded_as: str = ""
     """A word that its seeds are drawn by, with their number."""
 

@@ -29,7 +29,7 @@ from nodes.models.model import Model, Patience, Server
 from nodes.models.refusals import ContextFullError, RefusedError
 from nodes.msgs import Image, Scene
 from nodes.planner.model_prompt import answer_schema, parse, system_prompt
-from nodes.planner.rules import Surroundings
+from nodes.planner.orders import Surroundings
 from nodes.policy.skill_catalogue import SPECS
 from nodes.vlm.model_prompt import answer_schema as seen_schema
 from nodes.vlm.model_prompt import parse as parse_seen

@@ -35,10 +35,7 @@ from nodes.msgs import (
     aimed_at,
 )
 from nodes.perception.shapes import shape_names
-from nodes.planner.referents import as_references, named_under_way, referents
-from nodes.planner.rules import Surroundings, parser_of
-from nodes.planner.spelled import spelled_out
-from nodes.planner.understanding import Conversation, Order, is_vague, spared_by, understand_in
+from nodes.planner.orders import Surroundings
 from nodes.robot.robot_from_launch import ForRobot, load_body
 from nodes.seats.seat_node import SeatNode
 from nodes.vlm.memory import SIGHTINGS_TO_BELIEVE, Known, believed, number_of, update, with_ids, without
@@ -60,6 +57,7 @@ from nodes.vlm.next_action import (
     tried,
 )
 from nodes.vlm.poses import pose_at
+from nodes.vlm.talk import VlmTalk, WorkUnderWay
 from runtime import (
     RELIABLE,
     Fence,
@@ -94,8 +92,6 @@ STILL_M = 0.03
 """A hand that is as near as this to where the image before showed it waits for something."""
 HAND_WITHIN_S = 20.0
 """For how long a thing is held for a person's open hand."""
-REACTION_S = 1.0
-"""Who objects to "that one" means what the robot did so long before they began to speak."""
 WORDS_PER_S = 2.8
 """How fast people speak, where nobody heard when they began."""
 BESIDE_M = 0.2
@@ -194,7 +190,7 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         self.unplaced: tuple[str, ...] = ()  # seen by a camera without depth: nobody knows where
         self.task: Subtask | None = None
         self.vetoed: tuple[Reference, ...] = ()
-        self.talk = Conversation()  # what was spoken of, and whose it is
+        self.talk = self.make_talk()
         self.stored: tuple[SeenObject, ...] = ()  # brought into a box, where the camera does not see them
         self.moved: tuple[SeenObject, ...] = ()  # for this subtask
         self.did: tuple[str, ...] = ()  # actions that succeeded for it
@@ -237,6 +233,12 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         self.unposed: Stamped[Image] | None = None  # the image of the last tick
         self.said_ns: dict[str, int] = {}
         self.reply = ""
+
+    def make_talk(self) -> VlmTalk:
+        """Who makes at once something of words; a model's VLM has one that loads no grammar."""
+        from nodes.vlm.grammar_talk import GrammarTalk
+
+        return GrammarTalk()
 
     @classmethod
     def preload(cls) -> None:
@@ -291,43 +293,19 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
     def _amend(self, utterance: Utterance) -> None:
         """What is to be left alone is left at once; the planner hears it too, and remembers it."""
         assert self.task is not None
-        task = self.task
-        kinds = {one.label for one in task.things} - {"*"}
-        kind = kinds.pop() if len(kinds) == 1 else ""
-        text = spelled_out(utterance.text, self._scene(), {}, utterance.speaker, kind).text
-        catalogue = self.skills.latest()
-        world = Surroundings(self._scene(), catalogue.skills if catalogue is not None else ()).world
-        order = Order(task.skill, task.things, task.excluding, task.place, task.relation)
-        before = Conversation(orders=(order,), mentioned=self.talk.mentioned, owners=self.talk.owners)
-        intent, self.talk = understand_in(text, world, before, parser_of(world))
-        vetoed = [one for one in intent.protected if not is_vague(one)]
-        began_ns = utterance.captured_ns
+        catalogue, target, began_ns = self.skills.latest(), self._target, utterance.captured_ns
         if began_ns is None:
-            began_ns = self.clock.now_ns() - to_ns(len(text.split()) / WORDS_PER_S)
-        last_ns, scene, target = self.retracted_ns, self._scene(), self._target
-        is_late = last_ns is not None and began_ns - to_ns(REACTION_S) < last_ns
-        for what in spared_by(intent):
-            found = referents(what, order, scene, target)
-            if found.by == "action" and what.label == "" and is_late:
-                return  # they mean what they have just retracted: they had not seen yet that the robot left it
-            if not found.is_clear:
-                continue  # the planner asks
-            vetoed += as_references(found.things, scene)
-            if found.by == "action":
-                self.reply = f"All right, I leave the {found.things[0].name}. "
-        free = {(one.label, one.colour) for one in intent.released}
-        self.vetoed = tuple(
-            one for one in dict.fromkeys((*self.vetoed, *vetoed)) if (one.label, one.colour) not in free
-        )
-        is_other = intent.deed == "do" and not intent.is_addition and intent.is_correction
-        if is_other and not any(is_meant_by(one, target) for order in intent.orders for one in order.things if target):
-            self._wait_for_plan()  # "The ball instead": what is under way is no longer wanted
-            return
-        if intent.why == "told" and named_under_way(intent.told_of, order, scene, target):
-            self._wait_for_plan()  # "It is still half full": the planner asks
-            return
-        if vetoed:
-            if target is not None and any(is_meant_by(one, target) for one in vetoed):
+            began_ns = self.clock.now_ns() - to_ns(len(utterance.text.split()) / WORDS_PER_S)
+        around = Surroundings(self._scene(), catalogue.skills if catalogue is not None else ())
+        heard = self.talk.hear(utterance, WorkUnderWay(self.task, around, target, began_ns, self.retracted_ns))
+        self.reply += heard.says
+        free = {(one.label, one.colour) for one in heard.released}
+        vetoed = dict.fromkeys((*self.vetoed, *heard.left))
+        self.vetoed = tuple(one for one in vetoed if (one.label, one.colour) not in free)
+        if heard.is_for_plan:
+            self._wait_for_plan()
+        elif heard.left:
+            if target is not None and any(is_meant_by(one, target) for one in heard.left):
                 self.retracted_ns = self.clock.now_ns()
             self._act()
 

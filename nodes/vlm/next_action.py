@@ -89,18 +89,23 @@ class Decision:
     why: str = ""  # "failed": the reason alone, where `text` tells more
 
 
-def decide(now: Situation) -> Decision:
-    """What to do now."""
+def held_up(now: Situation) -> Decision | None:
+    """What is done while nothing may be chosen: stopped, waiting for a plan or a yes, without work; None otherwise."""
     if now.is_stopped:
         return Decision("keep", "held", "stopped, waiting to be told to go on")
-    task = now.subtask
-    is_idle = task is None or task.state != "work"
+    is_idle = now.subtask is None or now.subtask.state != "work"
     if now.is_waiting and not (is_idle and now.is_to_look):  # whoever plans waits for that look itself
         return Decision("keep", "held", "holding still until there is a plan for the new order")
     if now.is_unconfirmed:
         return Decision("keep", "held", "waiting for a person to say yes")
-    if task is None or is_idle:
-        return _rest(now)
+    return _rest(now) if is_idle else None
+
+
+def decide(now: Situation) -> Decision:
+    """What to do now."""
+    task = now.subtask
+    if (held := held_up(now)) is not None or task is None:
+        return held or _rest(now)
     if task.skill == "pick" and now.holding is not None and _means(task.things, now.holding):
         return Decision("keep", "finished", f"holding the {now.holding.name}")
     if task.skill == "hand_over" and task.skill in now.skills:

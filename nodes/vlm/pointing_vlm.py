@@ -14,7 +14,7 @@ from dataclasses import replace
 from nodes.models.answers import ModelError
 from nodes.models.request import ModelRequest
 from nodes.msgs import Argument, Image, OutOfBudget, RobotState, SeenObject, SeenPerson, Subtask, Utterance
-from nodes.planner.rules import ANSWER_WITHIN_S
+from nodes.planner.orders import ANSWER_WITHIN_S
 from nodes.policy.sight import state_at
 from nodes.vlm.local import LocalVLM
 from nodes.vlm.model_prompt import (
@@ -29,8 +29,9 @@ from nodes.vlm.model_prompt import (
     system_prompt,
     words,
 )
-from nodes.vlm.next_action import MOST_TRIES, Decision, Situation, await_hand, is_excluded, measured, spare
+from nodes.vlm.next_action import MOST_TRIES, Decision, Situation, await_hand, held_up, is_excluded, measured, spare
 from nodes.vlm.pointing import place_thing, point_at
+from nodes.vlm.talk import HoldStill
 from runtime import RELIABLE, Fence, ParameterError, Publisher, QoS, Spending, Subscription, every, on
 
 SAID_KEPT = 5
@@ -83,6 +84,9 @@ class PointingVLM(LocalVLM):
         self.last_said = ""
         self.question_ns = 0  # the model's question waits for an answer since; 0: none does
 
+    def make_talk(self) -> HoldStill:
+        return HoldStill()
+
     def _name_model(self, model: str) -> None:
         """Whose word it is that this node publishes."""
         for port in (self.action, self.description, self.said):
@@ -94,8 +98,10 @@ class PointingVLM(LocalVLM):
     @on(LocalVLM.heard)
     def listen(self, utterance: Utterance) -> None:
         self.heard_lately.append(utterance.text)
-        self.question_ns = 0
+        is_answer, self.question_ns = self.question_ns > 0, 0
         super().listen(utterance)
+        if is_answer:
+            self.waiting_since_ns = 0  # the model hears it too, and has asked for it
 
     @on(LocalVLM.fence)
     def fenced(self, fence: Fence) -> None:
@@ -278,8 +284,8 @@ class PointingVLM(LocalVLM):
         if self.is_blind and (self.doing is None or self.outcome != "running"):
             return Decision("keep", "failed", "unable to see: the vision model does not answer")
         task = now.subtask
-        if now.is_stopped or now.is_waiting or now.is_unconfirmed or task is None or task.state != "work":
-            return super()._decide(now)
+        if (held := held_up(now)) is not None or task is None:
+            return held or super()._decide(now)
         if self.question_ns:
             if self.clock.since_s(self.question_ns) < ANSWER_WITHIN_S:
                 return Decision("keep", "held", "waiting for an answer")

@@ -184,9 +184,9 @@ _YES = re.compile(
     re.I,
 )
 _NUMBER_YES = re.compile(
-    rf"^{_LEAD}(?:(?:deal|agreed|sold) (?:at|for) |(?:proceed|go) with |i (?:will|can) (?:take|accept|agree to) "
-    r")?NUMBER(?: (?:sounds|is) (?:fine|good|fair|right)(?: by me| with me)?| works(?: for me)?| and not a cent "
-    r"more)?(?: euros)?$",
+    rf"^{_LEAD}(?:(?:deal|agreed|sold) (?:at|for) |(?:let us |we will )?(?:proceed|go) with |i (?:will|can) (?:take|"
+    r"accept|agree to) )?NUMBER(?: (?:sounds|is) (?:fine|good|fair|right)(?: by me| with me)?| works(?: for me)?| and "
+    r"not a cent more)?(?: euros)?$",
     re.I,
 )
 _MONEY = re.compile(rf"(?:{_BEFORE}(?:{MONEY})\s*)?{AMOUNT}(?:\s*(?:{MONEY})(?!\w))?", re.I)

@@ -21,24 +21,14 @@ from nodes.kitchen.mind.seen import Seen, is_dirty, is_empty
 from nodes.kitchen.mind.tasks import About, CompletedCall, OpenQuestion, SkillCall, about_alone, call_of
 from nodes.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SeenPerson, Subtask
 from nodes.planner.languages import in_another_language
-from nodes.planner.parser import Clause
+from nodes.planner.orders import ALL, LEAVE, Order, Surroundings, is_vague
+from nodes.planner.parser import Clause, parser_of
 from nodes.planner.referents import named_under_way, referents
 from nodes.planner.replies import answer, list_words, question, remark, where_are
-from nodes.planner.rules import Finished, Surroundings, parser_of, why_not
-from nodes.planner.spelled import naming, spelled_out
-from nodes.planner.stopped import read_beside_stop, told_as_paused, why_unread
-from nodes.planner.understanding import (
-    ALL,
-    ANY_OF_THEM,
-    LEAVE,
-    Conversation,
-    Intent,
-    Order,
-    forbids_ordered,
-    is_vague,
-    spared_by,
-    understand_in,
-)
+from nodes.planner.rules import Finished, why_not
+from nodes.planner.spelled import SpelledOut, naming, spelled_out
+from nodes.planner.stopped import objects, read_beside_stop, speaks_of_rest, told_as_paused, why_unread
+from nodes.planner.understanding import ANY_OF_THEM, Conversation, Intent, forbids_ordered, spared_by, understand_in
 from nodes.sim.world_file import GRASP_WIDTH_M
 from runtime.clock import to_s
 
@@ -200,15 +190,28 @@ class Mind:
             return [named]
         which = self._open("which")
         chosen = [one for one in self.seen.things() if which is not None and one.id in which.choices]
-        kind = chosen[0].label if len({one.label for one in chosen}) == 1 else ""
-        spelled = spelled_out(text, self.world.scene, self.names, speaker, kind)
+        worked_on = {one.thing for one in (self.current, *self.tasks) if one is not None}
+        kinds = {one.label for one in chosen or [one for one in self.seen.things() if one.id in worked_on]}
+        kind = kinds.pop() if len(kinds) == 1 else ""
+        is_owner = any(owner == "my" for owner, _ in self.talk.owners)
+        spelled = spelled_out(text, self.world.scene, self.names, speaker, kind, is_owner=is_owner)
         if spelled.reply:
-            clauses = self._clauses(spelled.text)
-            is_clear = all(one.type in ("order", "question") and not one.is_negated for one in clauses)
-            under_way = {one.thing for one in (self.current, *self.tasks) if one is not None and one.thing}
-            return [spelled.reply, *(() if is_clear else self._hold(under_way, now_ns))]
+            return [spelled.reply, *(self._asks_untold(spelled, now_ns) if spelled.is_untold else ())]
         said = self._hear(spelled.text, speaker, now_ns)
         return [spelled.aside, *said] if spelled.aside and any("?" in one for one in said) else said
+
+    def _asks_untold(self, spelled: SpelledOut, now_ns: int) -> list[str]:
+        """What cannot be told is asked, and what it may forbid is held until then."""
+        is_order = all(one.type in ("order", "question") and not one.is_negated for one in self._clauses(spelled.text))
+        under_way = {one.thing for one in (self.current, *self.tasks) if one is not None and one.thing}
+        if not under_way or (is_order and not spelled.is_objection):
+            return ["Which one do you mean?"]
+        return [*self._ask_which_to_leave(tuple(sorted(under_way)), now_ns), *self._next_if_idle(now_ns)]
+
+    def _ask_which_to_leave(self, choices: tuple[str, ...], now_ns: int) -> list[str]:
+        names = list_words([f"the {self.seen.name(one)}" for one in choices], "or")
+        text, held_back = f"Which one shall I leave, {names}?", self._held_back(set(choices))
+        return self._ask(OpenQuestion("which", text, now_ns, held_back, order=Order(LEAVE), choices=choices))
 
     def _hear(self, text: str, speaker: str, now_ns: int) -> list[str]:
         meaning = understand(text)
@@ -235,7 +238,24 @@ class Mind:
             said = step(text, plain, now_ns)
             if said is not None:
                 return said
-        return self._hear_order(self._spelled_out(phrases.small(text), speaker), text, speaker, now_ns)
+        before = tuple(one for one in (self.current, *self.tasks) if one is not None and one.thing)
+        kept, questions = set(self.kept), list(self.questions)
+        said = self._hear_order(self._spelled_out(phrases.small(text), speaker), text, speaker, now_ns)
+        return self._held_for_rest(text, before, kept, questions, now_ns) or said
+
+    def _held_for_rest(
+        self, text: str, before: tuple[SkillCall, ...], kept: set[str], questions: list[OpenQuestion], now_ns: int
+    ) -> list[str]:
+        """What was said of several or of the rest, and left nothing and dropped nothing: it is asked of all."""
+        new = [one for one in self.questions if one not in questions]
+        is_answered = any(one.order is not None and one.order.skill == LEAVE for one in new) or self.kept != kept
+        is_dropped = not new and {*before} != {self.current, *self.tasks}
+        if not before or is_answered or is_dropped or not speaks_of_rest(text, self._clauses(text)):
+            return []
+        self.questions = questions
+        asked = self._ask_whether({one.thing for one in before}, now_ns, before)
+        self.at_stop = ""
+        return asked + self._next_if_idle(now_ns)
 
     def _hear_beside_stop(self, text: str, now_ns: int) -> list[str]:
         """What else was said counts after a "go on"; what cannot be read forbids what was under way."""
@@ -284,15 +304,21 @@ class Mind:
             return ["Stopped.", *said]
         return [told_as_paused(later)]
 
-    def _ask_whether(self, ids: set[str], now_ns: int) -> list[str]:
+    def _ask_whether(self, ids: set[str], now_ns: int, calls: tuple[SkillCall, ...] = ()) -> list[str]:
         """Hold what is to be done with these, and ask whether it still is: something was said of them."""
-        calls = [one for one in (self.current, *self.tasks) if one is not None and one.thing in ids]
+        held_back = self._held_back(ids)
+        calls = calls or held_back
         if not calls:
             return []
-        self._drop(ids)
         text = f"Shall I still {list_words([one.text or one.skill for one in calls])}?"
         self.at_stop = text
-        return self._ask(OpenQuestion("yes", text, now_ns, tasks=tuple(calls)))
+        return self._ask(OpenQuestion("yes", text, now_ns, tasks=calls))
+
+    def _held_back(self, ids: set[str]) -> tuple[SkillCall, ...]:
+        """What is to be done with these, and is not done before a question is answered."""
+        calls = tuple(one for one in (self.current, *self.tasks) if one is not None and one.thing in ids)
+        self._drop(ids)
+        return calls
 
     def _hear_wrong(self, text: str, plain: str, now_ns: int) -> list[str] | None:
         if not phrases.says_wrong(plain) or text.rstrip().endswith("?"):
@@ -425,12 +451,15 @@ class Mind:
                 return ["All right, without cream.", *self._next(now_ns)]
             return ["All right, without cream."]
         if self._is_wished(text, phrases.wants_coffee):
-            return self._brew(plain, now_ns)
+            return self._brew(text, plain, now_ns)
         return self._drink(now_ns) if self._is_wished(text, phrases.wants_drink) else None
 
-    def _brew(self, plain: str, now_ns: int) -> list[str]:
-        recipe = household().recipes["coffee"]
+    def _brew(self, text: str, plain: str, now_ns: int) -> list[str]:
+        recipe, spared = household().recipes["coffee"], self._spared(text, self._understood(text))
         mugs = [one for one in self.seen.things() if one.label == recipe.vessel and is_empty(one) and not is_dirty(one)]
+        denied = phrases.barred_vessels(plain)
+        mugs = [one for one in mugs if one.id not in spared and one.colour not in denied]
+        mugs = [one for one in mugs if one.colour in plain.split()] or mugs
         if not mugs:
             return [f"I see no clean {recipe.vessel} for a coffee. Could you put one on the table?"]
         wanted, extras = phrases.cups_of_coffee(plain), phrases.put_into_coffee(plain)
@@ -551,6 +580,7 @@ class Mind:
             waiting = list(self.tasks)
             return self._told_later(self._put_away(intent.orders[0], now_ns), waiting)
         named = self._named_under_way(intent)
+        doubted = self._doubted(intent, written, named)
         match intent.deed:
             case "do" if intent.protected and self.tasks and _is_same_order(intent.orders, before):
                 return self._keep(intent, now_ns)  # "But not the blue one."
@@ -559,9 +589,9 @@ class Mind:
             case "do":
                 self.by = speaker
                 return self._take_orders(intent, written, now_ns)
-            case "ask" | "refuse" if named and not any(one.skill for one in intent.orders):
-                told = [] if intent.why == "what" else [why_not(intent, self.world)]
-                return told + self._hold(named, now_ns)
+            case "ask" | "refuse" if doubted:
+                told = [] if named == doubted and intent.why == "what" else [why_not(intent, self.world)]
+                return told + self._hold(doubted, now_ns)
             case "ask":
                 return self._asks(intent, written, now_ns)
             case "refuse":
@@ -579,10 +609,17 @@ class Mind:
             return ["All right."]
         if intent.why in ("cancelled", "declined"):
             return self._leave_it(now_ns)
-        if intent.why == "told" and named:
+        if intent.why in ("told", "") and named:
             return self._hold(named, now_ns)
         is_forbidden = any(clause.is_negated or clause.type == "protect" for clause in self._clauses(text))
         return ["All right, I leave that."] if is_forbidden else [remark(intent)]
+
+    def _doubted(self, intent: Intent, written: str, named: set[str]) -> set[str]:
+        """Ids of what is not gone on with where the words can be neither done nor read: "No, bring it to Ben."."""
+        if named and not any(one.skill for one in intent.orders):
+            return named
+        under_way = {one.thing for one in (self.current, *self.tasks) if one is not None and one.thing}
+        return under_way if objects(intent, self._clauses(written)) else set()
 
     def _take_orders(self, intent: Intent, written: str, now_ns: int) -> list[str]:
         self.kept |= {one.id for ref in intent.protected for one in self.seen.fitting(ref)}
@@ -592,6 +629,8 @@ class Mind:
             kinds = [(ref, order.place) for order in intent.orders for ref in order.things]
             self.habits |= {ref.label: place for ref, place in kinds if ref.label and not ref.colour and place}
         waiting = list(self.tasks)
+        if dropped and any(ref.count > 1 for order in intent.orders for ref in order.things):
+            return [*dropped, *self._next_if_idle(now_ns)]
         return [*dropped, *self._told_later(self._do(intent.orders, now_ns), waiting)]
 
     def _answered(self, text: str, intent: Intent) -> str:
@@ -619,11 +658,12 @@ class Mind:
         under_way = [one for one in (self.current, *self.tasks) if one is not None and one.skill == "place"]
         said: list[str] = []
         for order in intent.orders if self.by not in ("", speaker) and not self.questions else ():
-            found = [self.seen.fitting(ref) for ref in order.things if order.skill == "place" and order.place]
+            is_elsewhere = (order.skill == "place" and order.place) or order.skill == "hand_over"
+            found = [self.seen.fitting(ref) for ref in order.things if is_elsewhere]
             for thing in [things[0] for things in found if len(things) == 1]:
                 first = next((one for one in under_way if one.thing == thing.id and one.place != order.place), None)
                 if first is not None:
-                    new = self._put(thing, order.place)
+                    new = call_of(order.skill, thing, order.place, self.seen)
                     text = f"{self.by} said the {first.place}. Shall I {new.text} instead?"
                     self._drop({thing.id})
                     said += self._ask(OpenQuestion("yes", text, now_ns, tasks=(new,), instead=(first,)))
@@ -633,11 +673,17 @@ class Mind:
         """ "Only the red one", "first the red, then the blue": the rest of what was ordered is dropped, and said."""
         if not intent.is_correction or intent.is_addition:
             return []
-        meant = {one.id for order in intent.orders for ref in order.things for one in self.seen.fitting(ref)}
-        if self.current is None and not self.tasks and self.deeds:
-            return self._take_back(meant)
         ways = {(order.skill, order.place) for order in intent.orders}
         under_way = [one for one in (self.current, *self.tasks) if one is not None and (one.skill, one.place) in ways]
+        meant: set[str] = set()
+        for order in intent.orders:
+            for ref in order.things:
+                fitting = [one.id for one in self.seen.fitting(ref)]
+                left = [one.thing for one in under_way if one.thing in fitting]
+                there = sum(self.seen.place_of(one) == order.place for one in fitting)
+                meant.update(fitting if ref.count <= 1 else left[: max(ref.count - there, 0)])  # "Only two of them."
+        if self.current is None and not self.tasks and self.deeds:
+            return self._take_back(meant)
         dropped = list(dict.fromkeys(one.thing for one in under_way if one.thing not in meant))
         self._drop(set(dropped))
         return [f"I leave {list_words([f'the {self.seen.name(one)}' for one in dropped])}."] if dropped else []
@@ -693,11 +739,10 @@ class Mind:
             elif found.is_clear or 0 < len(found.things) <= what.count:
                 kept += found.things
             elif found.things:
-                choices = tuple(one.id for one in found.things)
-                text = (
-                    f"Which one shall I leave, {list_words([f'the {self.seen.name(one)}' for one in choices], 'or')}?"
-                )
-                said += self._ask(OpenQuestion("which", text, now_ns, order=Order(LEAVE), choices=choices))
+                worked_on = [one.thing for one in (self.current, *self.tasks) if one is not None]
+                open_ones = [one.id for one in found.things]
+                choices = tuple([one for one in open_ones if one in worked_on] or open_ones)
+                said += self._ask_which_to_leave(choices, now_ns)
         names = [one.name for one in kept] + [f"{one.colour} {one.label}".strip() for one in unseen]
         told = f"All right, I leave {list_words([f'the {name}' for name in dict.fromkeys(names)])}."
         return [*([told] if names else []), *self._leave_alone({one.id for one in kept}, now_ns), *said]
@@ -710,7 +755,9 @@ class Mind:
         for asked in [one for one in self.questions if one.about == "which" and ids & set(one.choices)]:
             self.questions.remove(asked)
             left = tuple(one for one in asked.choices if one not in ids)
-            if len(left) == 1:  # "I am drinking from the red one."
+            if asked.order is not None and asked.order.skill == LEAVE:
+                said += self._add([one for one in asked.tasks if one.thing not in ids], now_ns)
+            elif len(left) == 1:  # "I am drinking from the red one."
                 said += self._choose(asked, left[0], now_ns)
             elif left:
                 self.questions.append(replace(asked, choices=left))
@@ -864,7 +911,8 @@ class Mind:
         if thing is None or order is None:
             return []
         if order.skill == LEAVE:
-            return [f"All right, I leave the {thing.name}.", *self._leave_alone({thing.id}, now_ns)]
+            others = self._add([one for one in asked.tasks if one.thing != thing.id], now_ns)
+            return [f"All right, I leave the {thing.name}.", *others, *self._leave_alone({thing.id}, now_ns)]
         if order.skill == "place" and not order.place:
             return self._add(self._stow(thing), now_ns, asks_first=thing)
         return self._add(self._steps(order.skill, thing, order.place), now_ns, asks_first=thing)
@@ -895,6 +943,8 @@ class Mind:
 
     def _add(self, steps: list[SkillCall], now_ns: int, *, asks_first: SeenObject | None = None) -> list[str]:
         """Take tasks on, once what has to be asked before is asked."""
+        if not steps:
+            return []
         first = steps[0]
         thing = self.seen.thing(first.thing)
         if first.skill == "place" and not first.place and thing is not None:

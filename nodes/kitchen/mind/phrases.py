@@ -73,6 +73,11 @@ def barred(sentence: str) -> set[str]:
     return set(_NOT.findall(sentence))
 
 
+def barred_vessels(sentence: str) -> set[str]:
+    """The words behind "not in the"."""
+    return set(re.findall(r"\bnot (?:in |into |with )?(?:the |my |a )?(\w+)", sentence))
+
+
 def means_all(sentence: str) -> bool:
     """ "Both", of what can be chosen."""
     return bool(_ALL.match(sentence.strip(" .,")))

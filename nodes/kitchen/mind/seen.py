@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from nodes.kitchen.mind.household import FRUIT
 from nodes.msgs import Reference, SeenObject
-from nodes.planner.rules import Surroundings
+from nodes.planner.orders import Surroundings
 
 
 @dataclass(frozen=True, slots=True)

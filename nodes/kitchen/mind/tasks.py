@@ -7,7 +7,7 @@ from typing import Literal
 
 from nodes.kitchen.mind.seen import Seen
 from nodes.msgs import Reference, SeenObject
-from nodes.planner.understanding import Order
+from nodes.planner.orders import Order
 
 About = Literal["place", "yes", "which", "help", "thing"]
 

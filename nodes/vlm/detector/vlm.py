@@ -12,6 +12,7 @@ from nodes.robot.products import product
 from nodes.vlm.detector.folder import read_folder
 from nodes.vlm.detector.labels import KINDS, PLACES
 from nodes.vlm.local import LocalVLM
+from nodes.vlm.talk import HoldStill
 from runtime import ParameterError, PolyrhythmError, Stamped, on
 
 if TYPE_CHECKING:
@@ -63,6 +64,9 @@ class DetectorVLM(LocalVLM):
         self.looked: tuple[Stamped[Image], Looked] | None = None
         self.refused = 0
         self.refusal = ""
+
+    def make_talk(self) -> HoldStill:
+        return HoldStill()
 
     def libraries(self) -> tuple[str, ...]:
         return ("onnxruntime", "cv2")

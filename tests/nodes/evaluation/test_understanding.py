@@ -20,8 +20,10 @@ from nodes.evaluation.understanding import (
 )
 from nodes.interrupts.intent import understand
 from nodes.msgs import Scene, SeenObject, SkillArgument, SkillSpec
-from nodes.planner.rules import ALIASES, OrdersUnderWay, Surroundings, hear, parser_of
-from nodes.planner.understanding import Conversation, Intent, Order, after_robot, understand_in
+from nodes.planner.orders import ALIASES, Order, Surroundings
+from nodes.planner.parser import parser_of
+from nodes.planner.rules import OrdersUnderWay, hear
+from nodes.planner.understanding import Conversation, Intent, after_robot, understand_in
 
 
 def test_the_tuning_half_is_understood_without_a_wrong_deed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ from nodes.kitchen.mind.mind import Mind
 from nodes.kitchen.policy import KITCHEN_SPECS
 from nodes.msgs import FeedbackCode, Relation, Scene, SceneDescription, SeenObject, SeenPerson
 from nodes.planner.languages import in_another_language
-from nodes.planner.rules import Surroundings
+from nodes.planner.orders import Surroundings
 from nodes.policy.skill_catalogue import SPECS, problems_of
 from nodes.sim.world_file import load_world
 from runtime.clock import to_ns

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nodes.models.answers import ChatSettings, ModelError, quoted, read_answer
 from nodes.msgs import Scene, SeenObject
 from nodes.planner.model_prompt import PlannerAnswer, parse
-from nodes.planner.rules import Surroundings
+from nodes.planner.orders import Surroundings
 from nodes.policy.skill_catalogue import SPECS
 from tests.support.sentences import sentence
 

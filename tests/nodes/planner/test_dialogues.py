@@ -44,7 +44,7 @@ def moved(world: TableHands) -> list[str]:
         "I take the white {thing}.",
         "The white {thing} is half full.", "Anna drinks from the white one.", "Anna wants the white {thing}.",
         "White is for me, please.", "Paint the white {thing}.", "The white {thing}?", "The white one has a crack.",
-        "I take the white {thing}, you do the rest.",
+        "I take the white {thing}, you do the rest.", "I told you to leave the white {thing}.",
     ],
 )  # fmt: skip
 def test_what_somebody_said_something_of_is_left_unless_a_yes_follows(hands: type[TableHands], text: str) -> None:
@@ -154,8 +154,48 @@ def test_a_place_in_the_room_that_nobody_can_tell_is_asked(hands: type[TableHand
 
 
 @BOTH
-def test_what_may_be_forbidden_by_a_place_that_nobody_can_tell_is_held(hands: type[TableHands]) -> None:
-    assert moved(played(hands, [ALL, 2, "Not the one next to the gronk."])) == []
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(2, "Not the one next to the gronk."), (5, "Not the left one."), (5, "Leave the two on the left."),
+     (5, "All but the last one."), (5, "The {thing} left of the blue one is mine."), (5, "Except mine."),
+     (5, "My {thing} stays here.")],
+)  # fmt: skip
+def test_what_may_be_forbidden_by_a_place_that_nobody_can_tell_is_held_and_asked(
+    hands: type[TableHands], seconds: int, text: str
+) -> None:
+    assert moved(played(hands, [ALL, seconds, text])) == []
+    after = moved(played(hands, [ALL, seconds, text, 2, "The red one."]))
+    assert "red" not in after
+    assert {"blue", "white"} <= set(after)
+
+
+@BOTH
+@pytest.mark.parametrize("words", ["the two {thing}s on the left", "the two left {thing}s"])
+def test_several_that_stand_on_one_side_are_these_and_no_others(hands: type[TableHands], words: str) -> None:
+    assert moved(played(hands, [f"Put {words} {{goal}}."])) == ["red", "blue"]
+    assert "red" not in moved(world := played(hands, [ALL, 2, f"Not {words}."]))
+    assert "blue" not in moved(world)
+
+
+def test_only_so_many_of_all_are_only_so_many() -> None:
+    assert moved(played(KitchenHands, [ALL, 5, "Only two of them."])) == ["red", "blue"]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The rest stays.",
+        "Leave the rest.",
+        "These two are Anna's.",
+        "All are mine.",
+        "Half of them only.",
+        "Only that one.",
+    ],
+)
+def test_what_is_said_of_several_or_of_the_rest_holds_them_all_until_a_yes(hands: type[TableHands], text: str) -> None:
+    assert moved(played(hands, [ALL, 5, text])) == []
+    assert {"red", "blue", "white"} <= set(moved(played(hands, [ALL, 5, text, 2, "Yes."])))
 
 
 @BOTH
@@ -193,9 +233,35 @@ def test_two_people_who_contradict_each_other_are_asked(
 
 
 @BOTH
+@pytest.mark.parametrize("text", ["No, give it to me.", "Give me the red {thing}."])
+def test_what_one_orders_somewhere_and_another_wants_is_asked(hands: type[TableHands], text: str) -> None:
+    red = "Put the red {thing} {goal}"
+    assert moved(played(hands, [red, 5, ("Ben", text), 2, "No."])) == ["red"]
+    assert moved(played(hands, [red, 5, ("Ben", text), 2, "Yes."])) == []
+
+
+@BOTH
 def test_an_order_of_somebody_else_comes_behind_the_first(hands: type[TableHands]) -> None:
     ben: Turn = ("Ben", "Put the blue {thing} {goal}")
     assert moved(played(hands, ["Put the red {thing} {goal}", 5, ben])) == ["red", "blue"]
+
+
+@BOTH
+@pytest.mark.parametrize("text", ["No, on the moon.", "No, bring it to Ben.", "No, throw it up.", "Not in there."])
+def test_what_cannot_be_done_of_a_correction_is_no_reason_to_go_on(hands: type[TableHands], text: str) -> None:
+    assert moved(played(hands, ["Put the red {thing} {goal}", 5, text])) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "mug"),
+    [("Make me a coffee in the blue mug.", "blue"), ("Make me a coffee, but not in the red mug.", "blue"),
+     ("Make me a coffee.", "red")],
+)  # fmt: skip
+def test_a_coffee_comes_in_the_mug_that_was_named_and_not_in_one_that_was_forbidden(text: str, mug: str) -> None:
+    world = KitchenHands()
+    world.play(text)
+    assert world.mind.current is not None
+    assert world.mind.current.thing == f"mug-{mug}"
 
 
 @BOTH
@@ -212,7 +278,9 @@ def test_what_is_dropped_for_another_order_is_said() -> None:
 
 
 @BOTH
-@pytest.mark.parametrize("text", ["That's wrong.", "That is not right.", "Undo that.", "Never mind.", "Forget it."])
+@pytest.mark.parametrize(
+    "text", ["That's wrong.", "That is not right.", "Undo that.", "Never mind.", "Put it back.", "Let go of it."]
+)
 def test_what_is_in_the_hand_when_it_was_wrong_is_put_back(hands: type[TableHands], text: str) -> None:
     world = played(hands, ["Put the red {thing} {goal}", 5, text])
     assert world.ends() == {}

@@ -16,7 +16,7 @@ import pytest
 from nodes.msgs import Saying, Scene, SceneDescription, Speech, Utterance
 from nodes.planner.model_prompt import system_prompt
 from nodes.planner.openai_api import OpenAIPlanner
-from nodes.planner.rules import Surroundings
+from nodes.planner.orders import Surroundings
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
 from nodes.voice.loudspeaker import Loudspeaker
 from runtime import Simulation

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from nodes.msgs import Reference, Scene, SkillCatalogue, Subtask, Utterance
+from nodes.planner.orders import Order, Surroundings
 from nodes.planner.partner import PRIOR, RATIOS, Partner, PartnerMind, doubt_about
-from nodes.planner.rules import Surroundings
 from nodes.planner.scripted import LEAVES_AFTER_S, ScriptedPlanner
-from nodes.planner.understanding import Order
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
 from runtime import Node, NodeSpec, Publisher, QoS, Simulation, Subscription, every, on
 from tests.nodes.planner.test_rules import ORDER, seen

@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from nodes.msgs import Reference, Relation, Scene, SceneDescription, SeenObject, Subtask, Utterance
-from nodes.planner.rules import ANSWER_WITHIN_S, OrdersUnderWay, Surroundings, describe, doubt, given_up, hear, report
+from nodes.planner.orders import ANSWER_WITHIN_S, Surroundings
+from nodes.planner.rules import OrdersUnderWay, describe, doubt, given_up, hear, report
 from nodes.planner.scripted import ScriptedPlanner
 from nodes.policy.hand_over import HAND_OVER
 from nodes.policy.skill_catalogue import SPECS, catalogue_of

@@ -7,10 +7,10 @@ import re
 import pytest
 
 from nodes.evaluation.understanding import FOLDER, KITCHEN, SETS, read_set
-from nodes.planner.parser import Parser
+from nodes.planner.parser import parser_of
 from nodes.planner.understanding import Conversation, Intent, understand_in
 
-PARSER = Parser(KITCHEN.lexicon())
+PARSER = parser_of(KITCHEN)
 NO_HARM = ("stop", "wait", "nod", "retreat")
 
 

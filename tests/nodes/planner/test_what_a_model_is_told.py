@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import msgspec
 import numpy as np
 
@@ -118,3 +121,11 @@ def test_ids_stand_in_the_image_that_the_scene_tells_of_even_where_a_newer_one_i
     plain, unplaced = marked(newer, (newer,), scene)
     assert plain is newer
     assert unplaced.things[0].u_px == 0.0
+
+
+def test_planners_and_vlms_on_a_model_load_none_of_the_grammar() -> None:
+    nodes = ("planner.openai_api", "planner.realtime_api", "vlm.openai_api", "vlm.onnx.vlm", "vlm.detector.vlm")
+    made = "from nodes.vlm.openai_api import OpenAIVLM as V; V(model='m', base_url='http://127.0.0.1:9/v1')"
+    grammar = {f"nodes.planner.{one}" for one in ("lexicon", "parser", "understanding", "rules", "spelled")}
+    code = f"import sys, nodes.{', nodes.'.join(nodes)}\n{made}\nsys.exit(len({grammar} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -15,9 +15,9 @@ from nodes.interrupts.intent import understand
 from nodes.kitchen.mind.mind import Mind
 from nodes.kitchen.policy import KITCHEN_SPECS
 from nodes.msgs import Relation, Scene, SceneDescription, SeenObject, SeenPerson, Subtask
+from nodes.planner.orders import Order, Surroundings
 from nodes.planner.referents import is_still_meant
-from nodes.planner.rules import OrdersUnderWay, Surroundings, given_up, hear, report
-from nodes.planner.understanding import Order
+from nodes.planner.rules import OrdersUnderWay, given_up, hear, report
 from nodes.policy.hand_over import HAND_OVER
 from nodes.policy.skill_catalogue import SPECS
 from runtime.clock import to_ns

@@ -25,7 +25,8 @@ from nodes.msgs import (
     SkillSpec,
     aimed_at,
 )
-from nodes.planner.rules import OrdersUnderWay, Surroundings, hear
+from nodes.planner.orders import Surroundings
+from nodes.planner.rules import OrdersUnderWay, hear
 from nodes.policy.allowed import Confirmations, why_not
 from nodes.policy.expert import ExpertPolicy
 from nodes.policy.skill_catalogue import SPECS, PolicySkill, load_skills, problems_of
