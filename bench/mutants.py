@@ -74,6 +74,10 @@ TARGETS = (
         ),
         (
             "tests/nodes/guard/test_exactness.py",
+            "tests/nodes/guard/test_parts.py",
+            "tests/nodes/guard/test_output.py",
+            "tests/nodes/guard/test_base.py",
+            "tests/nodes/guard/test_feed.py",
             "tests/nodes/guard/test_state_machine.py",
             "tests/nodes/guard/stops/test_stops.py",
             "tests/nodes/guard/test_monitors.py",
@@ -120,12 +124,14 @@ TARGETS = (
     ),
     Target(
         "reflex",
-        ("nodes/interrupts/reflex.py", "nodes/interrupts/second_judge.py"),
+        ("nodes/interrupts/reflex.py", "nodes/interrupts/second_judge.py", "nodes/interrupts/people.py"),
         (
             "tests/nodes/interrupts/test_reflex.py",
             "tests/nodes/interrupts/test_reflex_exactness.py",
             "tests/nodes/interrupts/test_soft_hold.py",
             "tests/nodes/interrupts/test_false_alarm.py",
+            "tests/nodes/interrupts/test_alarm.py",
+            "tests/nodes/interrupts/test_people.py",
             "tests/nodes/interrupts/test_bounds.py",
         ),
     ),

@@ -34,7 +34,6 @@ CONTROL: dict[tuple[Control, ControlEvent], Control] = {
     ("engaged", "lose"): "released",  # a runstop, a silent or lost driver: its posture is not known any more
     ("released", "serve"): "service",  # it homes or stows by itself
     ("engaged", "serve"): "service",
-    ("service", "serve"): "service",
     ("service", "over"): "released",  # after `SERVICE_STARTS_NS` its status tells, and a runstop ends it
 }
 """What leads from one to another; what is not listed changes nothing. Only an engaged robot is told anything."""

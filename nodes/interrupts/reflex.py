@@ -10,7 +10,7 @@ import msgspec
 
 from nodes.interrupts.intent import says_yes, understand
 from nodes.interrupts.people import ROBOT, HearsPeople, Judged
-from nodes.interrupts.phrase_matcher import clipped, words_of
+from nodes.interrupts.phrase_matcher import clipped, load, words_of
 from nodes.msgs import (
     Alarm,
     AnswerCode,
@@ -142,11 +142,11 @@ class Reflex(HearsPeople):
     @classmethod
     def preload(cls) -> None:
         """Read the phrase tables once, before the processes of the run are forked."""
-        understand("stop")
+        load()
 
     def on_start(self) -> None:
         """Read the phrase tables, so that the first stop does not wait for them."""
-        understand("stop")
+        load()
 
     @on(heard)
     def listen(self, utterance: Utterance) -> None:
@@ -162,7 +162,7 @@ class Reflex(HearsPeople):
         judged = self.judge(utterance)
         stop = taken_back(text, judged.person, self.stops, self.clock.now_ns()) if self.is_stopped else ""
         depths = depths_of(text, is_stopped=self.is_stopped)
-        if stop and depths in ((), ("resume",)):
+        if stop:
             depths = ("resume",)
         if not judged.counts and ("resume" in depths or (says_yes(text) and self._is_asked())):
             self._refuse(utterance, judged)
@@ -173,7 +173,7 @@ class Reflex(HearsPeople):
         for depth in depths:
             self._raise(
                 depth, text, speaker, cause=cause, person=judged.person,
-                takes_back=stop if depth == "resume" else "", is_caught=is_caught,
+                takes_back=stop, is_caught=is_caught,
             )  # fmt: skip
         if is_caught:
             self._say(LETS_GO)

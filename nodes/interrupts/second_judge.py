@@ -6,7 +6,7 @@ from typing import Literal
 
 from nodes.interrupts.intent import understand
 from nodes.interrupts.people import HearsPeople
-from nodes.interrupts.phrase_matcher import clipped
+from nodes.interrupts.phrase_matcher import clipped, load
 from nodes.interrupts.stop_classifier import StopClassifier
 from nodes.msgs import Interrupt, Utterance
 from runtime import URGENT, Publisher, QoS, Subscription, on
@@ -28,7 +28,7 @@ class SecondJudge(HearsPeople):
 
     def on_start(self) -> None:
         """Read the phrase tables and the network."""
-        understand("stop")  # reads the tables
+        load()
         self.classifier = StopClassifier()
 
     @on(heard)

@@ -26,6 +26,7 @@ class LivingWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     about: dict[str, tuple[str, ...]]
     behind: dict[str, tuple[str, ...]]
+    amount: dict[str, tuple[str, ...]]
     not_: dict[str, tuple[str, ...]] = msgspec.field(name="not")
     person: dict[str, tuple[str, ...]]
     part: dict[str, tuple[str, ...]]
@@ -55,7 +56,8 @@ def names_living(label: str) -> bool:
     """Whether a label is about something that lives: "left hand" is, "hand towel" is not."""
     table, by_language, things = _table()
     for part in _PARTS.split(label):
-        words = words_of(part.replace("_", " ").replace("-", " "))
+        said = words_of(part.replace("_", " ").replace("-", " "))
+        words = tuple(word for one in said if (word := one.rstrip("0123456789")))  # "hand 2", "child1"
         if not words or words in things or any(words[-len(thing) :] == thing for thing in things):
             continue
         if any(_is_about(words, language, known, table) for language, known in by_language.items()):
@@ -64,18 +66,18 @@ def names_living(label: str) -> bool:
 
 
 def _is_about(words: Words, language: str, known: frozenset[Words], table: LivingWords) -> bool:
-    behind = frozenset(table.behind.get(language, ()))
+    behind, amounts = table.behind.get(language, ()), table.amount["any"]
+    tells_more = {at + 1 for at, word in enumerate(words) if word in behind and not (at and words[at - 1] in amounts)}
     if language in table.about["first"]:
         return any(_without_article(words[:size]) in known for size in (1, 2))
     if language in table.about["last"]:
-        stop = next((place for place, word in enumerate(words) if place and word in behind), len(words))
-        head = words[:stop]
+        head = words[: min((at - 1 for at in tells_more if at > 1), default=len(words))]
         if any(head[-size:] in known for size in range(1, len(head) + 1)):
             return True
         endings = (one[0] for one in known if len(one) == 1 and len(one[0]) >= SHORTEST_ENDING)
         return language in COMPOUNDS and any(head[-1].endswith(one) for one in endings)
     return any(
-        words[at : at + size] in known and (at == 0 or words[at - 1] not in behind)
+        words[at : at + size] in known and at not in tells_more
         for size in (1, 2, 3)
         for at in range(len(words) - size + 1)
     )

@@ -120,7 +120,7 @@ class Ladder(Node):
     def tick(self) -> None:
         """Take the next step of each seat that has been silent for long enough."""
         now_ns = self.clock.now_ns()
-        self._check_driver(now_ns)
+        self._check_driver()
         for seat, watch in self.watches.items():
             if not watch.heard_ns or watch.is_person or watch.done >= len(watch.rungs):
                 continue
@@ -135,11 +135,11 @@ class Ladder(Node):
             silent_s = to_s(now_ns - watch.heard_ns)
             self._take(seat, rung, watch.spent or f"the {NAMES[seat]} has been silent for {silent_s:.1f} s")
 
-    def _check_driver(self, now_ns: int) -> None:
+    def _check_driver(self) -> None:
         state = self.state.peek()
         if state is None:
             return
-        is_gone = state.age_s(now_ns) > self.driver_gone_s
+        is_gone = state.age_s() > self.driver_gone_s
         if is_gone is not self.is_driver_gone:
             self.is_driver_gone = is_gone
             self.log.warning("driver: %s", "gone, the robot stops itself" if is_gone else "heard again")

@@ -37,7 +37,7 @@ class PreemptionEpochs:
         self.epochs: Epochs = {}
         self._causes: dict[str, str] = {}  # by seat: the event that raised its last fence
 
-    def raise_to(self, epochs: Epochs, cause: str = "") -> frozenset[str]:
+    def raise_to(self, epochs: Epochs, cause: str) -> frozenset[str]:
         """Take in epochs and the event that raised them; returns the seats that are fenced anew."""
         newer = {seat: epoch for seat, epoch in epochs.items() if epoch > self.epochs.get(seat, 0)}
         if newer:

@@ -7,7 +7,7 @@ import pytest
 
 from nodes.guard.node import Guard
 from nodes.guard.retreat import SHARE
-from nodes.msgs import GuardState, Image, Interrupt, JointCommand, RobotState
+from nodes.msgs import JOINTS, GuardState, Image, Interrupt, JointCommand, RobotState
 from nodes.msgs.signature import Signatures, order
 from nodes.robot.driver import Driver
 from runtime import Node, Publisher, Simulation, Subscription, every
@@ -18,6 +18,7 @@ from tests.support.sentences import sentence
 from tests.support.standing import HOME
 
 SPEED_MPS = 0.1
+PAN = JOINTS.index("head_pan")
 BY_PICTURES = ("stretch", "wizard", "study", "webcam")
 
 
@@ -49,10 +50,14 @@ class Looking(Node):
     image = Subscription(Image, "head/image")
     command = Publisher(JointCommand, "command")
 
+    def __init__(self) -> None:
+        self.v_mps, self.pan_rad = SPEED_MPS, HOME[PAN]
+
     @every(hz=20)
     def tick(self) -> None:
         self.image.latest()
-        self.command.publish(JointCommand(position=HOME, base_v_mps=SPEED_MPS))
+        position = (*HOME[:PAN], self.pan_rad, *HOME[PAN + 1 :])
+        self.command.publish(JointCommand(position=position, base_v_mps=self.v_mps))
 
 
 @pytest.mark.parametrize("name", BY_PICTURES)
@@ -90,11 +95,13 @@ def test_what_the_guard_says_does_not_stem_from_the_pictures_that_it_watches() -
         assert told.envelope.born_ns("image") is None, topic
 
 
-def test_a_camera_that_repeats_one_picture_with_new_stamps_while_the_robot_moves_holds_it_within_a_second(
-    caplog: pytest.LogCaptureFixture,
+@pytest.mark.parametrize(("v_mps", "pan_rad"), [(SPEED_MPS, HOME[PAN]), (0.0, -3.0)])
+def test_a_camera_that_repeats_one_picture_with_new_stamps_while_base_or_head_moves_holds_it_within_a_second(
+    v_mps: float, pan_rad: float, caplog: pytest.LogCaptureFixture
 ) -> None:
-    camera, robot = FreezingCamera(), StillRobot()
-    sim = Simulation(robot, NodeSpec("guard", Guard, instance=Guard(arm="auto")), camera, Looking())
+    camera, robot, looking = FreezingCamera(), StillRobot(), Looking()
+    looking.v_mps = v_mps
+    sim = Simulation(robot, NodeSpec("guard", Guard, instance=Guard(arm="auto")), camera, looking)
     states: list[GuardState] = sim.record_topic("guard/state", GuardState)
 
     def mode() -> str:
@@ -104,6 +111,7 @@ def test_a_camera_that_repeats_one_picture_with_new_stamps_while_the_robot_moves
     sim.run(seconds=1.0)
     assert mode() == "moving"
     camera.is_frozen = camera.repeats = camera.stamps_anew = True
+    looking.pan_rad = pan_rad
     sim.run(seconds=1.0)
     assert mode() == "holding"
     assert sentence("guard.picture_is_stuck") in states[-1].reason

@@ -64,6 +64,25 @@ def test_an_event_that_a_mode_does_not_know_stops_the_robot_and_is_told(
     assert outs[-1].base_v_mps == 0.0
 
 
+@pytest.mark.parametrize(
+    ("event", "modes"),
+    [
+        ("arm", {"disarmed"}),
+        ("rearm", {"estopped"}),
+        ("hold", {"moving", "retreating"}),
+        ("stop", {*MODES} - {"estopped"}),
+        ("retreat", {"stopped"}),
+        ("resume", {"stopped"}),
+        ("release", {"stopped"}),
+        ("estop", {*MODES}),
+        ("command", {"armed", "moving", "holding"}),
+        ("service", {"disarmed", "armed", "holding"}),
+    ],
+)
+def test_each_event_is_known_in_its_own_modes_and_a_fault_in_any_other(event: Event, modes: set[GuardMode]) -> None:
+    assert {mode for mode, known in TRANSITIONS if known == event} == modes
+
+
 class Deaf(Node):
     """A guard that says that it is stopped, and goes on driving: the fault that the driver's own look is for."""
 

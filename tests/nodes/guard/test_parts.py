@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from nodes.guard.command_sources import MOST_SOURCES, ORDERS, RESTARTED_NS, CommandSources
-from nodes.guard.commanded_body import CONTROL, SERVICE_STARTS_NS, CommandedBody, Control, ControlEvent
+from nodes.guard.commanded_body import SERVICE_STARTS_NS, CommandedBody, Control, ControlEvent
 from nodes.guard.latch import CROWD, LIFTED_BY, MOST_STOPPERS, Key, Latch, Lock
 from nodes.guard.monitors import GuardSettings, Monitors
-from nodes.guard.retreat import TOUCHED, WAY, Due, DueEvent, WayBack
+from nodes.guard.retreat import TOUCHED, Due, DueEvent, WayBack
 from nodes.guard.soft_hold import HOLDS, LONGEST_HOLD_NS, HoldEvent, HoldState, SoftHold
 from nodes.guard.space import Space
 from nodes.msgs import GuardMode, GuardState, Interrupt, JointCommand
@@ -46,23 +46,35 @@ def on_its_way(due: Due) -> WayBack:
     return way
 
 
+OWED: dict[Due, tuple[Due, ...]] = {  # after a touch, a go on, a false alarm, the end, and being blocked
+    "nothing": ("touched", "nothing", "nothing", "nothing", "nothing"),
+    "touched": ("touched", "going", "nothing", "touched", "touched"),
+    "going": ("touched again", "going", "going", "nothing", "blocked"),
+    "touched again": ("touched again", "going", "going", "touched", "touched again"),
+    "blocked": ("blocked and touched", "nothing", "nothing", "blocked", "blocked"),
+    "blocked and touched": (
+        "blocked and touched", "nothing", "nothing", "blocked and touched", "blocked and touched",
+    ),
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("event", get_args(DueEvent))
 @pytest.mark.parametrize("due", get_args(Due))
-def test_what_is_owed_of_a_way_back_follows_its_table(due: Due, event: DueEvent) -> None:
-    way = on_its_way(due)
+def test_what_is_owed_of_a_way_back_follows_from_what_was_and_what_happens(due: Due, event: DueEvent) -> None:
+    way, wanted = on_its_way(due), OWED[due][get_args(DueEvent).index(event)]
     assert way.due == due
     match event:
         case "touch":
             way.touch()
         case "go on" | "false alarm":
             is_back = way.begin(9, is_false_alarm=event == "false alarm")
-            assert is_back is (WAY.get((due, event), due) == "going")
+            assert is_back is (wanted == "going")
             assert way.begun_ns == (9 if is_back else 0 if due in ("nothing", "touched") else 7)
         case "end":
             way.forget()
         case "block":
             way.block()
-    assert way.due == WAY.get((due, event), due)
+    assert way.due == wanted
     assert way.is_touch is (way.due in TOUCHED) is ("touched" in way.due)
     assert way.is_blocked is ("blocked" in way.due)
 
@@ -77,9 +89,16 @@ def body_in(control: Control) -> CommandedBody:
     return body
 
 
+CONTROLS: dict[Control, tuple[Control, ...]] = {  # after arming, losing it, serving, and the end of that
+    "released": ("engaged", "released", "service", "released"),
+    "engaged": ("engaged", "released", "service", "engaged"),
+    "service": ("service", "service", "service", "released"),
+}
+
+
 @pytest.mark.parametrize("event", get_args(ControlEvent))
 @pytest.mark.parametrize("control", get_args(Control))
-def test_who_has_control_of_the_body_follows_its_table_and_only_an_engaged_one_has_targets(
+def test_who_has_control_of_the_body_follows_from_what_happens_and_only_an_engaged_one_has_targets(
     control: Control, event: ControlEvent
 ) -> None:
     body = body_in(control)
@@ -93,7 +112,7 @@ def test_who_has_control_of_the_body_follows_its_table_and_only_an_engaged_one_h
             assert body.serve(0) is (control == "engaged")
         case "over":
             body.end_service()
-    assert body.control == CONTROL.get((control, event), control)
+    assert body.control == CONTROLS[control][get_args(ControlEvent).index(event)]
     assert bool(body.motion().joints) is body.is_engaged is (body.control == "engaged")
 
 
@@ -167,6 +186,8 @@ def test_each_withdraws_their_own_stop_and_the_last_one_lifts_it() -> None:
     assert latch.withdraw(interrupt("resume", by="Ana"), "stopped", is_operator=False) is not None
     assert latch.stoppers == {"Bob": "Bob"}
     assert latch.withdraw(interrupt("resume", by="Bob"), "stopped", is_operator=False) is None
+    latch.open()
+    assert (latch.cause, latch.by, latch.heard_ns, latch.stoppers) == ("", "", 0, {})
 
 
 def test_after_sixteen_people_nobody_knows_whose_stops_these_are() -> None:
@@ -194,6 +215,17 @@ def test_the_place_of_a_command_among_those_of_its_source_decides_as_its_table_s
     refused = sources.refusal(Stamped(JointCommand(position=STOW), Envelope("command", source, seq, now_ns)), now_ns)
     assert refused == (f"{source}: {ORDERS[order]}" if ORDERS[order] else "")  # type: ignore[index]  # of the table above
     assert sources.restarted == (source if order == "again" else "")
+
+
+@pytest.mark.parametrize(("beyond_m", "count"), [(0.9e-6, {}), (1.5e-6, {"policy": 1})])
+@pytest.mark.parametrize("side", [-1, 1])
+def test_a_target_that_is_beyond_the_end_by_more_than_rounding_is_counted(
+    side: int, beyond_m: float, count: dict[str, int]
+) -> None:
+    sources, lift = CommandSources(STRETCH_3, GuardSettings()), STRETCH_3.joints[0]
+    end_m = lift.highest + beyond_m if side > 0 else lift.lowest - beyond_m
+    sources.take(Stamped(JointCommand(position=(end_m, *STOW[1:])), Envelope("command", "policy", 1, 0)))
+    assert sources.clamped == count
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 
 from nodes.interrupts.intent import forget, understand
 from nodes.interrupts.phrase_matcher import load
 from nodes.interrupts.reflex import (
+    ALARM_HOLD_S,
     ANSWER_S,
     HOLD_S,
     LETS_GO,
@@ -21,6 +24,7 @@ from nodes.interrupts.reflex import (
 from nodes.interrupts.second_judge import SecondJudge
 from nodes.interrupts.stop_classifier import StopClassifier
 from nodes.msgs import (
+    Alarm,
     AnswerCode,
     GuardAnswer,
     GuardState,
@@ -35,17 +39,24 @@ from runtime import Node, Publisher, QoS, Simulation, Subscription, on, to_ns
 from tests.support.sentences import sentence
 
 UNKNOWN = "Blimp wozzle!"
+PHASES: tuple[Literal["spotted", "refuted"], ...] = ("spotted", "refuted")
 
 
 class Prompter(Node):
     """Hands on what is said on `prompt`, as a node that is not declared as ears."""
 
     prompt = Subscription(Utterance, "prompt", qos=QoS(required=False))
+    spotted = Subscription(Alarm, "spotted", qos=QoS(required=False))
     heard = Publisher(Utterance, "heard")
+    alarm = Publisher(Alarm, "alarm")
 
     @on(prompt)
     def hand_on(self, utterance: Utterance) -> None:
         self.heard.publish(utterance)
+
+    @on(spotted)
+    def hand_on_alarm(self, alarm: Alarm) -> None:
+        self.alarm.publish(alarm)
 
 
 class Room:
@@ -86,6 +97,7 @@ def test_a_stop_says_by_whom_with_which_words_and_how_sure_and_is_numbered() -> 
     )  # fmt: skip
     assert (second.id, second.by, second.is_sure) == ("reflex-2", "Ben", False)
     assert (first.is_pain, second.is_pain) == (False, False)
+    assert (first.cause, first.person) == ("person", "test/Ann")
     assert room.hear("Ouch!") == ["stop"]
     assert room.raised[2].is_pain
     assert room.said == []
@@ -95,6 +107,14 @@ class Microphone(Prompter):
     """The same as ears."""
 
     is_ears = True
+
+
+@pytest.mark.parametrize(("node", "cause"), [(Microphone, "reflex"), (Prompter, "")])
+def test_the_robots_own_stop_is_the_reflexs_and_that_of_no_ears_is_nobodys(node: type[Prompter], cause: str) -> None:
+    room = Room(node())
+    assert room.hear("Ah!", "robot", topic="prompt") == ["stop"]
+    [stop] = room.raised
+    assert (stop.cause, stop.person, stop.is_sure) == (cause, "", cause == "reflex")
 
 
 @pytest.mark.parametrize(("node", "is_believed"), [(Microphone, True), (Prompter, False)])
@@ -123,10 +143,58 @@ def test_what_nobody_understood_holds_a_moving_robot_for_its_time_and_says_so_in
     assert room.hear(UNKNOWN) == ["hold"]
     [hold] = room.raised
     assert (hold.hold_s, hold.text, hold.by, hold.is_sure, hold.takes_back) == (HOLD_S, UNKNOWN, "Ann", True, "")
+    assert (hold.cause, hold.person) == ("person", "test/Ann")
     [said] = room.said
     assert (said.speaker, said.text) == (speaker, sentence("interrupts.did_not_understand"))
     room.guard("holding")
     assert room.hear(UNKNOWN) == []
+
+
+def test_where_a_stop_may_stand_behind_other_words_it_holds_and_says_nothing() -> None:
+    room = Room()
+    room.guard("moving")
+    text = "the plates go up there and wait"
+    assert room.hear(text) == ["hold"]
+    [hold] = room.raised
+    assert (hold.hold_s, hold.text, hold.by, hold.cause, hold.person) == (HOLD_S, text, "Ann", "person", "test/Ann")
+    assert room.said == []
+
+
+@pytest.mark.parametrize(("mode", "holds"), [("moving", True), ("holding", True), ("armed", False), ("stopped", False)])
+def test_a_spotted_alarm_holds_in_the_persons_name_and_is_refuted_once(mode: str, holds: bool) -> None:
+    room = Room()
+    room.guard(mode)
+    spotted, refuted = (
+        Alarm(speaker="Ann", word="ah", sureness=0.9, captured_ns=7, ended_ns=9, phase=phase) for phase in PHASES
+    )
+    for alarm in (refuted, spotted, refuted, refuted):
+        room.sim.publish("alarm", alarm)
+        room.sim.run(seconds=0.01)
+    told = [(one.id, one.depth, one.text, one.by, one.cause, one.is_sure, one.hold_s) for one in room.raised]
+    wanted = [
+        ("reflex-1", "hold", "ah", "Ann", "person", True, ALARM_HOLD_S),
+        ("reflex-2", "hold", "ah", "Ann", "person", True, 0.0),
+    ]
+    assert told == wanted * holds
+    assert [one.takes_back for one in room.raised] == ["", "reflex-1"] * holds
+    assert {one.person for one in room.raised} <= {""}
+
+
+@pytest.mark.parametrize(("node", "person", "wanted"), [
+    (Microphone, "p7", ("person", "p7")), (Microphone, "", ("person", "Ann")), (Prompter, "p7", ("reflex", "")),
+])  # fmt: skip
+def test_an_alarm_that_stands_is_an_unsure_stop_of_whom_ears_have_heard(
+    node: type[Prompter], person: str, wanted: tuple[str, str]
+) -> None:
+    room = Room(node())
+    word = "ouch " * 999
+    alarm = Alarm(speaker="Ann", word=word, person=person, phase="stands", sureness=0.9, captured_ns=7, ended_ns=9)
+    room.sim.publish("spotted", alarm)
+    room.sim.run(seconds=0.01)
+    [stop] = room.raised
+    assert (stop.depth, stop.by, stop.is_sure, stop.is_pain, stop.hold_s) == ("stop", "Ann", False, False, 0.0)
+    assert (stop.cause, stop.person) == wanted
+    assert len(stop.text) < 700
 
 
 def test_an_order_or_an_amendment_to_a_moving_robot_holds_nothing_besides() -> None:
@@ -180,7 +248,7 @@ def test_the_next_words_after_a_question_are_its_answer(mark: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "wait_s", "depths"), [
-    ("Which one?", ANSWER_S - 0.1, []), ("Which one?", ANSWER_S + 0.1, ["hold"]), ("That one.", 0.1, ["hold"]),
+    ("Which one?", ANSWER_S, []), ("Which one?", ANSWER_S + 0.1, ["hold"]), ("That one.", 0.1, ["hold"]),
 ])  # fmt: skip
 def test_a_question_waits_so_long_for_its_answer(text: str, wait_s: float, depths: list[str]) -> None:
     room = Room()
@@ -201,11 +269,14 @@ def test_whoever_asked_to_go_on_in_vain_is_told_why() -> None:
     assert len(room.said) == len(REFUSALS)
 
 
-def test_words_of_a_node_that_is_no_ears_stop_and_are_told_that_they_lift_nothing() -> None:
+def test_words_of_a_node_that_is_no_ears_stop_and_are_told_that_they_lift_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     room = Room(Prompter())
     assert room.hear("Stop!", topic="prompt") == ["stop"]
     assert room.hear("Go on", topic="prompt") == []
     assert [one.text for one in room.said] == [REFUSALS["not_a_person"]]
+    assert "(prompter)" in caplog.text
     assert room.hear("Go on") == ["resume"]
 
 
@@ -365,6 +436,7 @@ def test_a_judge_stops_from_its_certainty_on_and_not_below(monkeypatch: pytest.M
     judged = Judged(monkeypatch, least)
     [stop] = judged.hear(UNKNOWN)
     assert (stop.depth, stop.text, stop.by, stop.takes_back) == ("stop", UNKNOWN, "Ann", "")
+    assert (stop.cause, stop.person) == ("person", "test/Ann")
     assert [one.id.rpartition("-")[2] for one in judged.hear(UNKNOWN)] == ["1", "2"]
 
 
@@ -383,6 +455,7 @@ def test_a_judge_ends_a_hold_below_its_bound_by_the_holds_own_id(monkeypatch: py
         judged.sim.run(seconds=0.01)
         assert len(judged.raised) == ends
     [end] = judged.raised
+    assert (end.cause, end.person) == ("", "")
     assert (end.depth, end.takes_back, end.text, end.by) == ("hold", "reflex-7", UNKNOWN, end.id.rpartition("-")[0])
     for other in (
         Interrupt(id="reflex-8", depth="stop", text=UNKNOWN, by="Ann"),

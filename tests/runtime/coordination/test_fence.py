@@ -90,14 +90,14 @@ def test_each_depth_fences_its_seats() -> None:
 
 def test_epochs_only_grow() -> None:
     line = PreemptionEpochs()
-    assert line.raise_to({"planner": 2, "policy": 1}) == {"planner", "policy"}
-    assert line.raise_to({"planner": 1, "vlm": 3, "policy": 1}) == {"vlm"}
+    assert line.raise_to({"planner": 2, "policy": 1}, "") == {"planner", "policy"}
+    assert line.raise_to({"planner": 1, "vlm": 3, "policy": 1}, "") == {"vlm"}
     assert line.epochs == {"planner": 2, "vlm": 3, "policy": 1}
 
 
 def test_a_message_of_no_seat_is_behind_no_fence() -> None:
     line = PreemptionEpochs()
-    line.raise_to({"planner": 9, "vlm": 9, "policy": 9})
+    line.raise_to({"planner": 9, "vlm": 9, "policy": 9}, "")
     assert not line.is_behind(Envelope("heard", "microphone", 1, 0))
     assert line.is_behind(
         Envelope("command", "policy", 1, 0, epochs={"planner": 9, "vlm": 9, "policy": 8}, seat="policy")
@@ -150,15 +150,15 @@ def test_a_line_fences_each_seat_by_itself_and_remembers_what_raised_it(seat: st
     assert not line.voids(seat, {}, "")
     assert line.raise_to({seat: 1}, "heard:ana:1") == {seat}
     assert line.epochs == {seat: 1}
-    assert line.raise_to({seat: 1}) == frozenset(), "nothing new"
+    assert line.raise_to({seat: 1}, "") == frozenset(), "nothing new"
     assert line.voids(seat, {}, "")
     assert line.voids(seat, {}, "heard:ana:2")
     assert not line.voids(seat, {}, "heard:ana:1"), "the answer to that very event"
     assert not line.voids(other, {}, "")
     assert not line.voids("", {}, "")
-    assert line.raise_to({seat: 2, other: 1}) == {seat, other}
+    assert line.raise_to({seat: 2, other: 1}, "") == {seat, other}
     assert line.voids(seat, {seat: 1}, ""), "of an event that nobody named"
-    assert line.raise_to({}) == frozenset()
+    assert line.raise_to({}, "") == frozenset()
     assert line.epochs == {seat: 2, other: 1}
 
 
@@ -172,7 +172,7 @@ def test_each_depth_raises_its_seats_and_leaves_the_vector_before_as_it_was() ->
 @pytest.mark.parametrize("seat", PREEMPTS["stop"])
 def test_no_event_is_the_cause_of_a_fence_that_was_raised_without_one(seat: str) -> None:
     line = PreemptionEpochs()
-    line.raise_to(dict.fromkeys(PREEMPTS["stop"], 1))
+    line.raise_to(dict.fromkeys(PREEMPTS["stop"], 1), "")
     assert line.voids(seat, {}, "heard:Ana:1")
     assert line.voids(seat, {})
 
