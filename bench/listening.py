@@ -17,9 +17,10 @@ from bench import marked
 from nodes.episodes.agents.agent import RulesBrain, ScriptedBrain
 from nodes.episodes.dialogue.observation import Brain
 from nodes.episodes.dialogue.plan import EpisodePlan
-from nodes.episodes.dialogue.planning import plan_episode, starter_library, tasks_of
+from nodes.episodes.dialogue.planning import plan_episode, tasks_of
 from nodes.episodes.evaluation.by_rules import judge_by_rules
 from nodes.episodes.runner.runner import conduct_episode
+from nodes.episodes.scenarios.library import starter
 from nodes.msgs.episode import Act, Turn
 
 SEEDS = 20
@@ -40,7 +41,7 @@ def goals(plan: EpisodePlan, turns: Sequence[Turn]) -> tuple[float | None, ...]:
 
 def listens(scenario: str, seeds: int = SEEDS) -> tuple[int, int]:
     """How many different GOALs the seeds have, and for how many seeds the order of the others' lines matters."""
-    library = starter_library()
+    library = starter()
     task = next(task for task in tasks_of(library) if task.scenario == scenario)
     seen: set[tuple[float | None, ...]] = set()
     changed = 0
@@ -64,7 +65,7 @@ def main() -> int:
 
     Returns 1 where fewer than 30 scenarios of the first 45 vary, or listen.
     """
-    scenarios = list(starter_library().scenarios)
+    scenarios = list(starter().scenarios)
     found = {scenario: listens(scenario) for scenario in scenarios}
     varying = sum(found[one][0] > 1 for one in scenarios)
     listening = sum(found[one][1] > 0 for one in scenarios)

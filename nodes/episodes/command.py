@@ -44,13 +44,17 @@ def _done(asked: argparse.Namespace) -> int:
         raise StoreError(f"{path}: cannot be used: {said}") from problem
 
 
+Add = Callable[..., argparse.Action]
+"""A parser's `add_argument`."""
+
+
 class Subcommand(NamedTuple):
     """One of them: its module and function, imported when it is called: `--help` needs neither numpy nor the runner."""
 
     work: str
     does: str
     example: str
-    options: Callable[[argparse.ArgumentParser], None] | None = None
+    options: Callable[[Add], None] | None = None
     has_run: bool = True
     has_json: bool = True
 
@@ -75,13 +79,12 @@ def _parser() -> argparse.ArgumentParser:
         if one.has_json:
             of_one.add_argument("--json", action="store_true", help="JSON and nothing else on standard output")
         if one.options is not None:
-            one.options(of_one)
+            one.options(of_one.add_argument)
         of_one.set_defaults(work=one.work)
     return parser
 
 
-def _run(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+def _run(add: Add) -> None:
     tasks = "starter (the default), hard (the published hard subset, from SOTOPIA_DATA), or a folder with a library"
     add("--tasks", default="starter", help=tasks)
     named = "only this task or scenario, by identifier or codename"
@@ -107,32 +110,31 @@ def _run(parser: argparse.ArgumentParser) -> None:
     add("--coach", default="", help="who coaches both seats: rules or MODEL[@URL]; default: nobody")
     variants = ("dsi", "raw", "nsi", "half-nsi")
     add("--variant", choices=variants, default="dsi", help="how it coaches" + DEFAULT)
-    add("--attempts", type=int, default=4, help="with a coach: at a dialogue rated too low" + DEFAULT)
-    _judges(parser)
+    add("--attempts", type=count, default=4, help="with a coach: at a dialogue rated too low" + DEFAULT)
+    _judges(add)
     add("--out", type=Path, metavar="RUN.sqlite", help="default: runs/episodes-TIME.sqlite")
     add("--shard", default="", metavar="I/N", help="only every Nth episode, beginning with the Ith")
     shards = "with --engine ray: so many tasks; default: one for each core"
     add("--shards", type=int, default=0, metavar="N", help=shards)
-    _resume(parser)
+    _resume(add)
 
 
-def _judges(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--judges", default="rules", help=JUDGES)
-    parser.add_argument("--dimensions", type=Path, help="TOML file with own dimensions, for model judges")
+def _judges(add: Add) -> None:
+    add("--judges", default="rules", help=JUDGES)
+    add("--dimensions", type=Path, help="TOML file with own dimensions, for model judges")
 
 
-def _resume(parser: argparse.ArgumentParser) -> None:
+def _resume(add: Add) -> None:
     engines = "where episodes are played: in this process (the default), or as tasks on the Ray cluster of this machine"
-    parser.add_argument("--engine", choices=("here", "ray"), default="here", help=engines)
-    _playing(parser)
+    add("--engine", choices=("here", "ray"), default="here", help=engines)
+    _playing(add)
 
 
-def _playing(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+def _playing(add: Add) -> None:
     latency = "how long a model's answer takes in the episode's time: nothing (the default), as long as it took, or S "
     latency += "seconds; a slow mind is slower in asynchronous talk"
     add("--latency", metavar="none|wall|fixed:S", help=latency)
-    add("--jobs", type=int, help="episodes (or evaluations) at a time; default: 16")
+    add("--jobs", type=count, default=16, help="episodes (or evaluations) at a time" + DEFAULT)
     add("--rate", type=float, metavar="N", help="at most N calls a minute to each server; default: no limit")
     add("--deadline", type=float, metavar="S", help="for one answer, retries and outages included; default: 300")
     add("--timeout", type=float, metavar="S", help="for one attempt at an answer; default: 60")
@@ -146,25 +148,24 @@ def _playing(parser: argparse.ArgumentParser) -> None:
     add("--servers", type=Path, metavar="FILE", help="TOML with [servers.NAME]: urls, key, rate, prices")
 
 
-def _show(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("episode", nargs="?", help="an episode's name, or its number in the list")
-    parser.add_argument("--prompts", action="store_true", help="the full text of what each agent was shown")
+def _show(add: Add) -> None:
+    add("episode", nargs="?", help="an episode's name, or its number in the list")
+    add("--prompts", action="store_true", help="the full text of what each agent was shown")
 
 
-def _score(parser: argparse.ArgumentParser) -> None:
-    _judges(parser)
-    parser.add_argument("--again", action="store_true", help="also what these judges have judged already")
-    parser.add_argument("--ratings", type=Path, help="JSONL with human ratings: episode, rater, name, dimension, score")
-    _playing(parser)
+def _score(add: Add) -> None:
+    _judges(add)
+    add("--again", action="store_true", help="also what these judges have judged already")
+    add("--ratings", type=Path, help="JSONL with human ratings: episode, rater, name, dimension, score")
+    _playing(add)
 
 
-def _report(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", type=Path, help="folder for report.html and the pictures")
-    parser.add_argument("--judge", default="", help="scores of this judge only; default: the mean of all model judges")
+def _report(add: Add) -> None:
+    add("--out", type=Path, help="folder for report.html and the pictures")
+    add("--judge", default="", help="scores of this judge only; default: the mean of all model judges")
 
 
-def _rate(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+def _rate(add: Add) -> None:
     add("--rater", action="append", default=[], metavar="NAME", help="who rates; again for another")
     add("--each", type=int, default=2, metavar="N", help="so many raters an episode has" + DEFAULT)
     scales = "fine (the seven with a sentence for each number), or a TOML file with own dimensions; default: the seven"
@@ -174,8 +175,7 @@ def _rate(parser: argparse.ArgumentParser) -> None:
     add("--port", type=port_number, default=8428, help="0: a free one" + DEFAULT)
 
 
-def _export(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+def _export(add: Add) -> None:
     add("--out", type=Path, help="file, or the folder of tables; default: standard output")
     profiles = "characters and scenarios too, as that package's local store has them (its ~/.sotopia/data)"
     add("--profiles", type=Path, metavar="FOLDER", help=profiles)
@@ -183,26 +183,24 @@ def _export(parser: argparse.ArgumentParser) -> None:
     add("--to", "--format", dest="format", choices=forms, default="sotopia", help=told)
 
 
-def _merge(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shards", type=Path, nargs="+", metavar="SHARD.sqlite")
-    parser.add_argument("--out", type=Path, required=True, metavar="RUN.sqlite", help="a new file")
+def _merge(add: Add) -> None:
+    add("shards", type=Path, nargs="+", metavar="SHARD.sqlite")
+    add("--out", type=Path, required=True, metavar="RUN.sqlite", help="a new file")
 
 
-def _import(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, help="JSONL, one EpisodeLog a line")
-    parser.add_argument("--out", type=Path, metavar="RUN.sqlite", help="default: beside the file")
+def _import(add: Add) -> None:
+    add("file", type=Path, help="JSONL, one EpisodeLog a line")
+    add("--out", type=Path, metavar="RUN.sqlite", help="default: beside the file")
 
 
-def _sample(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+def _sample(add: Add) -> None:
     add("--tasks", default="starter", help="starter (the default), or a folder with a library")
     add("--uniform", type=int, metavar="N", help="N tasks, constraints not asked")
     add("--per-scenario", type=int, default=1, metavar="N", help="N casts that honour the constraints" + DEFAULT)
     add("--seed", type=int, default=0, help="another draws others" + DEFAULT)
 
 
-def _embody(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+def _embody(add: Add) -> None:
     add("recording", type=Path, nargs="?", help="a .mcap file of polyrhythm run; default: play it now")
     add("--task", required=True, metavar="NAME", help="the embodied scenario")
     add("--tasks", default="starter", metavar="FOLDER", help="with your own; default: the starter set")
@@ -211,12 +209,11 @@ def _embody(parser: argparse.ArgumentParser) -> None:
     changes = "of launch/laptop.toml, for its run"
     add("--set", action="append", default=[], metavar="NODE.PARAM=VALUE", help=changes)
     add("--out", type=Path, metavar="RUN.sqlite", help="default: beside the recording, or in runs/")
-    _judges(parser)
-    _playing(parser)
+    _judges(add)
+    _playing(add)
 
 
-def _dataset(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+def _dataset(add: Add) -> None:
     add("runs", type=Path, nargs="+", metavar="RUN", help="a run's file (.sqlite); several are mixed")
     mixes = "of several runs: all that is kept of each, or task by task of the run that is rated highest" + DEFAULT
     add("--mix", choices=("all", "best"), default="all", help=mixes)
@@ -245,8 +242,7 @@ def _key_turns(text: str) -> tuple[str, float]:
         raise argparse.ArgumentTypeError(f"{text!r}: expected DIMENSION>=X, as relevance>=0.5") from None
 
 
-def _scenarios(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+def _scenarios(add: Add) -> None:
     what = "new: the same command goes on where it was stopped; edit: a page where people edit, accept or refuse what "
     what += "stands in --out; lint: casts, goals, what is given away, in --tasks"
     add("what", choices=("new", "edit", "lint"), help=what)
@@ -262,13 +258,12 @@ def _scenarios(parser: argparse.ArgumentParser) -> None:
     add("--port", type=port_number, default=8427, metavar="N", help="edit: of the page; 0: any" + DEFAULT)
 
 
-def _rounds(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, help="TOML with [rounds] and [[round]]")
-    parser.add_argument("--quick", action="store_true", help="with the keys of its table [quick]")
+def _rounds(add: Add) -> None:
+    add("file", type=Path, help="TOML with [rounds] and [[round]]")
+    add("--quick", action="store_true", help="with the keys of its table [quick]")
 
 
-def _follow(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+def _follow(add: Add) -> None:
     encoders = "auto: all-MiniLM where installed, else hashing; FOLDER; MODEL@URL" + DEFAULT
     add("--encoder", default="auto", help=encoders)
     add("--judge", default="", help="MODEL[@URL] that rates each turn's relevance; default: no S_rel")
@@ -289,13 +284,12 @@ def _pattern(text: str) -> str:
     return text
 
 
-def _predict(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--by", default="", help="MODEL[@URL] that is asked; default: the baselines alone")
-    parser.add_argument("--jobs", type=count, default=16, help="questions at a time" + DEFAULT)
+def _predict(add: Add) -> None:
+    add("--by", default="", help="MODEL[@URL] that is asked; default: the baselines alone")
+    add("--jobs", type=count, default=16, help="questions at a time" + DEFAULT)
 
 
-def _sessions(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+def _sessions(add: Add) -> None:
     add("--tasks", default="starter", help="starter, hard or a folder" + DEFAULT)
     add("--scenario", action="append", default=[], metavar="NAME", help="one meeting each; several")
     add("--agents", default="rules", metavar="A[,B]", help="who plays the seats" + DEFAULT)
@@ -306,15 +300,15 @@ def _sessions(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, required=True, metavar="RUN.sqlite", help="gone on with where it is there")
 
 
-def _game(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--listeners", type=count, default=60, help="so many, from seed 0" + DEFAULT)
-    parser.add_argument("--rounds", type=count, default=10, help="with each listener" + DEFAULT)
+def _game(add: Add) -> None:
+    add("--listeners", type=count, default=60, help="so many, from seed 0" + DEFAULT)
+    add("--rounds", type=count, default=10, help="with each listener" + DEFAULT)
     minds = "what was learned of each listener; gone on with and written"
-    parser.add_argument("--minds", type=Path, metavar="FILE", help=minds)
+    add("--minds", type=Path, metavar="FILE", help=minds)
 
 
-def _browse(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--port", type=port_number, default=0, help="default: a free one")
+def _browse(add: Add) -> None:
+    add("--port", type=port_number, default=0, help="default: a free one")
 
 
 RUN_EXAMPLES = """--tasks starter --agents scripted --seeds 3 --json

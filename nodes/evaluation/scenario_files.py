@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import glob
 import inspect
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from nodes.evaluation.trials import WRONG_DEED
+from nodes.evaluation.trials import WRONG_DEED, print_outcome
 from nodes.sim.messages import ScenarioVerdict
 from nodes.sim.people.collaborator import Collaborator
 from nodes.sim.scenario import NINE_SKILLS, load_scenario, world_file_of
-from runtime.bag.file import BagReader
 from runtime.errors import UserError, choices
 from runtime.launch.file import Launch
 
@@ -80,14 +78,11 @@ def report_verdict(
     recording: Path, folder: Path, *, outcome: tuple[bool | None, str] | None = None, **_: Any
 ) -> bool | None:
     """The person's verdict as JSON, and nothing else of the recording."""
-    ok, reason = outcome if outcome is not None else (None, "nobody judged it")
-    told: dict[str, Any] = {"is_success": ok, "reason": reason}
-    found = next((one for one in BagReader(recording).newest_first(lambda: True) if one.topic == VERDICT), None)
-    if found is not None:
-        verdict = found.message(ScenarioVerdict)
-        told |= {"duration_s": verdict.duration_s, "measures": {WRONG_DEED: verdict.wrong_deed}}
-    print(json.dumps(told))
-    return ok
+
+    def measures(verdict: ScenarioVerdict) -> dict[str, Any]:
+        return {"duration_s": verdict.duration_s, "measures": {WRONG_DEED: verdict.wrong_deed}}
+
+    return print_outcome(outcome, recording, VERDICT, ScenarioVerdict, measures)
 
 
 def changes_for_file(launch: Launch, file: Path, changes: Sequence[str] = (), words: str = "") -> list[str]:

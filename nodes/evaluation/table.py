@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from nodes.evaluation.figures import SuccessRate, VariantComparison, VariantFigures
 from nodes.statistics.paired import Mean
+from runtime.command_line.columns import columns
 
 MOST_REASONS = 3
 _HEAD = (
@@ -30,11 +31,10 @@ def table(figures: Sequence[VariantFigures], own: Sequence[str] = ()) -> str:
     head = (*_HEAD, *own)
     rows = [head, *((*_row(one), *(_mean(one.measures.get(name)) for name in own)) for one in figures)]
     kept = [place for place, name in enumerate(head) if name not in hidden]
-    widths = {place: max(len(row[place]) for row in rows) for place in kept}
     lines = []
-    for row, one in zip(rows, (None, *figures), strict=True):
-        cells = [row[place].ljust(widths[place]) if place < 2 else row[place].rjust(widths[place]) for place in kept]
-        lines.append("  ".join(cells).rstrip())
+    shown = columns([[row[place] for place in kept] for row in rows], head[:2])
+    for line, one in zip(shown, (None, *figures), strict=True):
+        lines.append(line)
         if one is not None:
             lines += [f"    {number} x {reason}" for reason, number in list(one.reasons.items())[:MOST_REASONS]]
             if (more := len(one.reasons) - MOST_REASONS) > 0:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
 
 import msgspec
+
+from runtime.bag.file import BagReader
+from runtime.message import Message
+
+Told = TypeVar("Told", bound=Message)
 
 NO_TASK = ""
 WRONG_DEED = "wrong_deed"
@@ -94,3 +101,18 @@ def result_of(trial: EvaluationRun, summary: dict[str, Any], *, took_s: float, r
         took_s=round(took_s, 2),
         recording=recording,
     )
+
+
+def print_outcome(
+    outcome: tuple[bool | None, str] | None,
+    recording: Path,
+    topic: str,
+    kind: type[Told],
+    more: Callable[[Told], dict[str, Any]],
+) -> bool | None:
+    """Whether a run succeeded, as JSON, with what the newest message of a topic says besides; nothing else of it."""
+    ok, reason = outcome if outcome is not None else (None, "nobody judged it")
+    told: dict[str, Any] = {"is_success": ok, "reason": reason}
+    found = next((one for one in BagReader(recording).newest_first(lambda: True) if one.topic == topic), None)
+    print(json.dumps(told | (more(found.message(kind)) if found is not None else {})))
+    return ok

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,18 +10,17 @@ from typing import Any
 
 import msgspec
 
-from nodes.episodes.results.show import columns
 from nodes.evaluation.command import run_to_end
 from nodes.evaluation.folder import ResultsFolder
-from nodes.evaluation.trials import Card, TrialVariant, trials_of
+from nodes.evaluation.trials import Card, TrialVariant, print_outcome, trials_of
 from nodes.exploration.examiner import share
 from nodes.exploration.explorer import OTHER_ROOMS
 from nodes.exploration.messages import ExplorationResult
 from nodes.exploration.room import Room, majority, questions_of
-from nodes.statistics.paired import paired_difference
-from runtime.bag.file import BagReader
+from nodes.statistics.paired import mean_of
 from runtime.clock import wall_time_text
 from runtime.command_line.arguments import answered, count, seconds, unique_path
+from runtime.command_line.columns import columns
 from runtime.launch.file import check, find, load
 from runtime.launch.provenance import git_state, versions
 from runtime.serialization.toml_errors import convert, read_toml
@@ -63,14 +61,11 @@ def report_result(
     recording: Path, folder: Path, *, outcome: tuple[bool | None, str] | None = None, **_: Any
 ) -> bool | None:
     """The examiner's result as JSON, and nothing else of the recording."""
-    ok, reason = outcome if outcome is not None else (None, "nobody judged it")
-    told: dict[str, Any] = {"is_success": ok, "reason": reason}
-    found = next((one for one in BagReader(recording).newest_first(lambda: True) if one.topic == RESULT), None)
-    if found is not None:
-        result = found.message(ExplorationResult)
-        told |= {"measures": {name: float(getattr(result, name)) for name in FIGURES}}
-    print(json.dumps(told))
-    return ok
+
+    def figures(result: ExplorationResult) -> dict[str, Any]:
+        return {"measures": {name: float(getattr(result, name)) for name in FIGURES}}
+
+    return print_outcome(outcome, recording, RESULT, ExplorationResult, figures)
 
 
 def main(argv: list[str]) -> int:
@@ -128,10 +123,8 @@ def _run(asked: argparse.Namespace) -> int:
 
 def _row(trials: Sequence[dict[str, float]]) -> dict[str, Any]:
     row: dict[str, Any] = {name: sum(one[name] for one in trials) / len(trials) for name in FIGURES}
-    interval = paired_difference(
-        [[one["score"]] for one in trials], estimate=lambda all_: float(all_.mean()), resamples=2000
-    )
-    return {**row, "low": interval.low, "high": interval.high}
+    score = mean_of({f"{number:06}": [one["score"]] for number, one in enumerate(trials)})
+    return {**row, "low": score and score.low, "high": score and score.high}
 
 
 def _parser() -> argparse.ArgumentParser:

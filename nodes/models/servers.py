@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -161,6 +161,12 @@ class Servers:
             prices = Prices(*table.prices) if table is not None and table.prices else None
             self._servers[url] = Server(url, key, name, rate, prices)
         return self._servers[url]
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
     async def close(self) -> None:
         """Close all connections, and the model on this machine."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from runtime.errors import PolyrhythmError, UserError
@@ -121,6 +122,15 @@ def check_new(path: Path, option: str = "--out") -> None:
         return  # whoever writes there says why it cannot
     if is_taken:
         raise UserError(f"{option} {path}: is there already, and nothing is written over it; name another")
+
+
+@contextmanager
+def writing(where: object) -> Iterator[None]:
+    """What somebody has named is written inside. Raises UserError that tells `where`, and why it cannot be."""
+    try:
+        yield
+    except OSError as problem:
+        raise UserError(f"{where}: cannot be written: {problem.strerror}") from problem
 
 
 def unique_path(path: Path) -> Path:

@@ -10,6 +10,7 @@ from typing import Any
 
 from runtime.command_line.arguments import seconds
 from runtime.command_line.attach import StopSignal, add_run_argument, attach, hear
+from runtime.command_line.columns import columns as aligned
 from runtime.coordination.health import Health
 from runtime.errors import CodecError
 from runtime.launch.graph import health_topic
@@ -164,9 +165,7 @@ def table(rows: Sequence[dict[str, Any]], columns: Sequence[str], width: int | N
 
 
 def _aligned(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> list[str]:
-    cells = [list(columns)] + [[str(row[column]) for column in columns] for row in rows]
-    widths = [max(len(line[index]) for line in cells) for index in range(len(columns))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells]
+    return aligned([columns, *([str(row[column]) for column in columns] for row in rows)], columns)
 
 
 def _topics_of(run: FoundRun, node: str, side: str) -> list[str]:

@@ -222,9 +222,10 @@ def difference(task: str, place: int, one: tuple[str, Any], two: tuple[str, Any]
 
 _LIBRARY = """
 import json, sys, msgspec
-from nodes.episodes.dialogue.planning import starter_library, tasks_of
+from nodes.episodes.dialogue.planning import tasks_of
+from nodes.episodes.scenarios.library import starter
 from nodes.episodes.scenarios.visibility import cast_of
-library = starter_library()
+library = starter()
 told = {}
 for task in tasks_of(library):
     if task.scenario in sys.argv[1:] and task.scenario not in told:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from nodes.episodes.scenarios.library import json_lines
 from nodes.models.json_reading import UnreadableError, folded, layers, read_json, read_number, without_thoughts
 from nodes.msgs.episode import Act, ActKind
 from runtime.errors import UserError
@@ -148,14 +149,12 @@ EXPECTED = 'expected one a line, as a text in double quotes or as {"kind": ..., 
 def read_script(path: Path) -> list[Act]:
     """The acts of a .jsonl file, one {"kind", "argument", "to"} or one string a line. Raises UserError."""
     acts = []
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
-        if not line.strip():
-            continue
+    for where, line in json_lines(path, read_text(path)):
         try:
             raw = msgspec.json.decode(line)
             acts.append(Act(kind="speak", argument=raw) if isinstance(raw, str) else msgspec.convert(raw, Act))
         except (msgspec.MsgspecError, RecursionError) as problem:
-            raise UserError(f"{path}:{number}: no act ({problem}); {EXPECTED}") from problem
+            raise UserError(f"{where}: no act ({problem}); {EXPECTED}") from problem
     if not acts:
         raise UserError(f"{path}: holds no acts; {EXPECTED}")
     return acts

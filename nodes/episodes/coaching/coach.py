@@ -73,10 +73,8 @@ def read_step(found: dict[str, object], seats: int = 2) -> tuple[float, float, b
 
 
 def mean_rating(samples: Sequence[tuple[float, float, bool]]) -> StepRating:
-    """The mean of the samples; one that says stop is enough. Raises ValueError of nothing."""
+    """The mean of the samples, at least one; one that says stop is enough."""
     count = len(samples)
-    if not count:
-        raise ValueError("no samples: a rating needs at least one")
     return StepRating(
         goal_c=sum(one[0] for one in samples) / count,
         goal_p=sum(one[1] for one in samples) / count,
@@ -494,17 +492,16 @@ class Coach(Node):
         self, task: str, coach: str = "rules", variant: str = "dsi", order: str = "round-robin", max_turns: int = 20
     ) -> None:
         self._turns: dict[int, Turn] = {}
-        self.latency_s = 0.0
         self.coaching: Coaching | None = None
         if task:
             plan = plan_of_task(task, order=order, mode="AGENTS", max_turns=max_turns)
             self.coaching = Coaching(plan, mind_of(plan, coach, Servers(), NoStore()), variant_of(variant))
 
     @classmethod
-    def of(cls, coaching: Coaching, latency_s: float = 0.0) -> Self:
+    def of(cls, coaching: Coaching) -> Self:
         """A coach whose mind was made by the caller."""
         coach = cls("")
-        coach.coaching, coach.latency_s = coaching, latency_s
+        coach.coaching = coaching
         return coach
 
     @on(turn)
@@ -519,7 +516,7 @@ class Coach(Node):
             await self.clock.sleep(0.02)
         turns = [self._turns[index] for index in sorted(self._turns)][: request.turns]
         answer = self.coaching.guide(request.seat, request.ask, turns)
-        self.guidance.publish(await self.clock.external(answer, self.latency_s))
+        self.guidance.publish(await self.clock.external(answer, 0.0))
 
 
 def mind_of(plan: EpisodePlan, coach: str, servers: Servers, store: AnswerStore, ask: Ask | None = None) -> CoachMind:

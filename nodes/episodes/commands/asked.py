@@ -95,14 +95,6 @@ def judges_in(spec: Mapping[str, Any]) -> Judges:
     return Judges(tuple(spec["judges"]), msgspec.convert(spec["dimensions"], tuple[Dimension, ...]))
 
 
-def jobs_of(asked: argparse.Namespace) -> int:
-    """How many at a time."""
-    jobs: int = 16 if asked.jobs is None else asked.jobs
-    if jobs < 1:
-        raise UserError(f"--jobs is {jobs}; expected at least 1")
-    return jobs
-
-
 def _check(playing: Playing) -> None:
     """Raise UserError for a limit that limits nothing or everything."""
     for name in ("deadline", "timeout"):

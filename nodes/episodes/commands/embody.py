@@ -20,7 +20,6 @@ import msgspec
 from msgspec import to_builtins
 
 from nodes.episodes.commands.asked import (
-    jobs_of,
     judges_of,
     playing_of,
     servers_of,
@@ -29,15 +28,15 @@ from nodes.episodes.commands.asked import (
     tells_missing,
 )
 from nodes.episodes.dialogue.plan import EpisodePlan
-from nodes.episodes.dialogue.planning import plan_of_task, starter_library
+from nodes.episodes.dialogue.planning import plan_of_task
 from nodes.episodes.dialogue.prompt import background_text
 from nodes.episodes.evaluation.dimensions import mean_scores
 from nodes.episodes.results.card import card_of
 from nodes.episodes.results.run_file import check_is_new
-from nodes.episodes.results.show import columns, episode_text, find_episode, print_json
+from nodes.episodes.results.show import episode_text, find_episode, print_json
 from nodes.episodes.results.store import Store
 from nodes.episodes.runner.runner import judge_unjudged, play_and_keep
-from nodes.episodes.scenarios.library import Library, library_of
+from nodes.episodes.scenarios.library import Library, library_of, starter
 from nodes.msgs import Action, Feedback, Interrupt, Utterance
 from nodes.msgs.episode import ActKind, Outcome, Turn
 from nodes.sim.people.actor import EARLIER
@@ -45,6 +44,7 @@ from runtime.bag.file import BagReader
 from runtime.bag.parts import zero_ns_of
 from runtime.clock import to_s, wall_time_text
 from runtime.command_line.arguments import unique_path
+from runtime.command_line.columns import columns
 from runtime.errors import PolyrhythmError, UserError, choices
 
 _TOPICS = ("heard", "said", "action", "feedback", "interrupt")
@@ -71,7 +71,7 @@ def play_body(
 
 def changes_for(plan: EpisodePlan, overrides: Sequence[str] = (), library: Library | None = None) -> list[str]:
     """What `--set` makes of launch/laptop.toml: the scenario's people, lines, goals and things. Raises UserError."""
-    scenario = (library or starter_library()).scenarios[plan.scenario]
+    scenario = (library or starter()).scenarios[plan.scenario]
     if not scenario.cues:
         raise UserError(
             f"task {plan.task}: its scenario has no cues, so no simulated person can play it; record a run with "
@@ -119,7 +119,7 @@ def _things(wanted: Iterable[str]) -> list[str]:
 
 def embodied_plan(task: str, library: Library | None = None) -> EpisodePlan:
     """The plan of a scenario with a robot in it; `library`: the starter set. Raises UserError for one without."""
-    library = library or starter_library()
+    library = library or starter()
     with_robot = [name for name, scenario in library.scenarios.items() if scenario.is_embodied]
     try:
         plan = plan_of_task(task, order="asynchronous", mode="AGENTS", max_turns=1000, library=library)
@@ -208,7 +208,7 @@ def embody(asked: argparse.Namespace) -> int:
     playing = playing_of(asked)
     servers = servers_of(playing)
     judges = judges_of(asked, servers)
-    settings = settings_of(playing, servers, judges, jobs_of(asked))
+    settings = settings_of(playing, servers, judges, asked.jobs)
     path: Path | None = asked.out or (asked.recording.with_suffix(".sqlite") if asked.recording else None)
     if path is None:
         path = unique_path(Path("runs") / f"embodied-{wall_time_text()}.sqlite")
@@ -228,12 +228,10 @@ def embody(asked: argparse.Namespace) -> int:
     spec = {"judges": list(judges.specs), "dimensions": to_builtins(judges.dimensions), "playing": to_builtins(playing)}
 
     async def play_text_and_judge() -> None:
-        try:
+        async with servers:
             for text_plan in plans[1:]:
                 await play_and_keep(text_plan, store, settings)
             await judge_unjudged(store, settings)
-        finally:
-            await servers.close()
 
     with Store.create(path, spec) as store:
         store.add(plans)

@@ -61,11 +61,6 @@ def relevance(scores: Sequence[float]) -> float | None:
     return 1.0 / (1.0 + math.exp(-sum(scores) / len(scores))) if scores else None
 
 
-def acts_of(turns: Sequence[Turn], name: str) -> list[str]:
-    """What a seat said and did, without the speaker's name."""
-    return [turn.argument for turn in turns if turn.speaker == name and turn.argument.strip()]
-
-
 _ASK = """Two agents are having a conversation, each with a goal of their own. Evaluate how relevant {name}'s current \
 utterance (or other act) is to {name}'s goal.
 
@@ -169,7 +164,7 @@ def follow(asked: argparse.Namespace) -> int:
             }
             checks = store.checks(row.id)
             for person in row.names:
-                acts = acts_of(turns, person)
+                acts = [turn.argument for turn in turns if turn.speaker == person and turn.argument.strip()]
                 relevances = [rated[turn.index] for turn in turns if turn.speaker == person and turn.index in rated]
                 found += scores_of(
                     person, encode(acts), relevances, power_on_mean=asked.power_on_mean, why=f"encoder {name}"
@@ -217,11 +212,10 @@ async def _rate(store: Store, episodes: list[str], judge: str, jobs: int) -> int
             failed += 1
 
     try:
-        await side_by_side(jobs, _unrated(store, episodes, judge), rate)
+        async with servers:
+            await side_by_side(jobs, _unrated(store, episodes, judge), rate)
     except OutageError as problem:
         raise UserError(f"{judge}: {problem}; the same command goes on") from problem
-    finally:
-        await servers.close()
     return failed
 
 

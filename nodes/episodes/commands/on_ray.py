@@ -25,7 +25,6 @@ from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.commands.asked import (
     Playing,
     failed_evaluations,
-    jobs_of,
     judges_in,
     playing_again,
     print_run,
@@ -336,8 +335,8 @@ def _play_and_merge(
             judges = judges_in(store.spec)
     progress = RunProgress(count, Servers(), is_shown=sys.stderr.isatty() and not asked.json)
     try:
-        with redirect_stdout(sys.stderr), progress:  # Ray prints what it thinks of dead workers
-            told = play_on(cluster, shards, playing, jobs_of(asked), progress)
+        with redirect_stdout(sys.stderr), progress.bar:  # Ray prints what it thinks of dead workers
+            told = play_on(cluster, shards, playing, asked.jobs, progress)
             cluster.close()
     except KeyboardInterrupt:
         print(f"stopped; go on with: {_again(path)}", file=sys.stderr)

@@ -8,6 +8,7 @@ import re
 import sqlite3
 import sys
 from collections.abc import Collection, Iterable
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -17,7 +18,6 @@ import msgspec
 from nodes.episodes.agents.agent import brain_of_its_own
 from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.commands.asked import (
-    jobs_of,
     judges_in,
     judges_of,
     playing_again,
@@ -39,7 +39,7 @@ from nodes.episodes.results.store import Store, whole_of
 from nodes.episodes.runner.by_hand import Lines, TypedTerminal
 from nodes.episodes.runner.progress import RunProgress
 from nodes.episodes.runner.runner import Settings, judge_again, judge_unjudged, play_and_judge, replayed
-from nodes.episodes.scenarios.library import Library, library_of
+from nodes.episodes.scenarios.library import Library, json_lines, library_of
 from nodes.episodes.scenarios.profiles import Task
 from nodes.episodes.scenarios.sampling import allowed_casts, namesake, sample_constrained, sample_uniform, why_few
 from nodes.models.servers import Servers
@@ -58,7 +58,7 @@ def run(asked: argparse.Namespace) -> int:
     like = read_prompts(asked.like) if asked.like else None
     plans = _plans(asked, library, servers, like)
     judges = judges_of(asked, servers)
-    settings = settings_of(playing, servers, judges, jobs_of(asked), like)
+    settings = settings_of(playing, servers, judges, asked.jobs, like)
     path = asked.out or unique_path(Path("runs") / f"episodes-{wall_time_text()}.sqlite")
     spec: dict[str, Any] = {
         "judges": list(judges.specs),
@@ -112,7 +112,7 @@ def resume(asked: argparse.Namespace) -> int:
         judges = judges_in(spec)
         playing = playing_again(asked, spec.get("playing", {}), asked.run)
         servers = servers_of(playing, store.tokens_by_model())
-        settings = settings_of(playing, servers, judges, jobs_of(asked), prompts_in(spec))
+        settings = settings_of(playing, servers, judges, asked.jobs, prompts_in(spec))
         return _play(store.unfinished(), store, settings, asked)
 
 
@@ -176,8 +176,6 @@ def _plans(
     _check_agents(pairings, servers)
     if asked.coach and asked.coach != "rules":
         AgentSpec.parse(asked.coach).check_model(servers)
-    if asked.attempts < 1:
-        raise UserError(f"--attempts is {asked.attempts}; expected at least 1")
     first_seeds = [
         plan_episode(
             library,
@@ -264,17 +262,15 @@ def _play(plans: Collection[EpisodePlan], store: Store, settings: Settings, aske
     progress = RunProgress(len(plans), settings.servers, is_shown=is_terminal)
 
     async def work() -> bool:
-        if by_hand:
-            settings.by_hand = TypedTerminal(Lines())
-        try:
-            return await play_and_judge(plans, store, settings, progress.played)
-        finally:
-            if settings.by_hand is not None:
-                settings.by_hand.lines.close()
-            await settings.servers.close()
+        async with settings.servers:
+            if not by_hand:
+                return await play_and_judge(plans, store, settings, progress.played)
+            with closing(Lines()) as lines:
+                settings.by_hand = TypedTerminal(lines)
+                return await play_and_judge(plans, store, settings, progress.played)
 
     try:
-        with progress:
+        with progress.bar:
             all_done = run_to_end(work())
     except KeyboardInterrupt:
         print(f"stopped; go on with: polyrhythm episodes resume {store.path}", file=sys.stderr)
@@ -303,7 +299,7 @@ def score(asked: argparse.Namespace) -> int:
             return 0
         playing = playing_of(asked)
         servers = servers_of(playing, store.tokens_by_model())  # budgets are the whole run's
-        settings = settings_of(playing, servers, judges_of(asked, servers), jobs_of(asked), prompts_in(store.spec))
+        settings = settings_of(playing, servers, judges_of(asked, servers), asked.jobs, prompts_in(store.spec))
         asked_again = settings.judges.specs if asked.again else ()
         has_models = any(judge != RULES_JUDGE for judge in settings.judges.specs)
         at_once = has_models and store.takes_new_scale(settings.judges.dimensions, asked_again)
@@ -326,13 +322,11 @@ def score(asked: argparse.Namespace) -> int:
 
 async def _judge_all(store: Store, settings: Settings, *, again: bool, at_once: bool) -> tuple[int, str]:
     """Judge what these judges have not judged on these dimensions, or all again; what could not be asked again."""
-    try:
+    async with settings.servers:
         if again:
             return await judge_again(store, settings, at_once=at_once)
         await judge_unjudged(store, settings)
         return 0, ""
-    finally:
-        await settings.servers.close()
 
 
 def _take_ratings(path: Path, store: Store, dimensions: Iterable[Dimension]) -> int:
@@ -340,10 +334,7 @@ def _take_ratings(path: Path, store: Store, dimensions: Iterable[Dimension]) -> 
     names = {row.id: row.names for row in store.episodes()}
     scales = {dimension.name: dimension for dimension in dimensions}
     count = 0
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
-        if not line.strip():
-            continue
-        where = f"{path}:{number}"
+    for where, line in json_lines(path, read_text(path)):
         try:
             row = msgspec.json.decode(line, type=HumanRating)
         except msgspec.MsgspecError as problem:

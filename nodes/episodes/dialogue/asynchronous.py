@@ -17,8 +17,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nodes.episodes.dialogue.messages import Pause
-from nodes.episodes.dialogue.rules import EpisodeRules, addressed, problem_of, why_broken, winner
-from nodes.episodes.dialogue.turn_based import PromptRecord, Sent, TurnBasedDialogue
+from nodes.episodes.dialogue.rules import EpisodeRules, why_broken, winner
+from nodes.episodes.dialogue.turn_based import Sent, TurnBasedDialogue
 from nodes.msgs import Interrupt
 from nodes.msgs.episode import Act, Briefing, Observation, Reply, Timing
 
@@ -76,29 +76,23 @@ class AsynchronousDialogue(TurnBasedDialogue):
             self._ask_all(sent, now_s)
         return sent
 
-    def reply(self, reply: Reply, now_s: float) -> Sent:
+    def _take(self, reply: Reply, sent: Sent, now_s: float) -> None:
         """Take in a bid: an interruption or overlap of who speaks now, or a wish to speak next."""
-        sent = Sent()
-        if not self.expects(reply):
-            self.refused += 1
-            return sent
         if reply.is_open:
             self._leave_open(reply, sent, now_s)
-            return sent
+            return
         was_open = self._open.pop(reply.seat, None) is not None
-        self._answered(reply.seat)
-        self.prompts.append(PromptRecord(reply.seat, reply.ask, self.number, reply.held, reply.prompt_sha))
-        if reply.failure:
-            return self.not_answered(reply, now_s, sent)
-        act, urgency = addressed(reply.act, self.names), min(1.0, max(0.0, reply.urgency))
-        present = [self.names[seat] for seat in self._present]
-        problem = problem_of(act, self.names[reply.seat], present, self.names)
+        if not self._was_asked(reply, sent, now_s):
+            return
+        act, problem = self._act_of(reply)
+        urgency = min(1.0, max(0.0, reply.urgency))
         if problem or reply.fault not in ("", "cut"):
             self.failures += 1
             fault, note = (reply.fault, reply.note) if reply.fault else ("refused", f"refused: {problem}")
             self._record(reply.seat, Act(), now_s, sent, note=note, fault=fault)
             if broken := why_broken(self.turns, self.names):
-                return self.fail(broken, now_s, sent, "broken")
+                self.fail(broken, now_s, sent, "broken")
+                return
             act, urgency = Act(), 0.0
         speech = self._speech
         if speech is not None and reply.seat != speech.seat:
@@ -106,9 +100,8 @@ class AsynchronousDialogue(TurnBasedDialogue):
         elif not (was_open and act.kind == "none"):  # nobody waited for a person's nothing
             self._bids[reply.seat] = (act, urgency)
         else:
-            return sent
+            return
         self._decide_if_free(sent, now_s)
-        return sent
 
     def expects(self, reply: Reply) -> bool:
         is_open = self._open.get(reply.seat) == reply.ask

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from random import Random
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import msgspec
 
@@ -124,11 +124,9 @@ class Moderator(Node):
 
     @on(begin)
     def start(self, begin: BeginEpisode) -> None:
-        if self.conduct.number == 0:
-            self.begin_talk()
-
-    def begin_talk(self) -> None:
         """The first observations go out; where the log holds steps already, those that follow from them."""
+        if self.conduct.number != 0:
+            return
         log = self.log_of_steps
         if log is None or not log.steps:
             self._began_ns = self.clock.now_ns()
@@ -222,7 +220,7 @@ class Moderator(Node):
             if observation.asks == "act":
                 self._held[seat] = observation
             else:
-                self._seats[seat].publish(_guided_by(observation, guidance))
+                self._seats[seat].publish(msgspec.structs.replace(cast(Any, observation), guidance=guidance))
             self.guidance_request.publish(request)
 
     @on(guidance)
@@ -233,7 +231,7 @@ class Moderator(Node):
         if held is not None and held.ask == guidance.ask:
             del self._held[guidance.seat]
             self.context.cause = ""
-            self._seats[guidance.seat].publish(_guided_by(held, guidance))
+            self._seats[guidance.seat].publish(msgspec.structs.replace(cast(Any, held), guidance=guidance))
         self._guided.set()
 
     @on(guidance_due)
@@ -251,7 +249,7 @@ class Moderator(Node):
             self.context.cause = ""
             for seat, held in self._held.items():
                 guidance = Guidance(episode=self.plan.id, seat=seat, ask=held.ask, failure=why)
-                self._seats[seat].publish(_guided_by(held, guidance))
+                self._seats[seat].publish(msgspec.structs.replace(cast(Any, held), guidance=guidance))
             self._held.clear()
             self._guided.set()
 
@@ -270,8 +268,3 @@ class Moderator(Node):
         if self.log_of_steps is not None:
             self.log_of_steps.save_scores(scores)
         self.finish(ok=self._ended.state == "done" and scores.state == "done", reason=self._ended.reason)
-
-
-def _guided_by(observation: Observation, guidance: Guidance | None) -> Observation:
-    told: Any = observation
-    return msgspec.structs.replace(told, guidance=guidance)  # type: ignore[no-any-return]

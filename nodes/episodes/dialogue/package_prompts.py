@@ -18,6 +18,7 @@ from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.scenarios.visibility import EVERYONE, Cast, Mode, text_for
 from nodes.msgs.episode import ActKind, Briefing, Observation, Turn
 from runtime.errors import UserError
+from runtime.serialization.toml_errors import read_text
 
 VERSIONS = ("0.1.5", "0.1.4")
 """Those whose rules are known here."""
@@ -117,7 +118,7 @@ def read_prompts(text: str) -> PackagePrompts:
     if name == version or version not in VERSIONS:
         known = ", ".join(f"sotopia-{each}" for each in VERSIONS)
         raise UserError(f"--like {text[:80]!r}: unknown; expected {known}, with @FILE.json or @PYTHON where it is")
-    data = _from_file(where) if where.endswith(".json") else _from_python(where or sys.executable)
+    data = read_text(Path(where)) if where.endswith(".json") else _from_python(where or sys.executable)
     try:
         prompts = msgspec.json.decode(data, type=PackagePrompts)
     except msgspec.MsgspecError as problem:
@@ -130,13 +131,6 @@ def read_prompts(text: str) -> PackagePrompts:
 def prompts_in(spec: Mapping[str, Any]) -> PackagePrompts | None:
     """Those that a run keeps in its file; None where it used our own."""
     return msgspec.convert(spec["like"], PackagePrompts) if "like" in spec else None
-
-
-def _from_file(where: str) -> bytes:
-    try:
-        return Path(where).read_bytes()
-    except OSError as problem:
-        raise UserError(f"--like: {where}: cannot be read: {problem.strerror}") from problem
 
 
 def _from_python(python: str) -> bytes:

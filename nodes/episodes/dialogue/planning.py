@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -149,12 +148,6 @@ def _truth(cast: Cast, seat: int, agent: str) -> GroundTruth:
     )
 
 
-@cache
-def starter_library() -> Library:
-    """The set that comes with the package, read once."""
-    return starter()
-
-
 def tasks_of(library: Library, *, per_scenario: int = 1, seed: int = 0) -> list[Task]:
     """The library's own tasks; where it has none, casts of every scenario that honour its constraints."""
     return list(library.tasks.values()) or sample_constrained(library, per_scenario, seed=seed)
@@ -170,7 +163,7 @@ def plan_of_task(
     folder, is_own, name = task.rpartition("#")
     if is_own:
         task, library = name, read_folder(Path(folder))
-    library = library or starter_library()
+    library = library or starter()
     tasks = {each.id: each for each in tasks_of(library)}
     by_scenario = {each.scenario: each for each in reversed(tasks.values())}
     found = tasks.get(task) or by_scenario.get(task)

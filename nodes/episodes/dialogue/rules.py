@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Literal
 
 import msgspec
@@ -42,29 +43,24 @@ class EpisodeRules(msgspec.Struct, frozen=True):
     words_per_s: float = 2.8  # of speech, where the order is asynchronous
     patience_s: float = 8.0  # of silence, where the order is asynchronous
 
-    def problems(self) -> list[str]:
-        """What cannot work, in sentences."""
-        found = []
-        if self.order not in (*ORDERS, "script"):
-            found.append(f"order is {self.order!r}; known: {', '.join(ORDERS)}")
-        if self.max_turns < 1:
-            found.append(f"max_turns is {self.max_turns}; expected at least 1")
-        if self.max_stale < 0:
-            found.append(f"max_stale is {self.max_stale}; expected 0 or more")
-        if not 0 < self.words_per_s < 100:
-            found.append(f"words_per_s is {self.words_per_s}; expected more than 0 and less than 100")
-        for win in self.wins:
-            try:
-                re.compile(win.pattern)
-            except re.error as problem:
-                found.append(f"the win check {win.pattern!r} is no regular expression: {problem}")
-        return found
-
 
 def check(rules: EpisodeRules) -> None:
-    """Raise UserError with the first problem of the rules."""
-    for problem in rules.problems():
-        raise UserError(f"the rules of an episode: {problem}")
+    """Raise UserError with the first thing in the rules that cannot work."""
+    lead = "the rules of an episode: "
+    if rules.order not in (*ORDERS, "script"):
+        raise UserError(f"{lead}order is {rules.order!r}; known: {', '.join(ORDERS)}")
+    if rules.max_turns < 1:
+        raise UserError(f"{lead}max_turns is {rules.max_turns}; expected at least 1")
+    if rules.max_stale < 0:
+        raise UserError(f"{lead}max_stale is {rules.max_stale}; expected 0 or more")
+    if not 0 < rules.words_per_s < 100:
+        raise UserError(f"{lead}words_per_s is {rules.words_per_s}; expected more than 0 and less than 100")
+    for win in rules.wins:
+        try:
+            re.compile(win.pattern)
+        except re.error as problem:
+            told = f"the win check {win.pattern!r} is no regular expression: {problem}"
+            raise UserError(lead + told) from problem
 
 
 def seats_to_ask(
@@ -164,13 +160,8 @@ def winner(wins: Sequence[WinCheck], acts: Sequence[Turn]) -> str:
 
 
 def silent_at_end(turns: Sequence[Turn]) -> int:
-    """How many acts from the end back are `none`."""
-    count = 0
-    for turn in reversed(turns):
-        if turn.kind != "none" or turn.is_failed:  # a failed turn is no silence
-            break
-        count += 1
-    return count
+    """How many acts from the end back are `none`; a failed turn is no silence."""
+    return sum(1 for _ in takewhile(lambda turn: turn.kind == "none" and not turn.is_failed, reversed(turns)))
 
 
 def silent_of_all(turns: Sequence[Turn], number: int, names: Sequence[str]) -> int:

@@ -94,29 +94,17 @@ class TurnBasedDialogue:
         return sent
 
     def reply(self, reply: Reply, now_s: float) -> Sent:
-        """Take in an answer; when all who were asked have answered, the turn is played."""
+        """Take in an answer; one that nobody waits for is refused."""
         sent = Sent()
-        if not self.expects(reply):
+        if self.expects(reply):
+            self._take(reply, sent, now_s)
+        else:
             self.refused += 1
-            return sent
-        self._answered(reply.seat)
-        turn = self.number
-        self.prompts.append(PromptRecord(reply.seat, reply.ask, turn, reply.held, reply.prompt_sha))
-        if reply.failure:
-            return self.not_answered(reply, now_s, sent)
-        self._take(reply, sent)
-        if self.outcome is None and not self._waiting:
-            self._play(sent, now_s)
         return sent
 
     def waited(self, token: int, now_s: float) -> Sent:
         """The pause that a step asked for is over; nothing to do in turn-based orders."""
         return Sent()
-
-    def not_answered(self, reply: Reply, now_s: float, sent: Sent) -> Sent:
-        """A seat could not be asked: the episode ends as failed."""
-        reason = f"{self.names[reply.seat]} did not answer: {reply.failure}"
-        return self.fail(reason, now_s, sent, reply.failure_kind or "outage")
 
     def fail(self, reason: str, now_s: float, sent: Sent | None = None, kind: FailureKind = "outage") -> Sent:
         """End the episode as failed: it can be resumed."""
@@ -125,10 +113,26 @@ class TurnBasedDialogue:
             self._end("failed: " + reason, sent, now_s, failure_kind=kind)
         return sent
 
-    def _take(self, reply: Reply, sent: Sent) -> None:
-        seat, act, note, fault = reply.seat, addressed(reply.act, self.names), reply.note, reply.fault
-        present = [self.names[one] for one in self._present]
-        problem = problem_of(act, self.names[seat], present, self.names)
+    def _was_asked(self, reply: Reply, sent: Sent, now_s: float) -> bool:
+        """Keep what the seat was shown; False where it could not be asked, which ends the episode as failed."""
+        self._answered(reply.seat)
+        self.prompts.append(PromptRecord(reply.seat, reply.ask, self.number, reply.held, reply.prompt_sha))
+        if reply.failure:
+            reason = f"{self.names[reply.seat]} did not answer: {reply.failure}"
+            self.fail(reason, now_s, sent, reply.failure_kind or "outage")
+        return not reply.failure
+
+    def _act_of(self, reply: Reply) -> tuple[Act, str]:
+        """The act, to whole names, and why it cannot be played; "" where it can."""
+        act, present = addressed(reply.act, self.names), [self.names[seat] for seat in self._present]
+        return act, problem_of(act, self.names[reply.seat], present, self.names)
+
+    def _take(self, reply: Reply, sent: Sent, now_s: float) -> None:
+        """When all who were asked have answered, the turn is played."""
+        if not self._was_asked(reply, sent, now_s):
+            return
+        seat, note, fault = reply.seat, reply.note, reply.fault
+        act, problem = self._act_of(reply)
         if problem and seat not in self._was_refused:
             self._was_refused.add(seat)
             self._ask(seat, sent, problem=problem)
@@ -137,6 +141,8 @@ class TurnBasedDialogue:
             act, note, fault = Act(), f"refused: {problem}", "refused"
         self.failures += fault not in ("", "cut")
         self._answers[seat] = msgspec.structs.replace(cast(Any, reply), act=act, note=note, fault=fault)
+        if not self._waiting:
+            self._play(sent, now_s)
 
     def _play(self, sent: Sent, now_s: float) -> None:
         for seat, reply in sorted(self._answers.items()):

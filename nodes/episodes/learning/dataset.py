@@ -25,16 +25,14 @@ import msgspec
 from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.agents.seat_caller import sha_of
 from nodes.episodes.coaching.coach import attempts_of, best_of
-from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.prompt import prompt_text, small_prompt_text
-from nodes.episodes.dialogue.turn_based import PromptRecord
 from nodes.episodes.evaluation.dimensions import mean_scores, overall
 from nodes.episodes.evaluation.encoders import token_counter
-from nodes.episodes.results.show import print_json
+from nodes.episodes.results.show import made_prompt, print_json
 from nodes.episodes.results.store import Store
 from nodes.models.budget import estimated_tokens
-from nodes.msgs.episode import Asks, Observation, Turn
-from runtime.command_line.arguments import check_new
+from nodes.msgs.episode import Turn
+from runtime.command_line.arguments import check_new, writing
 from runtime.errors import UserError, choices
 
 ALWAYS_KEPT = 2
@@ -193,7 +191,6 @@ def _ranked(goals: Sequence[SeatGoal]) -> dict[tuple[str, int], list[SeatGoal]]:
 
 
 TRAIN, HELD_OUT, DECISIONS, CARD = "train.jsonl", "held_out.jsonl", "decisions.jsonl", "README.md"
-PROMPTS = {"full": prompt_text, "small": small_prompt_text}
 Mix = Literal["all", "best"]
 PromptKind = Literal["shown", "full", "small"]
 
@@ -295,7 +292,7 @@ def write_dataset(
     }
     part = folder.with_name(folder.name + ".part")
     shutil.rmtree(part, ignore_errors=True)
-    try:
+    with writing(f"--out {folder}"):
         part.mkdir(parents=True)
         _write(part / TRAIN, (row_of(pair, form) for pair in train))
         _write(part / HELD_OUT, (row_of(pair, form) for pair in held))
@@ -303,8 +300,6 @@ def write_dataset(
         (part / CARD).write_text(card_text(statistics), encoding="utf-8")
         (part / "statistics.json").write_bytes(msgspec.json.format(msgspec.json.encode(statistics), indent=1))
         part.rename(folder)
-    except OSError as problem:
-        raise UserError(f"--out {folder}: cannot be written: {problem.strerror}") from problem
     return statistics
 
 
@@ -334,19 +329,10 @@ def pairs_of(
         text = by_sha.get(record.sha, "")
         is_shown = bool(text) and prompts == "shown"
         if not is_shown:
-            text = made_prompt(plan, turns, record, "small" if prompts == "small" else "full")
+            text = made_prompt(plan, turns, record, small_prompt_text if prompts == "small" else prompt_text)
         is_small = prompts == "small" or (is_shown and is_small_player)
         act = act_line(turn) if is_small else act_json(turn)
         yield Pair(kept.episode, kept.task, kept.seat, turn.index, text, act, is_shown)
-
-
-def made_prompt(plan: EpisodePlan, turns: Sequence[Turn], record: PromptRecord, kind: str) -> str:
-    """What a model on that seat would have been shown: from the turns that the player held."""
-    asks: Asks = "bid" if plan.rules.order == "asynchronous" else "act"
-    is_last = record.turn >= plan.rules.max_turns - len(plan.names) + 1
-    observation = Observation(episode=plan.id, ask=record.ask, turn=record.turn, asks=asks, is_last=is_last)
-    held = [turns[index] for index in record.held if index < len(turns)]
-    return PROMPTS[kind](plan.briefings[record.seat], held, observation)
 
 
 def act_json(turn: Turn) -> str:

@@ -28,6 +28,7 @@ from nodes.episodes.scenarios.sampling import allowed_casts
 from nodes.models.chat_format import ModelAnswer
 from nodes.models.json_reading import UnreadableError, read_object
 from nodes.models.servers import Servers
+from runtime.command_line.arguments import writing
 from runtime.errors import UserError
 from runtime.operating_system.whole_file import write_whole
 
@@ -136,11 +137,10 @@ async def generate(
     servers = Servers()
     if model:
         AgentSpec.parse(model).check_model(servers)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        cut_to_lines(folder / GENERATION)
-        accepted = sum(one.state == "accepted" for one in done)
-        with open(folder / GENERATION, "ab") as file:
+    async with servers:
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            accepted = sum(one.state == "accepted" for one in done)
             for prompt in prompts:
                 if accepted >= count:
                     break
@@ -153,20 +153,14 @@ async def generate(
                                     None if why else scenario)  # fmt: skip
                 except (UnreadableError, ProfileError) as problem:
                     one = Generated(prompt.key, prompt.text, "unreadable", str(problem))
-                file.write(msgspec.json.encode(one) + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
+                keep_line(folder / GENERATION, one)
                 done.append(one)
                 if one.scenario is not None:
                     accepted += 1
                     known[one.scenario.id] = ("the task", one.scenario)
-        write_rows(folder, "characters", list(library.characters.values()))
-        write_rows(folder, "relationships", list(library.bonds))
-        write_rows(folder, "scenarios", accepted_in(folder)[0])
-    except OSError as problem:
-        raise UserError(f"{folder}: cannot be written: {problem.strerror}") from problem
-    finally:
-        await servers.close()
+            write_rows(folder, "characters", list(library.characters.values()))
+            write_rows(folder, "relationships", list(library.bonds))
+            write_rows(folder, "scenarios", accepted_in(folder)[0])
     return done
 
 
@@ -271,10 +265,14 @@ def by_template(prompt: Prompt, seed: int = 0) -> Scenario:
     return make(where, {"id": f"new-{prompt.key}", "source": prompt.source[:60], "tag": "template", **fact}, Scenario)
 
 
-def cut_to_lines(path: Path) -> None:
-    """Drop what a kill left of a last line."""
+def keep_line(path: Path, record: Generated | Review) -> None:
+    """Add a line, which is on the disk when this returns; what a kill left of the last one is dropped."""
     if path.is_file() and (data := path.read_bytes()) and not data.endswith(b"\n"):
         os.truncate(path, data.rfind(b"\n") + 1)
+    with open(path, "ab") as file:
+        file.write(msgspec.json.encode(record) + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def write_rows(folder: Path, stem: str, rows: Sequence[object]) -> None:

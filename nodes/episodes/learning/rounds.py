@@ -28,10 +28,11 @@ import msgspec
 from nodes.episodes.evaluation.dimensions import NAMES
 from nodes.episodes.learning.dataset import write_dataset
 from nodes.episodes.results.figures import OVERALL, Value, interval_text, means_by, paired, values_of
-from nodes.episodes.results.show import columns, print_json
+from nodes.episodes.results.show import print_json
 from nodes.episodes.results.store import Store
-from nodes.statistics.paired import paired_difference
+from nodes.statistics.paired import mean_of
 from runtime.clock import SystemClock
+from runtime.command_line.columns import columns
 from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.hosts.proxies import open_url
 from runtime.operating_system.machine import can
@@ -300,11 +301,10 @@ class Rounds:
 def _difference(ones: list[Value], base: list[Value], dimension: str) -> dict[str, Any] | None:
     """Paired by task, seed and seat; scenarios are drawn whole."""
     clusters = paired(ones, base, dimension)
-    if not clusters:
+    if (found := mean_of(clusters)) is None:
         return None
-    interval = paired_difference(list(clusters.values()), estimate=lambda all_: float(all_.mean()), resamples=2000)
     pairs = sum(len(each) for each in clusters.values())
-    return {"difference": interval.estimate, "low": interval.low, "high": interval.high, "pairs": pairs}
+    return {"difference": found.mean, "low": found.low, "high": found.high, "pairs": pairs}
 
 
 def comparison_text(comparison: dict[str, Any]) -> str:

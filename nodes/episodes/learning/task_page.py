@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -23,9 +22,9 @@ from nodes.episodes.learning.new_tasks import (
     Generated,
     Review,
     accepted_in,
-    cut_to_lines,
     generate,
     generated_in,
+    keep_line,
     read_prompts,
     refusal,
     write_rows,
@@ -106,11 +105,7 @@ class TaskPages:
         return "", edited
 
     def _keep(self, review: Review) -> None:
-        cut_to_lines(self.folder / REVIEWS)
-        with open(self.folder / REVIEWS, "ab") as file:
-            file.write(msgspec.json.encode(review) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+        keep_line(self.folder / REVIEWS, review)
         write_rows(self.folder, "scenarios", accepted_in(self.folder)[0])
 
     def _list(self) -> str:

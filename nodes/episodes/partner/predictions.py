@@ -155,10 +155,8 @@ async def predicted(
             unreadable[question] += question not in read
             said[_key(one, question)] = read.get(question, "")
 
-    try:
+    async with servers:
         await side_by_side(jobs, moments, ask)
-    finally:
-        await servers.close()
     return said, {question: number for question, number in unreadable.items() if number}
 
 

@@ -17,8 +17,9 @@ from pathlib import Path
 
 import msgspec
 
-from nodes.episodes.results.show import columns
 from nodes.statistics.paired import mean_of
+from runtime.command_line.arguments import writing
+from runtime.command_line.columns import columns
 from runtime.errors import UserError
 from runtime.operating_system.whole_file import write_whole
 from runtime.serialization.toml_errors import read_text
@@ -140,10 +141,8 @@ def read_minds(path: Path) -> dict[int, ListenerBelief]:
 
 def write_minds(path: Path, minds: dict[int, ListenerBelief]) -> None:
     """One line for each listener; the file is whole or as before. Raises UserError."""
-    try:
+    with writing(path):
         write_whole(path, b"".join(msgspec.json.encode(minds[one].adapted(one)) + b"\n" for one in sorted(minds)))
-    except OSError as problem:
-        raise UserError(f"{path}: cannot be written: {problem.strerror}") from problem
 
 
 def play(

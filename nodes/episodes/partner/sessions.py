@@ -122,9 +122,9 @@ def sessions(asked: argparse.Namespace) -> int:
         store.add([plan for _, plans in sessions for plan in plans])
 
         async def play() -> None:
-            for memory, plans in sessions:
-                await play_session(plans, memory, store, settings)
-            await settings.servers.close()
+            async with settings.servers:
+                for memory, plans in sessions:
+                    await play_session(plans, memory, store, settings)
 
         asyncio.run(play())
         found, missing = gains(store), sum(row.state != "done" for row in store.episodes())

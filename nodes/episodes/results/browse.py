@@ -107,7 +107,7 @@ def answer(store: Store, path: str, query: Mapping[str, str]) -> str:
     if path == "/compare":
         return "<p><a href='/'>all episodes</a></p>" + _compared(store, query.get("a", ""), query.get("b", ""))
     if path == "/card":
-        return f"<p><a href='/'>all episodes</a></p><h1>Simulation card</h1>{_described(store.card)}"
+        return f"<p><a href='/'>all episodes</a></p><h1>Simulation card</h1>{described(store.card)}"
     raise UserError(f"there is no page {path[:80]!r}; known: /, /card, /episode?id=..., /compare?a=...&b=...")
 
 
@@ -260,12 +260,12 @@ def _scored(store: Store, name: str) -> str:
     return f"<p>How it ended: {escape(row.reason or row.state)}</p>{''.join(tables)}"
 
 
-def _described(card: Mapping[str, object]) -> str:
+def described(card: Mapping[str, object]) -> str:
     """A card as a list; a text of several lines keeps them."""
     parts = []
     for key, value in card.items():
         if isinstance(value, dict):
-            told = _described(value)
+            told = described(value)
         elif isinstance(value, list):
             told = "<ul>" + "".join(f"<li>{escape(str(one))}</li>" for one in value) + "</ul>"
         else:

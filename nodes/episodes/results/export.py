@@ -13,9 +13,9 @@ import csv
 import re
 import sqlite3
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import msgspec
 
@@ -25,10 +25,10 @@ from nodes.episodes.evaluation.dimensions import NOT_JUDGED, PUBLISHED, mean_sco
 from nodes.episodes.results.card import card_of
 from nodes.episodes.results.show import episode_data
 from nodes.episodes.results.store import EpisodeRow, Store
-from nodes.episodes.scenarios.library import AGENT_FIELDS, Library
+from nodes.episodes.scenarios.library import AGENT_FIELDS, Library, json_lines
 from nodes.episodes.scenarios.profiles import Character, Scenario
 from nodes.msgs.episode import ActKind, Briefing, Outcome, Score, Scores, Turn
-from runtime.command_line.arguments import check_new
+from runtime.command_line.arguments import check_new, writing
 from runtime.errors import UserError
 from runtime.serialization.toml_errors import read_text
 
@@ -60,15 +60,13 @@ def write_profiles(spec: Mapping[str, Any], folder: Path) -> int:
     }
     files |= {f"EnvironmentProfile/{one.id}.json": _environment_profile(one) for one in played.scenarios.values()}
     written = {folder / name: msgspec.json.format(msgspec.json.encode(one), indent=1) for name, one in files.items()}
-    try:
+    with writing(f"--profiles {folder}"):
         for path, text in written.items():
             if path.exists() and path.read_bytes() != text:  # a store may hold those of other runs
                 raise UserError(f"--profiles {path}: another one is there already; name another folder")
         for path, text in written.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(text)
-    except OSError as problem:
-        raise UserError(f"--profiles {folder}: cannot be written: {problem.strerror}") from problem
     return len(files)
 
 
@@ -100,14 +98,12 @@ def export(asked: argparse.Namespace) -> int:
             return _tables(store, asked.out)
         rows = [row for row in store.episodes() if row.state == "done"]
         lines = (episode_log(store, row) if asked.format == "sotopia" else episode_data(store, row) for row in rows)
+        texts = (msgspec.json.encode(line).decode() + "\n" for line in lines)
         if asked.out is None:
-            _write(lines, sys.stdout)
+            sys.stdout.writelines(texts)
         else:
-            try:
-                with open(asked.out, "w", encoding="utf-8") as file:
-                    _write(lines, file)
-            except OSError as problem:
-                raise UserError(f"--out {asked.out}: cannot be written: {problem.strerror}") from problem
+            with writing(f"--out {asked.out}"), open(asked.out, "w", encoding="utf-8") as file:
+                file.writelines(texts)
         if asked.profiles is not None:
             write_profiles(store.spec, asked.profiles)
     return 0
@@ -137,7 +133,7 @@ def _tables(store: Store, folder: Path | None) -> int:
     """One CSV file a table, one observation a row; failed episodes say so."""
     if folder is None:
         raise UserError("--to csv writes several tables: expected a folder for them, like --out tables")
-    try:
+    with writing(f"--out {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
         for name, columns in _TABLES.items():
             try:
@@ -148,14 +144,7 @@ def _tables(store: Store, folder: Path | None) -> int:
                 writer = csv.writer(file)
                 writer.writerow(column[0] for column in found.description)
                 writer.writerows(found)
-    except OSError as problem:
-        raise UserError(f"--out {folder}: cannot be written: {problem.strerror}") from problem
     return 0
-
-
-def _write(lines: Iterator[dict[str, Any]], file: TextIO) -> None:
-    for line in lines:
-        file.write(msgspec.json.encode(line).decode() + "\n")
 
 
 def episode_log(store: Store, row: EpisodeRow) -> dict[str, Any]:
@@ -244,18 +233,15 @@ _GOAL = re.compile(r"goal:?\s*(?P<goal>.+)$", re.I | re.M)
 
 def import_logs(asked: argparse.Namespace) -> int:
     """Make a run of the lines that can be read; the others are named and left out."""
-    lines = read_text(asked.file).split("\n")
     found: list[tuple[EpisodePlan, list[Turn], LoggedEpisode]] = []
     left_out = 0
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
+    for where, line in json_lines(asked.file, read_text(asked.file)):
         try:
             log = msgspec.json.decode(line, type=LoggedEpisode)
-            found.append((*read_log(log, number), log))
+            found.append((*read_log(log, int(where.rpartition(":")[2])), log))
         except (msgspec.MsgspecError, ValueError, RecursionError) as problem:
             left_out += 1
-            print(f"left out: {asked.file}:{number}: {problem}", file=sys.stderr)
+            print(f"left out: {where}: {problem}", file=sys.stderr)
     if not found:
         raise UserError(f"{asked.file}: holds no episode; expected one EpisodeLog as JSON a line")
     out = asked.out or asked.file.with_suffix(".sqlite")

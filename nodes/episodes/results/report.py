@@ -11,11 +11,13 @@ from pathlib import Path
 
 import msgspec
 
+from nodes.episodes.results.browse import described
 from nodes.episodes.results.figures import OVERALL, ReportFigures, figures_of
-from nodes.episodes.results.show import columns, print_json
+from nodes.episodes.results.show import print_json
 from nodes.episodes.results.store import Store
 from nodes.statistics.paired import Mean
-from runtime.command_line.arguments import check_new
+from runtime.command_line.arguments import check_new, writing
+from runtime.command_line.columns import columns
 from runtime.errors import UserError, choices
 from runtime.operating_system.whole_file import write_whole
 
@@ -168,13 +170,11 @@ def _or_dash(value: float | None) -> str:
 
 def write_page(figures: ReportFigures, card: dict[str, object], folder: Path) -> None:
     """report.html and the heat map in a folder. Raises UserError where it cannot be written."""
-    try:
+    with writing(f"--out {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
         draw_pairs(figures, folder / HEAT_MAP)
         write_whole(folder / HTML, page(figures, card).encode())
         write_whole(folder / "figures.json", msgspec.json.format(msgspec.json.encode(figures), indent=1))
-    except OSError as problem:
-        raise UserError(f"--out {folder}: cannot be written: {problem.strerror}") from problem
 
 
 def draw_pairs(figures: ReportFigures, path: Path) -> None:
@@ -222,9 +222,7 @@ def page(figures: ReportFigures, card: dict[str, object]) -> str:
         f"{figures.failed_evaluations} evaluations failed. {told}</p><h2>Model and partner</h2>",
         f"<img src='{HEAT_MAP}' alt='{figures.pairs_of} by model and partner'>",
         *map(_html, (*means, *sections(figures))),
-        "<h2>Simulation card</h2><dl>",
-        *(f"<dt>{escape(key)}</dt><dd>{escape(_plain(value))}</dd>" for key, value in card.items()),
-        "</dl></html>",
+        f"<h2>Simulation card</h2>{described(card)}</html>",
     ]
     return "\n".join(parts)
 
@@ -235,9 +233,3 @@ def _html(section: Section) -> str:
     body = "".join("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>" for row in section.rows)
     notes = f"<p>{escape(' '.join(section.notes))}</p>" if section.notes else ""
     return f"<h2>{escape(title)}</h2>{notes}<table><tr>{cells}</tr>{body}</table>"
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, dict):
-        return "; ".join(f"{key}: {_plain(part)}" for key, part in value.items())
-    return "; ".join(map(_plain, value)) if isinstance(value, list) else str(value)

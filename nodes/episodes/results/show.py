@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import textwrap
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -15,7 +15,8 @@ from nodes.episodes.dialogue.prompt import history_text, prompt_text, turn_text
 from nodes.episodes.dialogue.turn_based import PromptRecord
 from nodes.episodes.evaluation.dimensions import mean_scores, overall
 from nodes.episodes.results.store import EpisodeRow, Store
-from nodes.msgs.episode import Asks, Observation, Turn
+from nodes.msgs.episode import Asks, Briefing, Observation, Turn
+from runtime.command_line.columns import columns
 from runtime.errors import UserError
 from runtime.supervision.view import terminal_width
 
@@ -58,19 +59,6 @@ def find_episode(store: Store, name: str) -> EpisodeRow:
     several = f"{len(begun)} episodes begin with {name[:80]!r}" if begun else f"there is no episode {name[:80]!r}"
     numbers = ", ".join(str(row.number) for row in begun[:9]) or f"0 to {len(rows) - 1}"
     raise UserError(f"{store.path}: {several}; expected a name or a number: {numbers}")
-
-
-def columns(rows: Sequence[Sequence[str]], left: Collection[str]) -> list[str]:
-    """Rows under each other, the first one their titles; those of the columns in `left` begin there."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = (
-        "  ".join(
-            cell.ljust(width) if title in left else cell.rjust(width)
-            for cell, width, title in zip(row, widths, rows[0], strict=True)
-        )
-        for row in rows
-    )
-    return [line.rstrip() for line in lines]
 
 
 def print_list(store: Store) -> None:
@@ -164,21 +152,32 @@ def transcript(plan: EpisodePlan, turns: Sequence[Turn]) -> list[str]:
     ]
 
 
+MakePrompt = Callable[[Briefing, Sequence[Turn], Observation], str]
+
+
 def held_text(
     plan: EpisodePlan, turns: Sequence[Turn], record: PromptRecord, like: PackagePrompts | None = None
 ) -> str:
     """What a prompt held, from the log alone: briefing and turns."""
+    if record.sha:
+        return made_prompt(plan, turns, record, like.act_prompt if like else prompt_text)
     held = [turns[index] for index in record.held if index < len(turns)]
     briefing = plan.briefings[record.seat]
-    if record.sha:
-        asks: Asks = "bid" if plan.rules.order == "asynchronous" else "act"
-        observation = Observation(episode=plan.id, ask=record.ask, turn=record.turn, asks=asks)
-        return (like.act_prompt if like else prompt_text)(briefing, held, observation)
     told = msgspec.json.encode({name: value for name, value in msgspec.to_builtins(briefing.facts).items() if value})
     return (
         f"{briefing.background}\n\nYou are {briefing.name}. Your private goal: {briefing.goal}\n"
         f"What the scenario tells a player by rules: {told.decode()}\n\n{history_text(held)}"
     )
+
+
+def made_prompt(plan: EpisodePlan, turns: Sequence[Turn], record: PromptRecord, make: MakePrompt) -> str:
+    """What a model on that seat would have been shown: from the turns that the player held."""
+    is_free = plan.rules.order == "asynchronous"
+    is_last = record.turn >= plan.rules.max_turns - (0 if is_free else len(plan.names) - 1)
+    asks: Asks = "bid" if is_free else "act"
+    observation = Observation(episode=plan.id, ask=record.ask, turn=record.turn, asks=asks, is_last=is_last)
+    held = [turns[index] for index in record.held if index < len(turns)]
+    return make(plan.briefings[record.seat], held, observation)
 
 
 def episode_data(store: Store, row: EpisodeRow) -> dict[str, object]:

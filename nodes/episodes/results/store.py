@@ -167,11 +167,6 @@ class Evaluations(RunFile):
         """(episode, rater, name, dimension, score) of all human ratings."""
         return self.db.execute("SELECT * FROM ratings ORDER BY episode, rater, name, dimension").fetchall()
 
-    def rationales(self) -> dict[tuple[str, str, str, str], str]:
-        """The reasons of human ratings, by (episode, rater, name, dimension)."""
-        found = self.db.execute("SELECT * FROM rationales").fetchall()
-        return {(episode, rater, name, dimension): text for episode, rater, name, dimension, text in found}
-
     def save_preference(self, first: str, second: str, rater: str, choice: str, why: str) -> None:
         """Keep which of two episodes one person finds more natural: "first", "second" or "neither"."""
         with self.db:

@@ -54,9 +54,6 @@ class Judge(Node):
         from nodes.episodes.evaluation.by_model import judge_by_model
         from nodes.models.servers import Servers
 
-        servers = Servers()
-        try:
+        async with Servers() as servers:
             caller = SeatCaller(AgentSpec.parse(self._judge, temperature=0.0), servers, NoStore(), 0, tokens=6000)
             return await judge_by_model(self._judge, caller, self._plan, turns)
-        finally:
-            await servers.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Self, TextIO
+from typing import TextIO
 
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.models.budget import Spent
@@ -12,7 +12,7 @@ from nodes.msgs.episode import Outcome
 
 
 class RunProgress:
-    """A bar on the terminal, or on another file that is one; is told of every episode that was played."""
+    """A bar on the terminal, or on another file that is one, shown inside `with bar`; is told of every episode."""
 
     def __init__(self, total: int, servers: Servers, *, is_shown: bool = True, file: TextIO | None = None) -> None:
         from rich.console import Console
@@ -22,24 +22,17 @@ class RunProgress:
         self._failed = 0
         columns = TextColumn("episodes"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
         cost = TextColumn("{task.fields[cost]}")
-        self._bar = Progress(*columns, cost, console=Console(file=file or sys.stderr), disable=not is_shown)
-        self._task = self._bar.add_task("episodes", total=total, cost="")
-
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
+        self.bar = Progress(*columns, cost, console=Console(file=file or sys.stderr), disable=not is_shown)
+        self._task = self.bar.add_task("episodes", total=total, cost="")
 
     def played(self, plan: EpisodePlan, outcome: Outcome) -> None:
         """An episode is over."""
         self._failed += outcome.state == "failed"
-        self._bar.update(self._task, advance=1, cost=_told(self._failed, self._servers.budget.so_far()))
+        self.bar.update(self._task, advance=1, cost=_told(self._failed, self._servers.budget.so_far()))
 
     def stands(self, done: int, failed: int, spent: Spent) -> None:
         """So many are over, elsewhere, and this is what all of it has cost."""
-        self._bar.update(self._task, completed=done + failed, cost=_told(failed, spent))
+        self.bar.update(self._task, completed=done + failed, cost=_told(failed, spent))
 
 
 def _told(failed: int, spent: Spent) -> str:

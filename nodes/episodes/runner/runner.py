@@ -28,16 +28,15 @@ from nodes.episodes.results.store import EpisodeAnswers, EpisodeRow, Store, judg
 from nodes.episodes.runner.by_hand import PATIENCE_S, ByHand, PersonAtTerminal, TypedTerminal
 from nodes.models.json_reading import UnreadableError
 from nodes.models.servers import Servers
-from nodes.msgs.episode import Act, FailureKind, Outcome, Scores, Turn
+from nodes.msgs.episode import Act, Outcome, Scores, Turn
 from runtime import NodeSpec, Simulation, Stamped, UserError
-from runtime.errors import PolyrhythmError
 from runtime.virtual.simulation import few_collections
 
 One = TypeVar("One")
 
 
 async def side_by_side(jobs: int, each: Iterable[One], do: Callable[[One], Awaitable[None]]) -> None:
-    """Do it for each, `jobs` at a time, begun in order. The first error of ours ends all, and is raised as it is."""
+    """Do it for each, `jobs` at a time, begun in order. The first error ends all, and is raised as it is."""
     waiting = iter(each)
 
     async def work() -> None:
@@ -45,20 +44,13 @@ async def side_by_side(jobs: int, each: Iterable[One], do: Callable[[One], Await
             await do(one)
             await asyncio.sleep(0)
 
+    tasks = [asyncio.create_task(work(), name=f"side-by-side-{number}") for number in range(max(1, jobs))]
     try:
-        async with asyncio.TaskGroup() as group:
-            for number in range(max(1, jobs)):
-                group.create_task(work(), name=f"side-by-side-{number}")
-    except BaseExceptionGroup as problem:
-        ours = problem.subgroup(PolyrhythmError)
-        if ours is not None and problem.split(PolyrhythmError)[1] is None:
-            raise _first(ours) from None
-        raise
-
-
-def _first(group: BaseExceptionGroup[PolyrhythmError]) -> PolyrhythmError:
-    one = group.exceptions[0]
-    return _first(one) if isinstance(one, BaseExceptionGroup) else one
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 LONG_ANSWER = 6000
@@ -144,8 +136,9 @@ async def play(plan: EpisodePlan, settings: Settings, answers: EpisodeAnswers) -
         try:
             script = await write_script(plan, caller)
         except (OutageError, UnreadableError) as problem:
-            is_spent = isinstance(problem, BudgetSpentError)
-            return _not_played(plan, f"the script's writer: {problem}", "budget" if is_spent else "outage")
+            conduct, is_spent = Moderator(plan).conduct, isinstance(problem, BudgetSpentError)
+            conduct.fail(f"the script's writer: {problem}", 0.0, kind="budget" if is_spent else "outage")
+            return conduct
         rules = msgspec.structs.replace(plan.rules, order="script", script=tuple(seat for seat, _ in script))
         plan = msgspec.structs.replace(plan, rules=rules)
         seats = range(len(plan.briefings))
@@ -155,18 +148,15 @@ async def play(plan: EpisodePlan, settings: Settings, answers: EpisodeAnswers) -
             plan = msgspec.structs.replace(plan, agents=plan.agents[:1] * len(plan.agents))
         players = enumerate(plan.agents)
         brains = [None if one == "human" else brain_of(plan, seat, settings, answers) for seat, one in players]
-    coaching = coaching_of(plan, settings, answers) if plan.coach else None
+    coaching = None
+    if plan.coach:  # who asks as the run does
+        mind = mind_of(plan, plan.coach, settings.servers, answers, settings.ask)
+        coaching = Coaching(plan, mind, variant_of(plan.variant))
     conduct = await conduct_episode(plan, brains, answers.pending_turns, settings.by_hand, answers, coaching)
     if coaching is not None and conduct.outcome is not None and conduct.outcome.state == "done":
         await coaching.finish(conduct.turns)
         answers.turn_scores = coaching.scores
     return conduct
-
-
-def coaching_of(plan: EpisodePlan, settings: Settings, answers: EpisodeAnswers) -> Coaching:
-    """The plan's coach, who asks as the run does."""
-    mind = mind_of(plan, plan.coach, settings.servers, answers, settings.ask)
-    return Coaching(plan, mind, variant_of(plan.variant))
 
 
 async def conduct_episode(
@@ -208,12 +198,6 @@ async def conduct_episode(
         conduct.fail("nobody had anything more to do", moderator.seconds)
     if pace is not None and terminal is not None and conduct.outcome is not None:
         terminal.show(f"\nThe episode is over: {conduct.outcome.reason}\n")
-    return conduct
-
-
-def _not_played(plan: EpisodePlan, reason: str, kind: FailureKind) -> TurnBasedDialogue:
-    conduct = Moderator(plan).conduct
-    conduct.fail(reason, 0.0, kind=kind)
     return conduct
 
 

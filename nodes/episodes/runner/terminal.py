@@ -6,20 +6,20 @@ all turns before it are, the scores after the end.
 
 from __future__ import annotations
 
-import sys
 import textwrap
 from typing import Any
 
 from nodes.episodes.evaluation.dimensions import NAMES
 from nodes.msgs.episode import Observation, Outcome, Scores, Turn
+from runtime.command_line.columns import columns
 from runtime.message import Message, Stamped
-from runtime.supervision.view import plain, terminal_width
+from runtime.supervision.view import PlainView, plain, terminal_width
 
 WIDTH = 100
 _BOLD, _DIM, _END = "\033[1m", "\033[2m", "\033[0m"
 
 
-class EpisodeView:
+class EpisodeView(PlainView):
     """Prints lines; colours only on a terminal."""
 
     shows: tuple[type[Message], ...] = (Observation, Turn, Outcome, Scores)
@@ -87,11 +87,11 @@ class EpisodeView:
         found = {(score.name, score.dimension): score for score in scores.scores}
         dimensions = [*NAMES, *sorted({d for _, d in found} - set(NAMES))]
         people = list(dict.fromkeys(score.name for score in scores.scores))
-        self._print(f"{'scores by ' + scores.judge:22} " + " ".join(f"{one:>5}" for one in dimensions))
+        rows = [(f"scores by {scores.judge}", *dimensions)]
         for name in people:
             row = [found.get((name, one)) for one in dimensions]
-            cells = " ".join(f"{'-' if s is None or s.score is None else format(s.score, 'g'):>5}" for s in row)
-            self._print(f"{name:22.22} {cells}")
+            rows.append((name, *("-" if s is None or s.score is None else f"{s.score:g}" for s in row)))
+        self._print("\n".join(columns(rows, rows[0][:1])))
 
     def process(self, name: str, pid: int, state: str) -> None:
         """A process changed its state; only failures are worth a line here."""
@@ -103,17 +103,10 @@ class EpisodeView:
         if level in ("warning", "error", "critical"):
             self._print(f"{source}: {level}: {plain(text)}")
 
-    def refresh(self, now_ns: int) -> None:
-        """Lines need no drawing."""
-
-    def close(self) -> None:
-        """The run is over."""
-        sys.stdout.flush()
-
     def _marked(self, text: str, mark: str) -> str:
         return f"{mark}{plain(text)}{_END}" if self._live else plain(text)
 
-    def _print(self, text: str) -> None:
+    def _print(self, text: str, at_s: float | None = None) -> None:
         print(text, flush=True)
 
 

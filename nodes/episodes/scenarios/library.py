@@ -156,7 +156,7 @@ def raw_records(path: Path, table: str) -> Iterator[tuple[str, object]]:
         for number, row in enumerate(rows, start=1):
             yield _where(f"{path}: {table} record {number}", row), row
         return
-    for where, line in json_lines(path):
+    for where, line in json_lines(path, _read_text(path)):
         try:
             row = msgspec.json.decode(line)
         except (msgspec.DecodeError, RecursionError) as error:
@@ -164,10 +164,10 @@ def raw_records(path: Path, table: str) -> Iterator[tuple[str, object]]:
         yield _where(where, row), row
 
 
-def json_lines(path: Path) -> Iterator[tuple[str, str]]:
-    """The lines of a .jsonl file that hold anything, each after "file:line"; raises ProfileError."""
+def json_lines(path: Path, text: str) -> Iterator[tuple[str, str]]:
+    """The lines of such a file that hold anything, each after "file:line"."""
     # Not splitlines(): it also splits at separators that JSON allows inside a string.
-    for number, line in enumerate(_read_text(path).split("\n"), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             yield f"{path}:{number}", line
 
@@ -313,7 +313,7 @@ def _read(
     """The records that can be read, by where they stand."""
     found: dict[str, Record] = {}
     first_seen: dict[str, str] = {}
-    for where, line in json_lines(path):
+    for where, line in json_lines(path, _read_text(path)):
         try:
             try:
                 raw = json.loads(line, parse_constant=lambda _: None)  # NaN, as tables are often saved

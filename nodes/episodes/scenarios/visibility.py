@@ -55,13 +55,6 @@ def text_for(marked: str, viewer: str) -> str:
     return unescape(text).strip()
 
 
-def viewer_of(seat: int) -> str:
-    """The name of a seat as a viewer; raises ProfileError below 0."""
-    if seat < 0:
-        raise ProfileError(f"seat {seat} cannot view anything; expected 0 or more")
-    return f"agent_{seat}"
-
-
 def _may_read(attributes: str, viewer: str) -> bool:
     if "viewer" not in attributes or viewer == EVERYONE:
         return True
@@ -188,7 +181,7 @@ def view(cast: Cast, seat: int, mode: Mode = "AGENTS", *, name_only: bool = Fals
     if mode == "SCRIPT":
         raise ProfileError("mode script: its writer has no seat; ask for full_view")
     sees_all = mode == "MINDREADERS"
-    reader = EVERYONE if sees_all else viewer_of(seat)
+    reader = EVERYONE if sees_all else f"agent_{seat}"
     people = []
     for other in range(cast.scenario.seats):
         how = None if other == seat else cast.scenario.relationship_between(seat, other)

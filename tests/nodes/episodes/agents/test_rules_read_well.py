@@ -6,19 +6,20 @@ import pytest
 
 from nodes.episodes.agents.deal_reading import agreed_number, division_in, numbers_in
 from nodes.episodes.agents.offline_agent import listed
-from nodes.episodes.dialogue.planning import plan_of_task, starter_library
+from nodes.episodes.dialogue.planning import plan_of_task
 from nodes.episodes.evaluation.by_rules import check_episode
+from nodes.episodes.scenarios.library import starter
 from nodes.msgs.episode import Deal, Turn
 from tests.support.episode_cast import play
 
-EMBODIED = sorted(scenario.id for scenario in starter_library().scenarios.values() if scenario.is_embodied)
+EMBODIED = sorted(scenario.id for scenario in starter().scenarios.values() if scenario.is_embodied)
 
 
 def turns_of(task: str) -> list[Turn]:
     return play(plan_of_task(task, order="round-robin", mode="AGENTS", max_turns=20)).conduct.turns
 
 
-@pytest.mark.parametrize("task", sorted(starter_library().scenarios))
+@pytest.mark.parametrize("task", sorted(starter().scenarios))
 def test_nobody_says_the_same_twice(task: str) -> None:
     spoken = [turn.argument for turn in turns_of(task) if turn.kind == "speak"]
     assert len(spoken) == len(set(spoken))

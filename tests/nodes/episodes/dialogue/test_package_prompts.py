@@ -93,7 +93,7 @@ def test_players_and_judge_are_asked_as_the_package_asks_and_the_run_keeps_how(t
     [
         ("sotopia-9.9", sentence("episodes.unknown_package", known="sotopia-0.1.5")),
         ("0.1.5", "unknown"),
-        ("sotopia-0.1.5@nowhere.json", "cannot be read"),
+        ("sotopia-0.1.5@nowhere.json", sentence("runtime.no_such_file")),
         ("sotopia-0.1.5@/nowhere/python", "cannot be asked"),
         ("sotopia-0.1.5", sentence("episodes.interpreter_expected")),
     ],

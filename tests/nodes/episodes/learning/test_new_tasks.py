@@ -12,11 +12,10 @@ import msgspec
 import pytest
 
 from nodes.episodes.command import main
-from nodes.episodes.dialogue.planning import starter_library
 from nodes.episodes.learning.new_tasks import GENERATION, REVIEWS, Prompt, by_template, generated_in, refusal
 from nodes.episodes.learning.task_page import TaskPages
 from nodes.episodes.results.browse import open_page
-from nodes.episodes.scenarios.library import read_folder
+from nodes.episodes.scenarios.library import read_folder, starter
 from runtime.errors import UserError
 from tests.support.sentences import pattern, sentence
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers
@@ -54,7 +53,7 @@ def test_a_later_round_uses_no_prompt_of_an_earlier_one(tmp_path: Path) -> None:
 
 
 def test_an_evaluation_task_in_other_words_is_refused_with_its_name() -> None:
-    library = starter_library()
+    library = starter()
     task = library.scenarios["cello-with-a-crack"]
     known = {task.id: ("the evaluation task", task)}
     copy = by_template(Prompt("x"))
@@ -64,7 +63,7 @@ def test_an_evaluation_task_in_other_words_is_refused_with_its_name() -> None:
 
 
 def test_a_task_that_is_there_already_or_that_nobody_can_play_is_refused() -> None:
-    library = starter_library()
+    library = starter()
     task = by_template(Prompt("x"))
     double = msgspec.structs.replace(task, id="double")
     assert refusal(double, library, {task.id: ("the task", task)}).startswith(f"it is like the task {task.id}: 100%")
@@ -93,7 +92,7 @@ def test_a_model_writes_tasks_and_prose_is_a_state_of_its_own(
 
 
 def test_a_model_that_writes_an_evaluation_task_is_refused_and_the_next_prompt_is_taken(tmp_path: Path) -> None:
-    known = starter_library().scenarios["cello-with-a-crack"]
+    known = starter().scenarios["cello-with-a-crack"]
     copy = {"context": known.context, "goals": list(known.goals), "relationship": "stranger"}
     goals = ["You want to get the loaf.", "You want to share the loaf."]
     other = {"context": "A queue at a bakery, and one loaf is left.", "goals": goals, "relationship": "stranger"}
@@ -114,7 +113,7 @@ def decide(pages: TaskPages, name: str, state: str, **changes: str) -> str:
 def test_people_edit_accept_and_refuse_and_a_run_takes_what_they_accepted(tmp_path: Path) -> None:
     folder = tmp_path / "tasks"
     assert new(folder, "--n", "4") == 0
-    pages = TaskPages(folder, starter_library().scenarios.values())
+    pages = TaskPages(folder, starter().scenarios.values())
     one, two, three, _ = pages.made
     assert len(read_folder(folder).scenarios) == 4  # nobody has read any yet
     assert "Task 2 of 4" in decide(pages, one, "accepted", context="A stall at dusk.")  # the next one comes
@@ -135,7 +134,7 @@ def test_people_edit_accept_and_refuse_and_a_run_takes_what_they_accepted(tmp_pa
 def test_an_edit_that_cannot_be_taken_keeps_the_words_and_says_why(tmp_path: Path) -> None:
     folder = tmp_path / "tasks"
     assert new(folder, "--n", "2") == 0
-    evaluation = starter_library().scenarios["cello-with-a-crack"]
+    evaluation = starter().scenarios["cello-with-a-crack"]
     pages = TaskPages(folder, [evaluation])
     name = next(iter(pages.made))
     for why, changes in (

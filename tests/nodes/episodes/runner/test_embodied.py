@@ -10,11 +10,10 @@ import pytest
 
 from nodes.episodes.command import main
 from nodes.episodes.commands import embody as embody_command
-from nodes.episodes.dialogue.planning import starter_library
 from nodes.episodes.dialogue.prompt import background_text
 from nodes.episodes.evaluation.by_rules import judge_by_rules
 from nodes.episodes.results.store import Store
-from nodes.episodes.scenarios.library import library_of
+from nodes.episodes.scenarios.library import library_of, starter
 from nodes.msgs.episode import Turn
 from nodes.sim.people.actor import Actor, event_of
 from runtime.errors import UserError
@@ -82,7 +81,7 @@ def test_text_and_body_stand_side_by_side_under_the_same_judges(
     assert "with a body" in printed
 
 
-BODIES = sorted(scenario.id for scenario in starter_library().scenarios.values() if scenario.is_embodied)
+BODIES = sorted(scenario.id for scenario in starter().scenarios.values() if scenario.is_embodied)
 
 
 @pytest.mark.parametrize("scenario", BODIES)
@@ -94,7 +93,7 @@ def test_each_embodied_scenario_is_played_by_people_who_say_its_lines(scenario: 
     wanted = [msgspec.json.decode(changes[f"collaborator.{name}"], type=tuple[str, ...]) for name in ("binned", "left")]
     assert Actor(cues, binned=wanted[0], left=wanted[1]).problems() == []
     assert wanted[0] or wanted[1]
-    things = set(starter_library().scenarios[scenario].objects)
+    things = set(starter().scenarios[scenario].objects)
     assert {*wanted[0], *wanted[1]} <= things
     waits = [cue.split(" | ")[0].partition(":") for cue in cues]
     assert {what for kind, _, what in waits if kind in ("lifted", "binned")} <= things
@@ -120,8 +119,8 @@ def test_another_class_in_the_graph_keeps_the_scenarios_parameters() -> None:
 
 def test_a_scenario_without_cues_is_refused_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = embody_command.embodied_plan("the-brown-bottle")
-    scenario = msgspec.structs.replace(starter_library().scenarios[plan.scenario], cues=())
-    monkeypatch.setitem(starter_library().scenarios, plan.scenario, scenario)
+    scenario = msgspec.structs.replace(starter().scenarios[plan.scenario], cues=())
+    monkeypatch.setitem(starter().scenarios, plan.scenario, scenario)
     with pytest.raises(UserError, match=pattern("episodes.no_simulated_person")):
         embody_command.changes_for(plan)
 
@@ -141,7 +140,7 @@ def test_the_robots_goal_is_judged_by_what_was_done_and_left() -> None:
 
 
 def test_a_folder_of_ones_own_has_embodied_scenarios_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    mine = dict(starter_library().scenarios)["the-brown-bottle"]
+    mine = dict(starter().scenarios)["the-brown-bottle"]
     data = Path(embody_command.__file__).parents[1] / "scenarios" / "data"
     for name in ("characters.jsonl", "relationships.jsonl"):
         (tmp_path / name).write_bytes((data / name).read_bytes())

@@ -39,13 +39,14 @@ def lines(terminal: Terminal) -> list[str]:
 
 def test_the_bar_counts_episodes_calls_tokens_money_and_failures(terminal: Terminal) -> None:
     servers = Servers(budget=Budget(prompt_price=2.0, completion_price=10.0))
-    with RunProgress(4, servers, file=terminal) as bar:
-        bar.played(plan(), outcome("done"))
+    progress = RunProgress(4, servers, file=terminal)
+    with progress.bar:
+        progress.played(plan(), outcome("done"))
         servers.budget.calls += 7
         servers.budget.prompt_tokens += 500_000
         servers.budget.completion_tokens += 100_000
-        bar.played(plan(), outcome("failed"))
-        bar.played(plan(), outcome("done"))
+        progress.played(plan(), outcome("failed"))
+        progress.played(plan(), outcome("done"))
     last = [line for line in lines(terminal) if "episodes" in line][-1]
     assert "3/4" in last
     assert "7 calls, 600000 tokens, 2.0000 spent, 1 failed" in last
@@ -53,20 +54,22 @@ def test_the_bar_counts_episodes_calls_tokens_money_and_failures(terminal: Termi
 
 
 def test_a_free_run_shows_no_cost(terminal: Terminal) -> None:
-    with RunProgress(2, Servers(), file=terminal) as bar:
-        bar.played(plan(), outcome("done"))
+    progress = RunProgress(2, Servers(), file=terminal)
+    with progress.bar:
+        progress.played(plan(), outcome("done"))
     last = [line for line in lines(terminal) if "episodes" in line][-1]
     assert "1/2" in last
     assert not re.search("calls|tokens|spent|failed", last)
 
 
 def test_the_bar_ends_although_the_run_is_stopped(terminal: Terminal) -> None:
-    with pytest.raises(KeyboardInterrupt), RunProgress(2, Servers(), file=terminal):
+    with pytest.raises(KeyboardInterrupt), RunProgress(2, Servers(), file=terminal).bar:
         raise KeyboardInterrupt
     assert terminal.getvalue().endswith("\x1b[?25h")  # the cursor is back
 
 
 def test_quiet_shows_nothing(terminal: Terminal, capsys: pytest.CaptureFixture[str]) -> None:
-    with RunProgress(2, Servers(), is_shown=False, file=terminal) as quiet:
+    quiet = RunProgress(2, Servers(), is_shown=False, file=terminal)
+    with quiet.bar:
         quiet.played(plan(), outcome("done"))
     assert (terminal.getvalue(), *capsys.readouterr()) == ("", "", "")

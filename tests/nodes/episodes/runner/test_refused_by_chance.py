@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from nodes.episodes.dialogue.planning import plan_episode, starter_library, tasks_of
+from nodes.episodes.dialogue.planning import plan_episode, tasks_of
 from nodes.episodes.results.store import Store
 from nodes.episodes.runner.runner import Judges, Settings, play_and_judge
+from nodes.episodes.scenarios.library import starter
 from nodes.models.http_client import HttpAnswer
 from nodes.models.servers import Servers
 
@@ -68,7 +69,7 @@ def test_45_episodes_come_through_a_server_that_refuses_three_calls_of_ten(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("nodes.models.servers.HttpClient", RefusingHttp)
-    library = starter_library()
+    library = starter()
     plans = [plan_episode(library, task, ["m@http://server/v1"]) for task in tasks_of(library)[:45]]
 
     async def play(store: Store) -> tuple[bool, float]:
