@@ -226,7 +226,7 @@ def _tells_parent(clauses: Sequence[MatchedClause]) -> bool:
 def _is_misheard(clauses: Sequence[MatchedClause]) -> bool:
     """Whether all of a short utterance sounds like a stop, or like a cry that is said twice before "my hand"."""
     words = tuple(word for clause in clauses for word in clause.words)
-    if not 2 <= len(words) <= MOST_MISHEARD:
+    if not 2 <= len(words) <= MOST_MISHEARD or any(clause.is_all(("back",)) for clause in clauses):
         return False
     is_doubled = words[0] == words[1] and len(words) <= MOST_BEHIND + 1
     if is_doubled and find(words[2:]).ends("body") and not find(words[:2]).has("backchannel"):

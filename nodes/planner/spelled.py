@@ -36,6 +36,8 @@ _UNTOLD = re.compile(rf"\b(?:the|that|this) (?:one|thing|object)s? {_IS}{_ANY_WA
 _OBJECTS = re.compile(r"\b(?:not?|never|leave|except|but|without|keep|mine|my|is|are)\b|n't\b", re.I)
 _MINE = re.compile(r"(?<!is )(?<!are )(?<!was )(?<!'s )(?<!of )\bmine\b(?! is\b)", re.I)
 _MY = re.compile(r"\b(?:my|our) (?P<kind>[a-z]+)\b(?! is\b)", re.I)
+_NOT_MY = re.compile(r"\W*(?:no\W+|but )?not (?:my|our) [a-z]+\W*", re.I)
+"""Said of what the robot is at, holds or is shown: the referents tell which."""
 _KEEPS = re.compile(r"\b(?:not?|never|leave|except|but|without|keep|stays?)\b|n't\b", re.I)
 _SEVERAL = {"two": 2, "three": 3, "four": 4, "five": 5}
 _ELLIPSIS = re.compile(rf"(?:no,? |it is |i mean )?(?={_ANY_WAY} )", re.I)
@@ -78,7 +80,7 @@ def spelled_out(
     if _ASKS_WHO.fullmatch(text.strip()):
         return SpelledOut("Who told you that?")
     named = _MINE.search(text) or (_MY.search(text) if _KEEPS.search(text) else None)
-    if named is not None and not is_owner:
+    if named is not None and not is_owner and not _NOT_MY.fullmatch(text):
         label = (named.groupdict().get("kind") or "").lower()
         own = [one for one in _candidates(label, scene) if one.owner and one.owner == speaker]
         alike = len(_candidates(label, scene))

@@ -75,7 +75,8 @@ def _is_order(text: str, intent: Intent) -> bool:
 
 
 _OF_REST = re.compile(
-    r"\b(?:rest|others|both|half|enough|remaining|these|those|other way (?:a?round)|vice versa"
+    r"\b(?:(?<!do the )(?:rest|others)|both|half of (?:it|them|these|those)|(?:only|just) half|half only|enough"
+    r"|remaining|these|those|other way (?:a?round)|vice versa"
     r"|^\W*only\b|\bonly(?=\W*$)|^\W*(?:no\W+)?not (?:in|on|at|to|there|here|like|so)"
     r"|just (?:one|that one|this one|half|some|a few)|all (?:of (?:it|them)|are)|two of (?:them|these))\b", re.I
 )  # fmt: skip

@@ -134,7 +134,7 @@ class PhysicsRobot:
                        for name, (x, y, z) in self.layout.world.person.items()}  # fmt: skip
         self._name_of = dict(zip(self._index.thing_body.tolist(), names, strict=True))
         self._held = ""
-        self._roll = next((n for n, joint in enumerate(built.joints) if joint.limit.name == "wrist_roll"), 0)
+        self._roll = next((n for n, joint in enumerate(built.joints) if joint.limit.name == "wrist_roll"), None)
         self._rule_ns = 0
         self._wrench = np.zeros(6)  # of one contact: force along its normal and its two tangents in N, then torques
         self._now_ns = 0
@@ -314,7 +314,7 @@ class PhysicsRobot:
         return {name: (x, y, z) for name, (x, y, z) in zip(self._name_of.values(), places, strict=True)}
 
     def _roll_rad(self) -> float:
-        return float(self._joint_position()[self._roll])
+        return 0.0 if self._roll is None else float(self._joint_position()[self._roll])
 
     def _steps(self, number: int, step_ns: int) -> None:
         """Step the physics so often. What does not depend on the physics is computed for all steps at once."""

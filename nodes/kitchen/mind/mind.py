@@ -618,6 +618,8 @@ class Mind:
         """Ids of what is not gone on with where the words can be neither done nor read: "No, bring it to Ben."."""
         if named and not any(one.skill for one in intent.orders):
             return named
+        if forbids_ordered(intent, self._clauses(written)):  # "Not the red one."
+            return set()
         under_way = {one.thing for one in (self.current, *self.tasks) if one is not None and one.thing}
         return under_way if objects(intent, self._clauses(written)) else set()
 

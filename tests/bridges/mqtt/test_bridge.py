@@ -484,7 +484,7 @@ def test_a_frozen_bridge_is_told_in_the_log_and_to_the_broker_and_comes_back(run
         eventually(
             lambda: len([one for one in listener.on("/connection") if is_online(one["payload"])]) == 2, "rebirth"
         )
-        assert log.read_text().count("no thread of it ran") == 1
+        assert log.read_text().count("is killed: no thread of it ran") == 1
 
 
 @needs_mosquitto

@@ -20,6 +20,7 @@ OWN_FILES = {
 KNOWN = {
     "nodes/msgs/robot.py": "JOINTS: the joints of a graph that names no robot",
     "nodes/guard/motion_profile.py": "the robot of a guard that is told of none",
+    "nodes/sim/physics.py": "pouring: the joint that tips what is held; other robots pour nothing",
     "nodes/sim/kinematic.py": "the robot of a class that says nothing else",
     "nodes/exploration/explorer.py": "rooms are explored with this robot's arm",
     "nodes/policy/onnx/inputs.py": "what the shipped ONNX model is fed",

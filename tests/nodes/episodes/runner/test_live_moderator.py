@@ -176,7 +176,7 @@ def test_a_file_of_something_else_is_refused_in_a_sentence(tmp_path: Path) -> No
     log = tmp_path / "one.sqlite"
     play(log, 600.0, "round-robin")
     plan = plan_of_task(TASK, order="round-robin", mode="AGENTS", max_turns=20)
-    with pytest.raises(UserError, match=pattern("episodes.episode_is_over", why=r"left: \w+ \w+")):
+    with pytest.raises(UserError, match=pattern("episodes.episode_is_over", reason=r"left: \w+ \w+")):
         LiveLog(log, plan)
     other = plan_of_task("quiet-hours", order="round-robin", mode="AGENTS", max_turns=20)
     with pytest.raises(UserError, match=pattern("episodes.holds_an_episode", episode=plan.id, other=other.id)):
