@@ -12,7 +12,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from nodes.exploration.explorer import DONE
+from nodes.exploration.explorer import ARM, DONE
 from nodes.exploration.messages import Deed, ExplorationResult, StepDone, ThingInSight
 from nodes.exploration.room import (
     CELL_M,
@@ -28,7 +28,7 @@ from nodes.exploration.room import (
     metres,
     questions_of,
 )
-from nodes.msgs import JOINTS, RobotState, Scene, SeenObject, Utterance
+from nodes.msgs import RobotState, Scene, SeenObject, Utterance
 from nodes.robot.products import product
 from nodes.robot.protocol import Body
 from nodes.robot.robot_from_launch import load_body
@@ -96,8 +96,6 @@ REACHED_M = 0.12
 STILL_MPS, STILL_RADPS = 0.03, 0.1
 LATE_S = 40.0
 """A step that takes longer has failed: somebody has stopped the robot, or stands in its way."""
-
-ARM = JOINTS.index("arm")
 
 
 def score_of(acc_exp: float, acc_ref: float, t3: int, energy: float) -> float:

@@ -165,6 +165,13 @@ class Phrase(msgspec.Struct, frozen=True):
     kinds: tuple[str, ...] = ()
     is_it: str = ""
 
+    def question(self, name: str, truth: str = "") -> RoomQuestion:
+        """What it asks about the thing of that name; without the truth its answer is not known."""
+        options = TRIED_BY[name.split()[-1]][1] if self.fact == "state" else CORNERS
+        if self.is_it:
+            options, truth = ("yes", "no"), truth and ("yes" if truth == self.is_it else "no")
+        return RoomQuestion(self.text.replace("{thing}", name), name, self.fact, options, truth, self.is_it)
+
 
 @cache
 def phrases() -> tuple[Phrase, ...]:
@@ -182,12 +189,7 @@ def questions_of(room: Room, seed: int, count: int = PER_ROOM) -> list[RoomQuest
         for thing in room.things.values():
             if phrase.kinds and thing.kind not in phrase.kinds:
                 continue
-            truth = thing.state if phrase.fact == "state" else thing.corner
-            text = phrase.text.replace("{thing}", thing.name)
-            options = TRIED_BY[thing.kind][1] if phrase.fact == "state" else CORNERS
-            if phrase.is_it:
-                options, truth = ("yes", "no"), "yes" if truth == phrase.is_it else "no"
-            question = RoomQuestion(text, thing.name, phrase.fact, options, truth, phrase.is_it)
+            question = phrase.question(thing.name, thing.state if phrase.fact == "state" else thing.corner)
             (tried if question.needs_trying else seen).append(question)
     most = round(count * TRIED_SHARE)
     return chance.sample(tried, most) + chance.sample(seen, count - most)
@@ -195,13 +197,8 @@ def questions_of(room: Room, seed: int, count: int = PER_ROOM) -> list[RoomQuest
 
 def question_in(text: str, names: Iterable[str]) -> RoomQuestion | None:
     """What a text asks about, by the phrases and the names of things; its answer is not known."""
-    for phrase in phrases():
-        for name in names:
-            if phrase.text.replace("{thing}", name) == text:
-                options = TRIED_BY[name.split()[-1]][1] if phrase.fact == "state" else CORNERS
-                options = ("yes", "no") if phrase.is_it else options
-                return RoomQuestion(text, name, phrase.fact, options, "", phrase.is_it)
-    return None
+    asked = (phrase.question(name) for name in names for phrase in phrases())
+    return next((one for one in asked if one.text == text), None)
 
 
 def majority(seeds: Iterable[int]) -> dict[str, str]:
