@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import itertools
+import marshal
 import re
+import sys
 import tomllib
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
+from hashlib import sha256
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Any
 
 import msgspec
+
+from runtime.operating_system.whole_file import write_whole
 
 END_CHARS = 300
 """Of a longer utterance, only this many characters at either end are read, because a stop waits for the result."""
@@ -254,9 +261,25 @@ def _is_inside(one: Match, ordinary: Match) -> bool:
 
 @cache
 def load() -> _Phrases:
-    """The tables of `intent.toml`; read once, then cached."""
-    with TABLE.open("rb") as file:
-        tables: dict[str, dict[str, list[str]]] = tomllib.load(file)
+    """The tables of `intent.toml`. To build their tree takes half a second, so it is kept where Python keeps compiled
+    modules, and built anew where the tables or this file have changed.
+    """
+    source = TABLE.read_bytes()
+    mark = sha256(source + Path(__file__).read_bytes()).digest()
+    kept = Path(cache_from_source(str(TABLE.with_suffix(".phrases.py"))))
+    with suppress(OSError, EOFError, TypeError, ValueError):
+        data = kept.read_bytes()
+        if data.startswith(mark):
+            return _Phrases(*marshal.loads(data[len(mark) :]))
+    phrases = _built(tomllib.loads(source.decode()))
+    if not sys.dont_write_bytecode:
+        with suppress(OSError):
+            kept.parent.mkdir(exist_ok=True)
+            write_whole(kept, mark + marshal.dumps(msgspec.structs.astuple(phrases)))
+    return phrases
+
+
+def _built(tables: Mapping[str, Mapping[str, Sequence[str]]]) -> _Phrases:
     parts = [
         (table, name, [_parts(text) for text in texts])
         for table, names in tables.items()

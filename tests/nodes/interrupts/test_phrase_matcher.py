@@ -164,6 +164,26 @@ def test_what_looks_like_two_words_is_read_as_the_shorter_one(
     load.cache_clear()
 
 
+def test_tables_are_kept_compiled_and_built_anew_once_they_have_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(phrase_matcher, "TABLE", tmp_path / "small.toml")
+    monkeypatch.setattr("sys.dont_write_bytecode", False)
+    monkeypatch.setattr("sys.pycache_prefix", None)
+    for stop in ("halt", "wait"):
+        (tmp_path / "small.toml").write_text(f"[stop]\nen = ['{stop}']\n[body]\n", "utf-8")
+        load.cache_clear()
+        built = load()
+        assert built.known == {stop}
+        [kept] = (tmp_path / "__pycache__").iterdir()
+        load.cache_clear()
+        assert load() == built
+        kept.write_bytes(kept.read_bytes()[:40])  # as no write of ours leaves it
+        load.cache_clear()
+        assert load() == built
+    load.cache_clear()
+
+
 # --- any clause
 
 PLACES = 4
