@@ -194,6 +194,7 @@ def test_parameters_can_be_read_and_not_set(served: tuple[str, str]) -> None:
         assert viewer.until(values)["guard.memory"] == "run"
 
 
+@pytest.mark.long
 @pytest.mark.processes
 def test_a_viewer_that_never_reads_holds_nobody_up(served: tuple[str, str]) -> None:
     with Viewer(served[0]) as deaf, Viewer(served[0]) as viewer:

@@ -81,6 +81,7 @@ class TestStretch4Robot(RobotConformance):
         return FourBench()
 
 
+@pytest.mark.long
 class TestSlowStretch4Robot(TestStretch4Robot):
     def make(self) -> Bench:
         return FourBench("slow")

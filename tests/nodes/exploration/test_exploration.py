@@ -194,6 +194,7 @@ def test_who_sees_nothing_is_right_by_chance_or_by_what_is_usual() -> None:
     assert 0.35 < sum(chance) / 40 < 0.5 < sum(most) / 40 < 0.65  # yes or no, three or four choices
 
 
+@pytest.mark.long
 @pytest.mark.processes
 def test_one_command_makes_a_table_with_the_baselines_and_a_recording_of_each(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -151,6 +151,7 @@ def test_of_a_robot_from_a_file_joints_with_their_ranges_and_its_cameras_are_sho
         assert mia.state["robot"]["hand"] is None
 
 
+@pytest.mark.long
 def test_of_a_graph_without_a_robot_topics_and_words_are_shown_also_where_no_browser_can_be_opened(
     tmp_path: Path,
 ) -> None:

@@ -49,6 +49,7 @@ def my_turn(page: Any) -> None:
     wait(page, lambda: text(page, "#turn").startswith("Your turn"), "it is this person's turn", PATIENCE_S)
 
 
+@pytest.mark.long
 def test_a_whole_episode_is_played_by_clicks_and_ends_with_scores(chromium: Any, tmp_path: Path) -> None:
     problems: list[str] = []
     launch = ROOT / "launch" / "sotopia-chat.toml"
