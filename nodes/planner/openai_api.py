@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from nodes.interrupts.objection import may_object
 from nodes.models.answers import ExtraBody, ModelError, settings_from
 from nodes.models.budget import budget_of
 from nodes.models.chat_request import ChatRequest
@@ -86,6 +87,7 @@ class OpenAIPlanner(ModelPlanner):
         self.request = ChatRequest(self.settings, latency_s=latency_s)
         self.question_ns = 0  # what it asked waits for an answer since; 0: nothing does
         self.answered: tuple[object, ...] = ()
+        self.objections = self.heeded = 0  # heard so far; and when the newest usable answer was asked for
         self.giving_up = ""
         self.gave_up_ns = 0
         self.has_wound_up = False
@@ -112,6 +114,7 @@ class OpenAIPlanner(ModelPlanner):
     @on(ModelPlanner.heard)
     def listen(self, utterance: Utterance) -> None:
         self.question_ns = 0
+        self.objections += may_object(utterance.text)
         self.history.heard(utterance)
 
     @on(ModelPlanner.robot_said)
@@ -151,7 +154,8 @@ class OpenAIPlanner(ModelPlanner):
             self._wind_up()
         else:
             await self._think()
-            self._repeat()
+            if self.thinking is None:
+                self._repeat()
 
     async def _think(self) -> None:
         if self.thinking is not None:
@@ -176,7 +180,7 @@ class OpenAIPlanner(ModelPlanner):
     async def _ask(self) -> bool:
         """One question and what follows from it; False where an interrupt voided it. No failure is raised."""
         description = self.description.latest()
-        asked = news(self.history, description, self.scene.latest())
+        asked, objections = news(self.history, description, self.scene.latest()), self.objections
         around = self._around()
         image, scene = self._shown()
         question = question_text(self.history, report_text(self.current, description, scene, self.taught))
@@ -219,13 +223,16 @@ class OpenAIPlanner(ModelPlanner):
                     continue
                 answer = self._measured(description)
             self.request.succeeded()
-            self.answered = asked
+            if self.objections != objections:
+                self.log.info("somebody may have objected meanwhile: the answer counts for nothing")
+                return False
+            self.answered, self.heeded = asked, objections
             self._act(answer)
             return True
         self.answered = asked  # the same would come back: it is asked again when something has changed
         self.log.error("no usable answer after %d questions: %s", 1 + ASKED_AGAIN, why)
         self._say(self.texts.say.unusable)
-        self._stand()
+        self._repeat()
         return True
 
     def _measured(self, told: SceneDescription | None) -> PlannerAnswer:
@@ -246,9 +253,9 @@ class OpenAIPlanner(ModelPlanner):
     def _repeat(self) -> None:
         """Publish the subtask that stands, for a VLM that was restarted or waits for a plan after an interrupt.
 
-        Not while a question is open: the VLM would take the old subtask for the answer to what was just said.
+        Not while an objection has no answer: the VLM would take the old subtask for one.
         """
-        if self.thinking is None:
+        if self.objections == self.heeded:
             self._stand()
 
     def _act(self, answer: PlannerAnswer) -> None:

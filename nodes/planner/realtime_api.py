@@ -373,7 +373,7 @@ class RealtimePlanner(ModelPlanner):
     @every(hz=0.5)
     def repeat(self) -> None:
         """Publish the subtask that stands, for a VLM that was restarted or waits for a plan after an interrupt."""
-        if not self.talk.is_answering:
+        if not (self.talk.is_answering or self.wants_answer or self.listening):
             self._stand()
 
     def _connect(self) -> None:

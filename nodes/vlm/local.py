@@ -81,6 +81,7 @@ SILENCE_S = 4.0
 """An action without any feedback for so long never arrived, or its policy was restarted: it is sent again."""
 PLAN_WAIT_S = 6.0
 """After a new order, how long to wait for the planner before going on with the old subtask; a slow one needs more."""
+STILL_WAITS = "I hold still until somebody tells me how to go on."
 REPEAT_S = 15.0
 """The same words are not said again within this time."""
 IMAGES_PER_GAZE = 3
@@ -213,6 +214,8 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         self.stop_state: StopState = "free"
         self.is_taken_back = False  # the last stop, as a false alarm
         self.waiting_since_ns = 0
+        self.objected_ns = 0  # what is under way may be objected to since: the wait has no end of its own
+        self.is_wait_told = False
         self.asked_ns = 0
         self.yes_state: YesState = "not asked"
         self.yes_until_ns = 0
@@ -258,8 +261,12 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
 
     @on(subtask)
     def take_subtask(self, subtask: Subtask) -> None:
-        """A new subtask replaces the old one; the same one again changes nothing."""
-        self.waiting_since_ns = 0
+        """A new subtask replaces the old one; the same one again changes nothing, and what is older than an objection
+        does not answer it.
+        """
+        trigger = self.context.trigger
+        if trigger is None or trigger.envelope.published_ns >= self.objected_ns:
+            self.waiting_since_ns = self.objected_ns = 0
         if subtask == self.task:
             return
         self.hear_of_yes("something else is to be done")
@@ -279,11 +286,12 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
     @on(heard)
     def listen(self, utterance: Utterance) -> None:
         """A correction changes the action under way at once; the planner hears it too and remembers it."""
-        meaning = understand(utterance.text)
-        if self.is_armed and not self.is_spoken_to:
-            self.is_spoken_to = self.judge(utterance).counts
+        meaning, is_persons = understand(utterance.text), self.judge(utterance).counts
+        self.is_spoken_to = self.is_spoken_to or (self.is_armed and is_persons)
+        if meaning.lifts_stop and is_persons:
+            self.waiting_since_ns = self.objected_ns = 0
         if self.yes_state != "not asked" and says_yes(utterance.text):
-            if self.judge(utterance).counts:
+            if is_persons:
                 self.hear_of_yes("person says yes")
         elif meaning.wants != "nothing":
             self.hear_of_yes("something else is to be done")
@@ -315,10 +323,19 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
         return self.doing.target if self.doing is not None and self.doing.skill == "pick" else self.holding
 
     def _wait_for_plan(self) -> None:
-        """Hold still with what is held until the planner has made a plan of what was said."""
-        self.waiting_since_ns = self.clock.now_ns()
+        """Hold still with what is held until a planner or a person has said how it goes on."""
+        self.waiting_since_ns = self.objected_ns = self.clock.now_ns()
+        self.is_wait_told = False
         if self.doing is not None and self.outcome == "running" and self.doing.skill != "hold":
             self._carry_out(Decision("hold", "held", "holding still until there is a plan for the new order"))
+
+    def _out_of_patience(self) -> None:
+        """Go on where nobody may have objected; else say once that the robot waits."""
+        if not self.objected_ns:
+            self.waiting_since_ns = 0
+        elif not self.is_wait_told:
+            self.is_wait_told = True
+            self._say(STILL_WAITS)
 
     @on(interrupt)
     def interrupted(self, interrupt: Interrupt) -> None:
@@ -404,7 +421,7 @@ class LocalVLM(ForRobot, SeatNode, HearsPeople):
                 self._failed(self.doing, "nobody said yes")
             self.hear_of_yes("time is over")
         if self.waiting_since_ns and self.clock.since_s(self.waiting_since_ns) > self.plan_wait_s:
-            self.waiting_since_ns = 0
+            self._out_of_patience()
         is_silent = self.doing is not None and not self.is_answered and not self.is_stopped
         if is_silent and self.clock.since_s(self.asked_ns) > SILENCE_S:
             self.doing = None

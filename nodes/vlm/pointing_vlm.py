@@ -101,7 +101,7 @@ class PointingVLM(LocalVLM):
         is_answer, self.question_ns = self.question_ns > 0, 0
         super().listen(utterance)
         if is_answer:
-            self.waiting_since_ns = 0  # the model hears it too, and has asked for it
+            self.waiting_since_ns = self.objected_ns = 0  # the model hears it too, and has asked for it
 
     @on(LocalVLM.fence)
     def fenced(self, fence: Fence) -> None:

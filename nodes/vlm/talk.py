@@ -1,7 +1,8 @@
 """What a VLM makes at once of words about its work, before the planner has made a plan of them: the contract of *talk*.
 
 `GrammarTalk` (nodes/vlm/grammar_talk.py) reads by the scripted planner's grammar what is to be left alone. `HoldStill`
-reads nothing: where somebody may object, the robot holds still until the planner has understood them.
+reads nothing: where somebody may object, the robot holds still until a planner or a person has said how it goes on. So
+a planner says its subtask again only when it has made something of all that it heard.
 """
 
 from __future__ import annotations
@@ -9,12 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from nodes.interrupts.intent import understand
+from nodes.interrupts.objection import may_object
 from nodes.msgs import Reference, SeenObject, Subtask, Utterance
 from nodes.planner.orders import Surroundings
-
-BARS = ("no", "not", "wait", "stop", "dont", "don't", "sorry", "oh")
-"""First words after which the robot holds still until the planner has understood the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +32,7 @@ class HeardOfWork:
 
     left: tuple[Reference, ...] = ()  # is to be left alone from now on
     released: tuple[Reference, ...] = ()  # and is free again
-    is_for_plan: bool = False  # hold still until there is a plan
+    is_for_plan: bool = False  # what is under way may be objected to: hold still until somebody says how it goes on
     says: str = ""
 
 
@@ -50,5 +48,5 @@ class HoldStill:
     """Holds still at words that may object."""
 
     def hear(self, utterance: Utterance, work: WorkUnderWay) -> HeardOfWork:
-        first = utterance.text.lower().replace(",", " ").split()[:1]
-        return HeardOfWork(is_for_plan=bool(first and first[0] in BARS) or understand(utterance.text).wants == "amend")
+        names = (one.name for one in work.around.scene.things)
+        return HeardOfWork(is_for_plan=may_object(utterance.text, names))

@@ -1,4 +1,4 @@
-"""What the kitchen's VLM makes of a subtask that names its thing by words, and not by its id."""
+"""What the kitchen's VLM makes of a subtask that names its thing by words, and of words that may object to it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from nodes.msgs import (
     SceneDescription,
     SeenObject,
     Subtask,
+    Utterance,
 )
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
+from nodes.vlm.local import STILL_WAITS
 from runtime import Simulation
 from runtime.clock import Clock, to_s
 from runtime.message import Envelope, Message, Stamped
@@ -32,6 +34,11 @@ def standing(now_ns: int) -> RobotState:
         read_ns=now_ns, position=still, velocity=still, effort=still, base_x_m=0.0, base_y_m=0.0, base_heading_rad=0.0,
         base_v_mps=0.0, base_w_radps=0.0,
     )  # fmt: skip
+
+
+MUG = SeenObject(
+    id="mug-1", label="mug", colour="red", x_m=0.0, y_m=-0.6, z_m=0.5, width_m=0.07, height_m=0.1, u_px=0.0, v_px=0.0
+)
 
 
 class Bench:
@@ -46,11 +53,7 @@ class Bench:
         for port in (self.vlm.action, self.vlm.said, self.vlm.description):
             port.sink = lambda _, message, __: self.published.append(message)
         vars(self.vlm.eyes)["clock"] = self
-        mug = SeenObject(
-            id="mug-1", label="mug", colour="red", x_m=0.0, y_m=-0.6, z_m=0.5, width_m=0.07, height_m=0.1, u_px=0.0,
-            v_px=0.0,
-        )  # fmt: skip
-        self.vlm.eyes.push(Stamped(Scene(things=(mug,)), Envelope("sim/eyes", "eyes", 1, self.ns)))
+        self.vlm.eyes.push(Stamped(Scene(things=(MUG,)), Envelope("sim/eyes", "eyes", 1, self.ns)))
         self.vlm.remember(standing(self.ns))
 
     def now_ns(self) -> int:
@@ -112,3 +115,41 @@ def test_the_head_stands_still_until_somebody_has_armed_the_robot() -> None:
         sim.publish("guard/state", GuardState(mode="armed", reason="", is_armed=True))
         sim.run(seconds=2.0)
         assert {one.skill for one in turns} == {"look"}
+
+
+@pytest.mark.parametrize(
+    "text", ["No, not that one!", "Nein, nicht die rote!", "Не тот!", "No, put the blue one there"]
+)
+def test_what_somebody_may_object_to_is_not_gone_on_with_until_somebody_has_said_how(text: str) -> None:
+    bench = Bench()
+    bench.told_to_pick("red", "mug")
+    bench.vlm.listen(Utterance(speaker="Ana", text=text))
+    held = bench.acts
+    assert held[-1] == "hold"
+    for _ in range(60):
+        bench.ns += 200_000_000
+        bench.vlm.tick()
+    assert (bench.acts, bench.described.progress) == (held, "held")
+    assert [one.text for one in bench.published if isinstance(one, Utterance)].count(STILL_WAITS) == 1
+    bench.told_to_pick("red", "mug")  # by a planner that has heard it
+    assert bench.acts == [*held, "pick"]
+
+
+def test_a_plan_that_was_on_its_way_when_somebody_objected_does_not_answer_them() -> None:
+    with closing(Simulation(vlm := SimulatorEyesVLM())) as sim:
+        acts: list[Action] = sim.record(SimulatorEyesVLM.action)
+        mug = Reference(label="mug", id="mug-1")
+        task = Subtask(id="1", text="pick it up", state="work", skill="pick", things=(mug,))
+        sim.publish("sim/eyes", Scene(things=(MUG,)))
+        sim.publish("robot/state", standing(0))
+        sim.publish("subtask", task)
+        sim.run(seconds=1.0)
+        sim.publish("heard", Utterance(speaker="Ana", text="No, not that one!"))
+        sim.run(seconds=1.0)
+        vlm.objected_ns += 1_500_000_000  # as though it had been heard while the next repetition was on its way
+        sim.publish("subtask", task)
+        sim.run(seconds=1.0)
+        assert [one.skill for one in acts] == ["pick", "hold"]
+        sim.publish("subtask", task)
+        sim.run(seconds=1.0)
+        assert [one.skill for one in acts] == ["pick", "hold", "pick"]

@@ -8,12 +8,12 @@ import time
 import pytest
 
 from nodes.guard.arbitration import Arbitration
-from nodes.msgs import Interrupt, Utterance
+from nodes.msgs import Interrupt, Subtask, Utterance
 from nodes.planner.openai_api import OpenAIPlanner
-from runtime.message import Envelope, Stamped
+from runtime.message import Envelope, Message, Stamped
 from tests.nodes.planner.openai_planner_table import REQUEST, Table, do, put, set_environment
 from tests.support.sentences import sentence
-from tests.support.servers.fake_openai_server import FakeOpenAI, answers, silence
+from tests.support.servers.fake_openai_server import FakeOpenAI, answers, silence, status
 
 pytestmark = pytest.mark.processes
 
@@ -42,6 +42,40 @@ def test_a_correction_replaces_the_subtask() -> None:
             ("blue",),
         ]
         assert table.subtasks[-1].id == "openaiplanner-2"
+
+
+def test_an_answer_that_knows_nothing_of_an_objection_counts_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    planner = OpenAIPlanner(model="fake")
+    planned: list[Message] = []
+    planner.subtask.sink = lambda _, subtask, __: planned.append(subtask)
+    given = iter((put(), put("blue")))
+
+    async def ask(**_: object) -> str:
+        answer = next(given)
+        if not planner.objections:
+            planner.listen(Utterance(speaker="Ana", text="No, not the blue one"))  # while the model thinks
+        return answer
+
+    monkeypatch.setattr(planner.request, "ask", ask)
+    planner.listen(Utterance(speaker="Ana", text=REQUEST))
+
+    async def tick() -> None:
+        await planner.tick()
+
+    asyncio.run(tick())
+    plans = [one for one in planned if isinstance(one, Subtask)]
+    assert {tuple(one.colour for one in task.excluding) for task in plans} == {("blue",)}
+
+
+def test_a_planner_that_has_no_answer_to_an_objection_does_not_say_its_subtask_again() -> None:
+    with FakeOpenAI(answers(put()), status(500)) as server, Table(server, give_up_after=99) as table:
+        table.hear(REQUEST)
+        table.sim.run(seconds=9.0)
+        table.hear("No, not the blue one")
+        before = len(table.subtasks)
+        table.sim.run(seconds=9.0)
+        assert before > 2
+        assert len(table.subtasks) == before
 
 
 def test_an_interrupt_is_answered_at_once() -> None:
