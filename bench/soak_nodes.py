@@ -15,7 +15,7 @@ WORDS = cycle(
 class EndlessCollaborator(Collaborator):
     """Says something every 20 s, for ever; what they stop they let go on again."""
 
-    is_ears = True
+    role = "ears"
 
     def finish(self, *, ok: bool, reason: str) -> None:
         """Stay."""

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, runtime_checkable
 
 from runtime.coordination.health import Spending
@@ -91,6 +90,16 @@ class HasDevices(Protocol):
         """Return what one run of this machine may use at a time, whoever starts it, like "camera 3"."""
 
 
+def role_of(cls: type) -> str:
+    """What the others of a graph take a node of this class for: its attribute `role`, unless it sits on a seat."""
+    return "" if getattr(cls, "seat", "") else getattr(cls, "role", "")
+
+
+def believes(cls: type) -> str:
+    """The role of those on whose word a node of this class acts: its attribute `believes`."""
+    return str(getattr(cls, "believes", ""))
+
+
 def devices_of(node: object) -> tuple[str, ...]:
     """What a node says of `HasDevices`."""
     return node.devices() if isinstance(node, HasDevices) else ()
@@ -127,10 +136,6 @@ class KeepsGraph(Protocol):
     @classmethod
     def graph_notes(cls, name: str, launch: Launch) -> Iterable[tuple[str, str]]:
         """Return what `check` tells of the nodes around it: the table, such as "nodes.guard", and a sentence."""
-
-    @classmethod
-    def watchdog_program(cls) -> Path:
-        """Return the program that `[watchdog]` starts beside its process: a file of Python that stands alone."""
 
     @classmethod
     def needed(cls, name: str, graph: Graph, without: Collection[str]) -> Iterable[tuple[str, str]]:

@@ -20,14 +20,13 @@ class RunFacts(msgspec.Struct, frozen=True):
     parameters: dict[str, dict[str, Any]] = {}  # of each node
     seats: dict[str, dict[str, Any]] = {}  # the tables [seats.*]
     node_seats: tuple[str, ...] = ()  # that nodes of the graph sit on
-    ears: tuple[str, ...] = ()  # the nodes that hear people
-    lifters: tuple[str, ...] = ()  # the nodes whose `resume` counts
+    roles: dict[str, tuple[str, ...]] = {}  # the nodes of each role; those of "" have any
     one_user: bool = False  # of this machine: what comes by its loopback is theirs
     claims: tuple[str, ...] = ()  # what this run has to itself among those of this account
-    devices: tuple[str, ...] = ()  # what it has of this machine: real robots
+    devices: tuple[str, ...] = ()  # what it has of this machine
     needed_files: tuple[str, ...] = ()  # by which tools, and processes that are restarted, find this run
-    estop_signals: bool = False  # whether a signal of the system to this process is an emergency stop
-    has_watchdog: bool = False  # whether a program beside this run is fed by its guard
+    has_signal: bool = False  # whether this process, which has the node that issues fences, answers a system's signal
+    programs: tuple[str, ...] = ()  # tables of the launch file with programs beside this run
     known: Mapping[str, Any] = msgspec.field(default_factory=lambda: MappingProxyType({}))
     """All facts as plain data, with versions, machine and robot, and at the end the outcome. Recordings keep them."""
 
@@ -39,6 +38,10 @@ class RunFacts(msgspec.Struct, frozen=True):
         """The facts in this plain data; missing ones are empty."""
         own = {name: data[name] for name in cls.__struct_fields__ if name in data and name not in ("known", "spent")}
         return msgspec.structs.replace(msgspec.convert(own, cls), known=MappingProxyType(dict(data)))
+
+    def in_role(self, role: str) -> frozenset[str]:
+        """The nodes that have this role."""
+        return frozenset((*self.roles.get(role, ()), *self.roles.get("", ())))
 
     def noting(self, **facts: object) -> Self:
         """The same facts with these added."""

@@ -327,7 +327,7 @@ ANA_STOPS, BEN_STOPS, ANA_GOES_ON, BEN_GOES_ON, ANA_IS_HURT = range(1, 6)
 class Ears(Node):
     """A microphone that hears what the switchboard says, once."""
 
-    is_ears = True
+    role = "ears"
     heard = Publisher(Utterance, "heard", qos=RELIABLE)
 
     def on_start(self) -> None:

@@ -41,7 +41,7 @@ class InterruptingPerson(Node):
     """
 
     provenance = "script:interrupting-person-1"
-    is_ears = True  # it plays a person
+    role = "ears"  # it plays a person
 
     truth = Subscription(Truth, "sim/truth")
     state = Subscription(RobotState, "robot/state")

@@ -1,4 +1,4 @@
-"""What `polyrhythm doctor --robot lerobot` looks at: LeRobot's environment and what it knows. Nothing is connected."""
+"""What `polyrhythm doctor --device lerobot` looks at: LeRobot's environment and what it knows. Nothing is connected."""
 
 from __future__ import annotations
 

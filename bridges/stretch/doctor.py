@@ -1,4 +1,4 @@
-"""What `polyrhythm doctor --robot stretch` looks at. It takes hold of the robot for a moment and never moves it."""
+"""What `polyrhythm doctor --device stretch` looks at. It takes hold of the robot for a moment and never moves it."""
 
 from __future__ import annotations
 

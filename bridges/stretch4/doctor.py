@@ -1,4 +1,4 @@
-"""What `polyrhythm doctor --robot stretch4` looks at. It asks the robot's server for its status, and never moves it."""
+"""What `polyrhythm doctor --device stretch4` looks at. It asks the robot's server for its status alone."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Lamp(Node):
 class Person(Node):
     """Speaks by a script, where there is no microphone."""
 
-    is_ears = True
+    role = "ears"
     heard = Publisher(Utterance, "heard")
 
     def __init__(self) -> None:

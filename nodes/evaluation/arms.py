@@ -131,7 +131,7 @@ class Arm(Node):
     """
 
     provenance = "script:arm-1"
-    is_ears = True  # it hands on what people said
+    role = "ears"  # it hands on what people said
 
     heard = Subscription(Utterance, "heard", qos=QoS(required=False))
     action = Subscription(Action, "action", qos=QoS(required=False))
@@ -162,7 +162,7 @@ class Arm(Node):
         self.people: frozenset[str] = frozenset()
 
     def on_start(self) -> None:
-        self.people = frozenset(self.run_info.ears) - {self.name}
+        self.people = self.run_info.in_role("ears") - {self.name}
 
     @on(heard)
     async def listen(self, utterance: Utterance) -> None:

@@ -31,7 +31,7 @@ class Straight(Node):
 class UtteranceSource(Node):
     """Says the same again and again."""
 
-    is_ears = True
+    role = "ears"
     heard = Publisher(Utterance, "heard")
 
     @every(hz=UTTERANCES_A_MINUTE / 60)

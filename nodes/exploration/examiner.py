@@ -110,7 +110,7 @@ class Examiner(Node):
     """
 
     provenance = "script:examiner-1"
-    is_ears = True  # it plays a person who asks
+    role = "ears"  # it plays a person who asks
 
     state = Subscription(RobotState, "robot/state")
     deed = Subscription(Deed, "room/deed", qos=RELIABLE)

@@ -7,7 +7,8 @@ without motion), `command_sources` (which command may be followed), `retreat` (t
 is asked of the robot, by `motion_profile`, `space` and `release`).
 
 What watches the robot: `monitors` stops at once, `conduct_watch` for what lasts, by `lasting_faults` and `base_motion`;
-and `watchdog`, a program by itself. `estop_signal` stops it where the bus is in ruins; `graph_rules` look at the graph.
+and `watchdog`, a program by itself, with `watchdog_table`. `estop_signal` stops it where the bus is in ruins;
+`graph_rules` look at the graph.
 
 What keeps the guard's word: `arbitration` says who may command, `persistence` outlives a restart, `feed` tells the
 watchdog. `command` and `orders` are `polyrhythm guard`; `table` writes the page.

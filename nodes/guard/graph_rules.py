@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from pathlib import Path
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from nodes.guard import watchdog
 from runtime.abilities import HasDevices, devices_of
 from runtime.errors import UserError
+from runtime.launch.processes_table import RealTime
+from runtime.operating_system.real_time import CONTROL_PRIORITY
 
 if TYPE_CHECKING:
     from runtime.launch.file import Launch
@@ -24,15 +24,11 @@ class KnowsItsGraph:
         graph = launch.graph
         if graph.is_obeyed(name):
             yield from ((f"nodes.{name}", why) for why in _deafness(name, graph))
+        yield from _above(graph.nodes[name].process or name, launch.realtime)
         for other, spec in graph.nodes.items():
-            if launch.watchdog is None and not spec.unset and (devices := devices_of(spec.build())):
+            if "watchdog" not in launch.more and not spec.unset and (devices := devices_of(spec.build())):
                 why = f"nothing watches the process of {devices[0]}; add a table [watchdog] (docs/watchdog.md)"
                 yield f"nodes.{other}", why
-
-    @classmethod
-    def watchdog_program(cls) -> Path:
-        """Name the program; it is started as a file, since it imports nothing of ours."""
-        return Path(watchdog.__file__)
 
     @classmethod
     def needed(cls, name: str, graph: Graph, without: Collection[str]) -> Iterator[tuple[str, str]]:
@@ -43,15 +39,25 @@ class KnowsItsGraph:
             yield name, "it is the guard, and nothing reaches the motors but through it"
         for driver in sorted({*without} & _drivers(name, graph)):
             yield driver, "it is the robot's driver, without which the guard guards nothing"
-        lifters = graph.roles["lifters"]
+        lifters = graph.roles.get("lifter", [])
         if lifters and {*lifters} <= {*without} and any(_is_real(spec) for spec in graph.nodes.values()):
             yield lifters[0], "the robot is real, and nobody else stops it by words"
+
+
+def _above(place: str, realtime: Mapping[str, RealTime]) -> Iterator[tuple[str, str]]:
+    """Which processes go before the guard's, where cores are short."""
+    own = realtime.get(place, RealTime()).fifo
+    most = CONTROL_PRIORITY if own is None else own
+    for name, asked in realtime.items():
+        if name != place and (asked.fifo or 0) > most:
+            why = f"fifo is {asked.fifo}, above the {most} of the guard's process {place}, which then waits for it"
+            yield f"processes.{name}", f"{why}; give the guard more"
 
 
 def _deafness(guard: str, graph: Graph) -> Iterator[str]:
     """Why nobody can shout at the robot of this guard, or only over a detour."""
     place = graph.nodes[guard]
-    lifters, ears = graph.roles["lifters"], graph.roles["ears"]
+    lifters, ears = graph.roles.get("lifter", []), graph.roles.get("ears", [])
     if not lifters:
         yield (
             "nobody can stop this robot by words: no node takes them for it; add one with use = "

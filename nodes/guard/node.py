@@ -111,6 +111,7 @@ class Guard(ForRobot, KnowsItsGraph, Node):
     """
 
     realtime = True
+    believes = "lifter"
     thread_safe = ("state_file",)
     robot_parameter = "robot"
     fixed = frozenset(
@@ -251,7 +252,7 @@ class Guard(ForRobot, KnowsItsGraph, Node):
             )
         now_ns = self.clock.now_ns()
         self.heard_ns = dict.fromkeys(self.estop_sources, now_ns)
-        self.lifters = frozenset(info.lifters)
+        self.lifters = info.in_role("lifter")
         homes = msgspec.convert(info.seats, dict[str, SeatConfig])
         self.arbitration = Arbitration(homes, info.node_seats)
         is_back = False
@@ -259,10 +260,10 @@ class Guard(ForRobot, KnowsItsGraph, Node):
             self.run = registry
             is_back = (Path(registry) / TOKEN_FILE).exists()
             self.proofs = Signatures(make_token(Path(registry)), now_ns)
-            self.watchdog = WatchdogFeed(Path(registry), now_ns) if info.has_watchdog else None
+            self.watchdog = WatchdogFeed(Path(registry), now_ns) if "watchdog" in info.programs else None
         self.needed_files = tuple(path for path in map(Path, info.needed_files) if path.exists())
         self._recall(persistence.place_of(self.memory, self.robot_name, info), now_ns, is_back=is_back)
-        if info.estop_signals:
+        if info.has_signal:
             self.estop_signals = EstopSignals()
             self.estop_signals.start()
 
@@ -382,7 +383,7 @@ class Guard(ForRobot, KnowsItsGraph, Node):
     def interrupted(self, interrupt: Interrupt) -> None:
         """Act on an interrupt at its arrival: braking does not wait for the next tick.
 
-        A "resume" counts only from a node that may lift stops (`lifts_stops = True`) and holds no seat.
+        A "resume" counts only from a node that may lift stops (`role = "lifter"`) and holds no seat.
         """
         now_ns = self.clock.now_ns()
         trigger = self.context.trigger

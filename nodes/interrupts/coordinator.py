@@ -17,6 +17,7 @@ class Coordinator(Node):
     """
 
     realtime = True
+    believes = "lifter"
     fixed = frozenset({"interrupt", "fence", "repeat"})
 
     interrupts = Subscription(Interrupt, "interrupt", qos=QoS(required=False))

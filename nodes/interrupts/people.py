@@ -1,6 +1,6 @@
 """`People`: who counts as a person where words name somebody, lift a stop, take it back or say yes; decided here alone.
 
-A name proves nothing, and neither does the topic. A person is who ears have heard (`is_ears = True`, on no seat), or
+A name proves nothing, and neither does the topic. A person is who ears have heard (`role = "ears"`, on no seat), or
 who signs with the run's token. The robot's own voice is nobody: not what ears hear while the loudspeaker plays or just
 after, and not the words that it has just said. Whoever asks the robot to stop is obeyed all the same.
 """
@@ -111,7 +111,7 @@ class People:
     """The people of one run, as one node hears them."""
 
     def __init__(self, run_info: RunFacts) -> None:
-        self._ears = frozenset(run_info.ears)
+        self._ears = run_info.in_role("ears")
         self._registry = run_info.registry
         self._signatures: Signatures | None = None
         self.voice = RobotVoice()

@@ -112,7 +112,7 @@ class Reflex(HearsPeople):
     """
 
     realtime = True
-    lifts_stops = True
+    role, believes = "lifter", "ears"
     fixed = frozenset({"interrupt", "heard", "robot/state", "guard/state", "alarm", "saying"})
 
     heard = Subscription(Utterance, "heard", qos=QoS(required=False, candidates=True))

@@ -74,7 +74,7 @@ class Recogniser(HearsPeople):
     answer takes in virtual time.
     """
 
-    is_ears = True
+    role = "ears"
 
     speech = Subscription(Sound, "microphone/speech", qos=QoS(depth=8, lifespan_s=LIFESPAN_S))
     so_far = Subscription(SoundSoFar, "microphone/so_far", qos=QoS(required=False, depth=2, lifespan_s=2.0))

@@ -163,17 +163,16 @@ def hear(
 class Sender:
     """Publishes messages on one topic of a run, as a person, under a name of its own.
 
-    The guard's process hears an emergency stop, an order and a request for a seat; also words, where the reflex runs
-    beside the guard. These wait for that process only, because a frozen recorder or planner must not keep anybody from
-    stopping the robot. `unreached` names the processes that did not answer. Anything else goes to all that hear the
-    topic, or to nobody.
+    What the process of the node that issues fences hears, such as a stop and a request for a seat, waits for that
+    process only: a frozen recorder or planner must not keep anybody from stopping a robot. `unreached` names the
+    processes that did not answer. Anything else goes to all that hear the topic, or to nobody.
     """
 
     def __init__(self, run: FoundRun, topic: str, *, provenance: str, source: str = "") -> None:
         """Connect. Raises PolyrhythmError where a process that must hear the topic does not answer."""
         info = topic_of(run, topic)
         hearers = sorted(name for name, plan in run.info.processes.items() if topic in plan.hears)
-        needed = _guards_process(run)
+        needed = _authority_process(run)
         if info.only:
             raise UserError(f"only {info.only} may publish {topic}; to take part, see polyrhythm guard and seat --help")
         self._topic = topic
@@ -223,7 +222,7 @@ def user_name() -> str:
         return f"user {os.getuid()}"
 
 
-def _guards_process(run: FoundRun) -> str:
+def _authority_process(run: FoundRun) -> str:
     """The process of the node that issues fences and leases; "" where there is none."""
     names = {plan.authority for plan in run.info.processes.values()}
     return next((run.info.nodes[name].process for name in sorted(names) if name in run.info.nodes), "")

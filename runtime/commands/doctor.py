@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import inspect
 from collections.abc import Callable, Sequence
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import msgspec
@@ -20,8 +21,11 @@ from runtime.launch.file import check, find, load
 from runtime.launch.graph import NodeSpec, convert_params, unset_variables
 from runtime.launch.nodes_table import load_name, node_spec
 from runtime.node import Node
-from runtime.serialization.toml_errors import read_toml
+from runtime.serialization.toml_errors import guess, read_toml
 from runtime.supervision.diagnostics import Finding, Level, as_lines, examine
+
+DEVICES = "polyrhythm.doctor"
+"""Entry points of functions that examine a device and return findings."""
 
 
 def doctor_main(argv: list[str]) -> int:
@@ -37,8 +41,8 @@ def doctor_main(argv: list[str]) -> int:
         raise UserError(f"doctor --host {asked.host}: of which launch file? polyrhythm doctor FILE --host {asked.host}")
     elif asked.models:
         raise UserError("doctor --models: of which launch file? polyrhythm doctor FILE --models")
-    if asked.robot:
-        findings += examine_robot(asked.robot)
+    if asked.device:
+        findings += examine_device(asked.device)
     problems = sum(finding.level == "problem" for finding in findings)
     if asked.json:
         print(msgspec.json.encode({"ok": not problems, "findings": findings}).decode())
@@ -130,14 +134,17 @@ def _elsewhere(spec: NodeSpec) -> list[Finding]:
     return [Finding(spec.name, level, text) for level, text in found]
 
 
-def examine_robot(name: str) -> list[Finding]:
-    """What the robot of that name lacks, as its `bridges/NAME/doctor.py` says, or the "module:function" named."""
-    examine_it: Callable[[], object] = load_name(name if ":" in name else f"bridges.{name}.doctor:examine")
+def examine_device(name: str) -> list[Finding]:
+    """What the device of that name lacks, as its entry point says, or the "module:function" named."""
+    known = {entry.name: entry for entry in entry_points(group=DEVICES)}
+    if ":" not in name and name not in known:
+        raise UserError(f"--device {name}: {guess(name, known)}; or a function of yours, as module:function")
+    examine_it: Callable[[], object] = load_name(name) if ":" in name else known[name].load()
     try:
         findings = msgspec.convert(msgspec.to_builtins(examine_it()), list[Finding])  # a Finding does not check itself
     except (TypeError, msgspec.ValidationError) as problem:
         raise UserError(
-            f"--robot {name}: examines no robot; expected a function that returns findings ({problem})"
+            f"--device {name}: examines no device; expected a function that returns findings ({problem})"
         ) from problem
     return findings
 
@@ -171,10 +178,12 @@ def _parser() -> argparse.ArgumentParser:
     add_launch_options(parser)
     parser.add_argument("--host", default="", metavar="NAME", help="this machine's part of several ([hosts.NAME])")
     parser.add_argument(
-        "--robot",
+        "--device",
         metavar="NAME",
-        help="also take hold of this robot for a moment, without moving it: stretch, stretch4",
+        help="also take hold of this device for a moment, without moving it, such as a robot: "
+        + ", ".join(sorted(entry.name for entry in entry_points(group=DEVICES))),
     )
+    parser.add_argument("--robot", dest="device", help=argparse.SUPPRESS)  # its name before version 0.2
     parser.add_argument(
         "--models", action="store_true", help="load the nodes' models or ask their servers, and tell how long it takes"
     )

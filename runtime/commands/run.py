@@ -28,6 +28,7 @@ from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.execution.log_lines import log_to
 from runtime.launch.class_check import place_of_problem
 from runtime.launch.file import Launch, check, find, in_order, load, resolve
+from runtime.launch.more_tables import HasPrograms
 from runtime.launch.process_plan import plan
 from runtime.launch.provenance import git_asked, machine, versions
 from runtime.launch.seats_table import as_data
@@ -102,7 +103,9 @@ def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
         "budgets": launch.budgets.as_data(),
         "claims": sorted({one for node in nodes if isinstance(node, ClaimsNames) for one in node.claims()}),
         "devices": sorted({one for node in nodes for one in devices_of(node)}),
-        "has_watchdog": launch.watchdog is not None and not arguments.virtual,
+        "programs": []
+        if arguments.virtual
+        else [name for name, one in launch.more.items() if isinstance(one, HasPrograms)],
         **launch.shared_facts,
         "shared": launch.shared_facts,
         "versions": versions(),

@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from runtime.bag.export_table import parse_export
 from runtime.coordination.health import GatewayHealth, gateway_topic
 from runtime.errors import LaunchFileError, MissingVariable, UserError, choices, nearest
 from runtime.hosts.hosts_table import Host, parse_hosts
@@ -18,18 +17,17 @@ from runtime.launch.budgets_table import Budgets, parse_budgets
 from runtime.launch.graph import Graph, NodeSpec
 from runtime.launch.left_out import leave_out
 from runtime.launch.links_table import LinkModel, parse_links
+from runtime.launch.more_tables import entries, read_more
 from runtime.launch.nodes_table import NODE_KEYS, Instead, facts_of, node_spec, taken_from_run, told
 from runtime.launch.path_check import PathAccount, accounts
 from runtime.launch.processes_table import RealTime, parse_processes
 from runtime.launch.run_table import RunTable
 from runtime.launch.seats_table import SeatTable, holders_of, parse_seats
 from runtime.launch.source import source_of
-from runtime.launch.watchdog_table import WatchdogTable, parse_watchdog
-from runtime.operating_system.real_time import CONTROL_PRIORITY
 from runtime.refusals import code_of, refusing
 from runtime.serialization.toml_errors import convert, guess, parse_toml, read_text
 
-TABLES = ("nodes", "instead", "processes", "seats", "links", "budgets", "hosts", "run", "watchdog", "export")
+TABLES = ("nodes", "instead", "processes", "seats", "links", "budgets", "hosts", "run")
 
 
 class Launch(msgspec.Struct, frozen=True):
@@ -54,7 +52,7 @@ class Launch(msgspec.Struct, frozen=True):
     host: str = ""  # the one that is meant; "": all of them
     budgets: Budgets = msgspec.field(default_factory=Budgets)
     realtime: Mapping[str, RealTime] = msgspec.field(default_factory=dict)  # by process
-    watchdog: WatchdogTable | None = None
+    more: Mapping[str, Any] = msgspec.field(default_factory=dict)  # what other rooms make of their tables
 
     @property
     def processes(self) -> dict[str, list[NodeSpec]]:
@@ -67,23 +65,8 @@ class Launch(msgspec.Struct, frozen=True):
     def notes(self) -> list[tuple[str, str]]:
         """What an author should know and no run is refused for: the table, such as "nodes.guard", and a sentence."""
         found = [(f"nodes.{name}", note) for name, note in self.graph.notes()]
-        guard = self.graph.nodes.get(self.graph.authority)
-        place = "" if guard is None else guard.process or guard.name
-        guards = self.realtime.get(place, RealTime()).fifo
-        most = CONTROL_PRIORITY if guards is None else guards
-        for name, asked in self.realtime.items():
-            if asked.cpus == ():
-                found.append(
-                    (f"processes.{name}", "cpus = [] means any core, as without it; name cores, or leave it out")
-                )
-            if place and name != place and (asked.fifo or 0) > most:
-                found.append(
-                    (
-                        f"processes.{name}",
-                        f"fifo is {asked.fifo}, above the {most} of the guard's process {place}, which then waits "
-                        "for it; give the guard more",
-                    )
-                )
+        any_core = "cpus = [] means any core, as without it; name cores, or leave it out"
+        found += [(f"processes.{name}", any_core) for name, asked in self.realtime.items() if asked.cpus == ()]
         keeper = self.graph.keeper
         return found if keeper is None else [*found, *keeper.graph_notes(self.graph.authority, self)]
 
@@ -96,7 +79,7 @@ class Launch(msgspec.Struct, frozen=True):
 
     @property
     def moves(self) -> bool:
-        """Whether its graph has a guard, and so a robot, on a machine that may have other users."""
+        """Whether its graph has a node that issues fences, on a machine that may have other users."""
         return self.graph.authority != "" and not self.one_user
 
     @property
@@ -147,7 +130,7 @@ def load(
     """Read a launch file, to run the part of `host`. Raises LaunchFileError at the first thing that is wrong.
 
     `added` are nodes that the file lacks, as NAME=MODULE:CLASS. `overrides` are NODE.PARAM=VALUE, also of those.
-    `without` are nodes to leave out: never the guard or the driver of a robot.
+    `without` are nodes to leave out: never those that the graph's keeper needs.
     """
     try:
         text = read_text(path)
@@ -164,15 +147,16 @@ def load(
 
 def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str = "") -> Launch:
     """The launch that these tables describe."""
-    if tables and not any(table in TABLES or nearest(table, TABLES, cutoff=0.8) for table in tables):
+    known = TABLES if set(tables) <= {*TABLES} else (*TABLES, *sorted(entry.name for entry in entries()))
+    if tables and not any(table in known or nearest(table, known, cutoff=0.8) for table in tables):
         raise LaunchFileError(
-            f"{path}: is no launch file: it has none of the tables {', '.join(f'[{name}]' for name in TABLES)}; "
+            f"{path}: is no launch file: it has none of the tables {', '.join(f'[{name}]' for name in known)}; "
             f"a file that a node reads is checked with its node: check FILE --set NODE.PARAM={path}",
             code="P003",
         )
     for table in tables:
-        if table not in TABLES:
-            raise LaunchFileError(f"{path}: unknown table [{table}]; {guess(table, TABLES)}", code="P003")
+        if table not in known:
+            raise LaunchFileError(f"{path}: unknown table [{table}]; {guess(table, known)}", code="P003")
     nodes = tables.get("nodes", {})
     if not isinstance(nodes, dict) or not nodes:
         raise LaunchFileError(f"{path}: no nodes; expected at least one table like [nodes.talker]", code="P004")
@@ -198,10 +182,7 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
         with refusing("P043"):
             budgets = parse_budgets(tables.get("budgets", {}), graph)
         with refusing("P004"):
-            parse_export(tables.get("export", {}), graph.types)
-        with refusing("P004"):
-            has_guard = graph.keeper is not None and graph.is_obeyed(graph.authority)
-            watchdog = parse_watchdog(tables.get("watchdog"), has_guard=has_guard)
+            more = read_more({name: table for name, table in tables.items() if name not in TABLES}, graph)
         with refusing("P042"):
             links = parse_links(tables.get("links", {}), nodes=graph.nodes, topics=graph.topics)
     except LaunchFileError:
@@ -228,7 +209,7 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
         realtime=realtime,
         links=links,
         one_user=run.one_user,
-        watchdog=watchdog,
+        more=more,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from runtime.abilities import HasDevices, KeepsGraph, NamesSeats, NeedsListeners, TakesLong, WantsParameters
+from runtime.abilities import HasDevices, KeepsGraph, NamesSeats, NeedsListeners, TakesLong, WantsParameters, role_of
 from runtime.alignment import Alignment, alignments_of
 from runtime.bag.journal import Calls, calls_topic
 from runtime.context import AgeRules
@@ -161,22 +161,18 @@ class Graph:
 
     @property
     def roles(self) -> dict[str, list[str]]:
-        """Whose words may lift a stop, as plain data for `run_info`: the nodes that hear people, and those that ask for
-        it.
-
-        A node on a seat has neither role, whatever its class says.
-        """
-        off_seats = [spec for spec in self.nodes.values() if not spec.cls.seat]
-        return {
-            role: sorted(spec.name for spec in off_seats if getattr(spec.cls, attribute, False))
-            for role, attribute in ROLES.items()
-        }
+        """The nodes of each role, as plain data for `run_info`; one on a seat has none."""
+        found: dict[str, list[str]] = {}
+        for name, spec in sorted(self.nodes.items()):
+            if role := role_of(spec.cls):
+                found.setdefault(role, []).append(name)
+        return found
 
     @property
     def facts(self) -> dict[str, Any]:
         """What its nodes are told of the graph, as plain data; `run_info` of every run begins with it."""
         return {
-            **self.roles,
+            "roles": self.roles,
             "ages": self.ages.as_data(),
             "one_user": self.one_user,
             "node_seats": list(self.seats),
@@ -396,13 +392,12 @@ def health_topic(node: str) -> str:
     return f"health/{node}"
 
 
-ROLES = {"ears": "is_ears", "lifters": "lifts_stops"}
-"""What nodes are to others, each with the attribute by which a class says so: a person said what these publish; they
-may lift a stop."""
 _OLD_PARAMETERS = {"host": "address", "cert_file": "certificate", "key_file": "key"}
 """Names of parameters before version 0.2; reported for one version, then dropped."""
 _OLD_METHODS = {"check_parameters": "problems(self)", "check_seats": "seat_problems(self, seats)"}
 """Class methods of nodes before version 0.2, and the methods of a built node that replace them."""
+_OLD_MARKS = {"is_ears": 'role = "ears"', "lifts_stops": 'role, believes = "lifter", "ears"'}
+"""Attributes of classes before version 0.2, and what they are now."""
 
 
 def _key_of_node(name: str) -> str:
@@ -509,6 +504,11 @@ def _node_problems(
     problems += [
         f"{spec.cls.__name__}.{old} is now {new}, asked of the built node"
         for old, new in _OLD_METHODS.items()
+        if hasattr(spec.cls, old)
+    ]
+    problems += [
+        f"{spec.cls.__name__}.{old} is now {new}; write that into the class"
+        for old, new in _OLD_MARKS.items()
         if hasattr(spec.cls, old)
     ]
     problems = of_kind("P020", problems) + of_kind("P023", _name_problems(spec, handlers))

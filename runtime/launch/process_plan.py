@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from runtime.abilities import believes, role_of
 from runtime.bag.journal import calls_topic
 from runtime.coordination.fence import FENCE_TOPIC, Fence
 from runtime.coordination.health import gateway_topic
@@ -210,19 +211,18 @@ def _most_hz(specs: Iterable[NodeSpec], direct: Collection[str]) -> dict[str, fl
 
 
 def _vouched(launch: Launch, gateways: Mapping[str, str]) -> dict[str, dict[str, tuple[str, ...]]]:
-    """Of the topics by which a stop is lifted (what ears hear, what lifters say of it), and of those by which whoever
-    sits on a seat speaks, such as commands: who may say it from where.
+    """Of the topics on which a node believes those of a role, and of those by which whoever sits on a seat speaks, such
+    as commands: who may say it from where.
 
     A gateway vouches itself for what comes from its host.
     """
-    roles, topics = launch.graph.roles, launch.graph.topics
-    spoken = topics_of({spec.cls.seat for spec in launch.graph.nodes.values()} - {""}, launch.graph.nodes)
-    chain = ((roles["ears"], roles["lifters"]), (roles["lifters"], [launch.graph.authority]))
+    nodes, topics = launch.graph.nodes, launch.graph.topics
+    spoken = topics_of({spec.cls.seat for spec in nodes.values()} - {""}, nodes)
     found: dict[str, dict[str, tuple[str, ...]]] = {}
     for topic in topics.values():
         senders, hearers = ({end.node for end in ends} for ends in (topic.publishers, topic.subscribers))
-        is_lifting = any(senders & {*says} and hearers & {*hears} for says, hears in chain)
-        if topic.name in launch.graph.exclusive or not (is_lifting or topic.name in spoken):
+        is_believed = {role_of(nodes[name].cls) for name in senders} & {believes(nodes[name].cls) for name in hearers}
+        if topic.name in launch.graph.exclusive or not (is_believed - {""} or topic.name in spoken):
             continue
         of: dict[str, tuple[str, ...]] = dict.fromkeys(gateways, ())
         for process, specs in launch.processes.items():

@@ -7,9 +7,10 @@ from typing import Any, Literal
 
 import msgspec
 
+from runtime.abilities import believes
 from runtime.coordination.lease import Kind
 from runtime.errors import UserError, choices
-from runtime.launch.graph import ROLES, NodeSpec
+from runtime.launch.graph import NodeSpec
 from runtime.node import ports_of
 from runtime.ports import Publisher, Subscription
 from runtime.serialization.toml_errors import Seconds, Table, convert
@@ -99,13 +100,13 @@ def holders_of(seats: Mapping[str, SeatTable]) -> dict[str, str]:
 def topics_of(seats: Collection[str], specs: Mapping[str, NodeSpec]) -> dict[str, str]:
     """The topics that only the nodes of one seat publish: whoever publishes there speaks for that seat.
 
-    So a tool that publishes there counts only while it holds the seat. Topics heard by a node that may lift stops
-    belong to no seat: otherwise whoever holds it could keep people from being heard.
+    So a tool that publishes there counts only while it holds the seat. Topics heard by a node that has a role itself,
+    and believes another one, belong to no seat: otherwise whoever holds it could keep people from being heard.
     """
     heard = {
         spec.topic_of(port)
         for spec in specs.values()
-        if getattr(spec.cls, ROLES["lifters"], False)
+        if getattr(spec.cls, "role", "") and believes(spec.cls)
         for port in ports_of(spec.cls, Subscription).values()
     }
     owners: dict[str, set[str]] = {}

@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 import signal
 
-MARK = "--guard-of="
+MARK = "--fences-of="
 """The argument by which ps shows that process; the name of its run follows."""
-HELD = "polyrhythm-guard:"
+HELD = "polyrhythm-fences:"
 _HELD_BYTES = 240
 SIGNAL = signal.SIGRTMIN + 6 if hasattr(signal, "SIGRTMIN") else None
 
@@ -24,7 +24,7 @@ def block() -> None:
 
 
 def be_known(run: str, supervisor_pid: int) -> None:
-    """Make this process known, until it ends, as one of a run with a guard: the supervisor, or the guard's own."""
+    """Make this process known, until it ends, as one of a run with fences: the supervisor, or their issuer's."""
     if hasattr(os, "memfd_create"):
         name = f"{HELD}{os.getpid()}:{supervisor_pid}:{run}".encode()[:_HELD_BYTES]
         os.memfd_create(name.decode(errors="ignore"))  # never closed: its name is what it is for

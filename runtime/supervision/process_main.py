@@ -1,6 +1,7 @@
 """One process of a run, started by the supervisor.
 
-`python -m runtime.supervision.process_main RUN_FOLDER PROCESS READ_FD WRITE_FD`; that of a guard has a mark besides.
+`python -m runtime.supervision.process_main RUN_FOLDER PROCESS READ_FD WRITE_FD`; one
+with the node that issues fences has a mark besides.
 """
 
 from __future__ import annotations
@@ -257,7 +258,7 @@ class Process:
             str(path) for path in (self._folder / "run.json", *endpoints(self._folder, self._name))
         ]
         if plan.hosts_authority and held_signal.SIGNAL is not None:
-            self._run_info["estop_signals"] = True
+            self._run_info["has_signal"] = True
         self._executor = executor = Executor(
             specs,
             types,
@@ -295,7 +296,7 @@ class Process:
             await self._wait_for_order(outlet.connect_direct)  # those who come up later wait for us, too
             if not self._stop.is_set():
                 start.go()
-                if "estop_signals" in self._run_info:  # from now on it answers
+                if "has_signal" in self._run_info:  # from now on it answers
                     held_signal.be_known(run["name"], run["supervisor_pid"])
                 gc.enable()
                 await executor.run(self._stop)

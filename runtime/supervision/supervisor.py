@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import signal
 from collections import deque
@@ -16,6 +17,7 @@ from runtime.bag.journal import Calls
 from runtime.clock import SystemClock, to_ns
 from runtime.errors import PolyrhythmError
 from runtime.launch.file import Launch
+from runtime.launch.more_tables import HasPrograms
 from runtime.launch.process_plan import ProcessPlan, describe, plan
 from runtime.message import Stamped, array_fields
 from runtime.operating_system import held_signal
@@ -26,9 +28,9 @@ from runtime.operating_system.terminal import Terminal, ends_with_terminal
 from runtime.supervision.child_process import ChildProcess, lines_of, start_command
 from runtime.supervision.fork_server import ForkServer, modules_of
 from runtime.supervision.registry import Claims, Registration
+from runtime.supervision.side_program import SideProgram
 from runtime.supervision.systemd import Systemd
 from runtime.supervision.view import View, shown_by
-from runtime.supervision.watchdog_process import NAME, WatchdogProcess
 from runtime.transport.zeromq import SubscriberThread
 
 READY_S = 60.0  # loading a large model takes that long
@@ -153,7 +155,7 @@ class Supervisor:
         self._systemd = Systemd()
         self._registration: Registration | None = None
         self._claims: Claims | None = None
-        self._watchdog: WatchdogProcess | None = None
+        self._programs: dict[str, SideProgram] = {}
         self.restarted: dict[str, list[str]] = {}
         """By process why it ended, each time that it was started again."""
         self.unclean: dict[str, str] = {}
@@ -212,9 +214,10 @@ class Supervisor:
             self._systemd.tell("STOPPING=1")
             await self._stop_all()
             drawing.cancel()
-            if watching is not None:  # last: it has seen how the guard ended
-                watching.cancel()
-                await asyncio.wait({watching})
+            for task in watching:
+                task.cancel()
+            if watching:  # last: they have seen how the nodes ended
+                await asyncio.wait(watching)
             if terminal is not None:
                 loop.remove_reader(terminal.watched)
                 terminal.close()
@@ -230,17 +233,18 @@ class Supervisor:
                     observer.close()
                 self._registration.close()
 
-    def _watched_over(self, folder: Path) -> asyncio.Task[None] | None:
-        """Start the watchdog of the launch file, before there is a guard, and keep it."""
-        table, keeper = self._launch.watchdog, self._launch.graph.keeper
-        if table is None or keeper is None or not any(plan.hosts_authority for plan in self._plans.values()):
-            return None
-        self._watchdog = WatchdogProcess(
-            (str(keeper.watchdog_program()), str(folder), *table.arguments(os.getpid())),
-            lambda: self._freezes.heard(NAME),
-            lambda text: self._view.log("warning", NAME, text),
-        )
-        return asyncio.create_task(self._watchdog.keep(), name=NAME)
+    def _watched_over(self, folder: Path) -> list[asyncio.Task[None]]:
+        """Start the programs of the launch file's tables, before there are nodes, and keep them."""
+        here = {spec.name for spec in self._launch.here}
+        for name, table in self._launch.more.items():
+            for program in table.programs(os.getpid(), folder) if isinstance(table, HasPrograms) else ():
+                if program.node in here:
+                    self._programs[name] = SideProgram(
+                        (str(program.file), *program.arguments),
+                        functools.partial(self._freezes.heard, name),
+                        functools.partial(self._view.log, "warning", name),
+                    )
+        return [asyncio.create_task(program.keep(), name=name) for name, program in self._programs.items()]
 
     @property
     def _name(self) -> str:
@@ -345,10 +349,10 @@ class Supervisor:
                 child.killed_for = f"no thread of it ran for {self._freezes.frozen_s:g} s"
                 child.signal(signal.SIGKILL)
                 self._view.log("warning", "supervisor", f"{name} (pid {child.pid}) is killed: {child.killed_for}")
-        watchdog = self._watchdog
-        if watchdog is not None and watchdog.pid and self._freezes.look(NAME, processor_time(watchdog.pid)):
-            self._freezes.heard(NAME)
-            watchdog.kill()
+        for name, program in self._programs.items():
+            if program.pid and self._freezes.look(name, processor_time(program.pid)):
+                self._freezes.heard(name)
+                program.kill()
 
     async def _look_on(self) -> None:
         """A command that looks on and tells people where, like the page of `polyrhythm view`."""

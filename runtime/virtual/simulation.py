@@ -89,7 +89,7 @@ class Simulation:
         specs = specs_of(nodes)
         self.graph = Graph(specs, {seat: table.candidates for seat, table in seats.items()})
         self.run_info.update(self.graph.facts)
-        self.run_info.update({role: [*names, OUTSIDE] for role, names in self.graph.roles.items()})
+        self.run_info["roles"] = {**self.graph.roles, "": [OUTSIDE]}
         for _, problem in self.graph.problems():
             if "nobody publishes it" not in problem:
                 raise GraphError(problem)

@@ -291,6 +291,7 @@ BEYOND_PUBLIC = {
         "runtime.bag.parts": "the same",
     },
     "nodes/recording/replay/played.py": {
+        "runtime.abilities": "is to others what the original was",
         "runtime.context": "speaks with the ages and causes of the recording",
         "runtime.hosts.clock_offset": "moves recorded stamps to this run's clock",
         "runtime.node": "makes ports from a recording",

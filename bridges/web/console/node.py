@@ -77,7 +77,7 @@ class Console(ConsolePorts):
     `recordings` is a folder whose finished recordings can be rated on a page beside this one ("": no such page).
     """
 
-    is_ears = True
+    role = "ears"
     lan_parameter = "address"
     page_roles: ClassVar[tuple[Role, ...]] = ROLES
 

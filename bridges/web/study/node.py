@@ -115,7 +115,7 @@ class Study(VoicePorts, TalkPorts):
     """
 
     provenance = "person"
-    is_ears = True
+    role = "ears"
     lan_parameter = "address"
 
     head_image = Subscription(Image, "head/image", qos=OPTIONAL)

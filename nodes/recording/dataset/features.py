@@ -9,8 +9,8 @@ from typing import Any
 from nodes.msgs import Action, SkillCatalogue, Trial
 from nodes.policy.onnx.tensors import SKILLS
 from nodes.recording.bag.recording import Recording
+from nodes.recording.dataset.export_table import DatasetColumn, feature_of, parse_export
 from nodes.recording.replay.recorded_launch import launch_source, recorded_tables
-from runtime.bag.export_table import DatasetColumn, feature_of, parse_export
 from runtime.errors import PolyrhythmError, RecordingError, UserError
 
 STATE, ACTION = "observation.state", "action"

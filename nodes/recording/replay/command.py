@@ -44,6 +44,8 @@ def replay_nodes(
     seed = recording.noted("seed")
     start_ns = recording.start_ns
     run_info = {key: recording.noted(key) for key in recording.about}
+    if "roles" not in run_info:  # of a run before version 0.2
+        run_info["roles"] = {"ears": run_info.get("ears", ()), "lifter": run_info.get("lifters", ())}
     players = {
         spec.name: NodePlayer(
             spec,

@@ -14,6 +14,7 @@ from typing import Any
 from nodes.recording.bag.recording import Recording
 from nodes.recording.replay.tape import Tape
 from runtime import Node, ParameterError, Publisher, Stamped, every
+from runtime.abilities import believes, role_of
 from runtime.context import HandlerContext, current_call
 from runtime.hosts.clock_offset import shifted
 from runtime.node import ports_of
@@ -93,6 +94,6 @@ def played(original: type[Node]) -> type[Node]:
         f"{attribute}_port": Publisher(port.message, port.topic, qos=port.qos)  # apart from this class's own names
         for attribute, port in ports_of(original, Publisher).items()
     }
-    roles = {name: getattr(original, name, False) for name in ("is_ears", "lifts_stops")}
+    roles = {"role": role_of(original), "believes": believes(original)}
     about = {"__doc__": Played.__doc__, "__module__": __name__, "seat": original.seat, **roles}
     return type(f"Played{original.__name__}", (Played,), {**ports, **about})

@@ -39,7 +39,7 @@ class SpokenLines(Node):
     """Says each of the `lines` ("SECONDS | WHO | TEXT", seconds of the recorded run) once, at `speed`."""
 
     provenance = "script:said-in-replay"
-    is_ears = True  # it plays a person
+    role = "ears"  # it plays a person
 
     heard = Publisher(Utterance, "heard", qos=RELIABLE)
 

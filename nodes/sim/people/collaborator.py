@@ -74,7 +74,7 @@ class Collaborator(Node):
     """
 
     provenance = "script:collaborator-1"
-    is_ears = True  # it plays a person
+    role = "ears"  # it plays a person
 
     said = Subscription(Utterance, "said")
     others = Subscription(Utterance, "heard")

@@ -64,7 +64,7 @@ class ScenarioPerson(Node):
     """Plays the person of the file `scenario`; `words` is another file with wordings, in tables by scenario name."""
 
     provenance = "script:kitchen-person-1"
-    is_ears = True  # it plays a person
+    role = "ears"  # it plays a person
 
     said = Subscription(Utterance, "said")
     truth = Subscription(Truth, "sim/truth")

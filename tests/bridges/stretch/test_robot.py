@@ -24,7 +24,7 @@ from nodes.robot.conformance import PERIOD_S, Bench, RobotConformance, assert_st
 from nodes.robot.protocol import RobotError
 from nodes.stretch.limits import STRETCH_3
 from runtime.clock import SystemClock
-from runtime.commands.doctor import examine_robot
+from runtime.commands.doctor import examine_device
 from runtime.errors import ParameterError, UserError
 from runtime.launch.file import find, load
 from tests.bridges.stretch.fake_stretch_body import DYNAMIXELS, PROFILES, STEPPERS, World, install
@@ -583,10 +583,10 @@ def test_the_doctor_looks_at_the_robot_and_lets_it_go(
 
 def test_the_doctor_names_what_a_laptop_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HELLO_FLEET_PATH", raising=False)
-    texts = [finding.text for finding in examine_robot("stretch")]
+    texts = [finding.text for finding in examine_device("stretch")]
     assert any("HELLO_FLEET_PATH" in text for text in texts)
-    with pytest.raises(UserError, match="there is no module"):
-        examine_robot("submarine")
+    with pytest.raises(UserError, match="known: lerobot, stretch, stretch4"):
+        examine_device("submarine")
 
 
 def test_an_unknown_speed_is_refused() -> None:

@@ -17,7 +17,6 @@ from nodes.guard import watchdog
 from nodes.guard.watchdog import LOOK_S, SILENT_S, Presser, Watch
 from runtime.errors import UserError
 from runtime.launch.file import load
-from runtime.supervision.watchdog_process import NAME
 from tests.support.running import Runs, eventually, is_alive
 from tests.support.sentences import pattern
 
@@ -315,7 +314,7 @@ def test_a_frozen_guard_is_ended_by_the_watchdog_and_a_frozen_watchdog_stops_the
     guard = run.states()["robot"].pid
     os.kill(guard, signal.SIGSTOP)
     eventually(lambda: not is_alive(guard), "the guard's process is ended", 10.0)
-    eventually(lambda: f"{NAME}: warning: the guard" in log.read_text(), "what the watchdog did is told")
+    eventually(lambda: "watchdog: warning: the guard" in log.read_text(), "what the watchdog did is told")
     eventually(lambda: run.states()["robot"].state == "running" and run.states()["robot"].pid != guard, "it is back")
     watched = _watchdog_of(run.info.supervisor_pid)
     os.kill(watched, signal.SIGSTOP)

@@ -19,7 +19,7 @@ def changed(**fields: object) -> Alarm:
 class Words(Node):
     """The recogniser's place."""
 
-    is_ears = True
+    role = "ears"
     heard = Publisher(Utterance, "heard")
     alarm = Publisher(Alarm, "alarm")
 
@@ -30,7 +30,7 @@ class Words(Node):
 class Stranger(Words):
     """It hears nobody."""
 
-    is_ears = False
+    role = ""
 
 
 def test_a_spotted_alarm_holds_a_moving_robot_at_once_and_by_itself_no_longer_than_a_moment() -> None:

@@ -62,7 +62,7 @@ class Navigator(Thinker):
 class Person(Node):
     """Orders, and says stop a little later."""
 
-    is_ears = True
+    role = "ears"
     heard = Publisher(Utterance, "heard")
 
     def __init__(self, *texts: str) -> None:

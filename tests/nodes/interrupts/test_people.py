@@ -21,7 +21,7 @@ NOW_NS = to_ns(100.0)
 
 
 def people(registry: Path | None = None) -> People:
-    return People(RunFacts(ears=("microphone", "console"), registry=str(registry or "")))
+    return People(RunFacts(roles={"ears": ("microphone", "console")}, registry=str(registry or "")))
 
 
 def heard(utterance: Utterance, source: str = "microphone", seat: str = "", at_ns: int = NOW_NS) -> Stamped[Utterance]:

@@ -106,7 +106,7 @@ def test_a_stop_says_by_whom_with_which_words_and_how_sure_and_is_numbered() -> 
 class Microphone(Prompter):
     """The same as ears."""
 
-    is_ears = True
+    role = "ears"
 
 
 @pytest.mark.parametrize(("node", "cause"), [(Microphone, "reflex"), (Prompter, "")])

@@ -50,7 +50,7 @@ class Butler(Node):
 
 
 class Guest(Node):
-    is_ears = True
+    role = "ears"
     heard = Publisher(Utterance, "heard")
 
     def __init__(self, texts: tuple[str, ...] = ("Tea, please", "Stop!")) -> None:

@@ -52,7 +52,7 @@ def test_only_what_is_likely_covered_and_not_settled_is_asked_about() -> None:
 class Talk(Node):
     """Says these lines at these seconds, and hears what comes of them."""
 
-    is_ears = True
+    role = "ears"
     heard = Publisher(Utterance, "heard")
     scene = Publisher(Scene, "scene")
     skills = Publisher(SkillCatalogue, "skills")

@@ -87,7 +87,7 @@ def test_nothing_that_the_machine_refuses_raises() -> None:
 
 def test_what_examines_no_robot_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("os:getcwd", "os:getpid"):
-        assert main(["doctor", "--robot", name]) == 2
+        assert main(["doctor", "--device", name]) == 2
         assert sentence("runtime.examines_nothing") in capsys.readouterr().err
 
 
@@ -96,7 +96,7 @@ def test_a_robot_s_finding_of_no_known_level_is_a_sentence(
 ) -> None:
     swapped = [Finding("ok", "battery", "12.4 V")]  # type: ignore[arg-type]
     monkeypatch.setattr("runtime.supervision.diagnostics.examine", lambda: swapped)
-    assert main(["doctor", "--robot", "runtime.supervision.diagnostics:examine"]) == 2
+    assert main(["doctor", "--device", "runtime.supervision.diagnostics:examine"]) == 2
     assert "expected a function that returns findings (Invalid enum value 'battery'" in capsys.readouterr().err
 
 

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import pytest
 
-from runtime.bag.export_table import ExportTable
+from nodes.recording.dataset.export_table import ExportTable
 from runtime.hosts.hosts_table import HostTable
 from runtime.launch.budgets_table import ModelBudget, WrittenBudgets, WrittenPath
 from runtime.launch.file import TABLES, check, find, override, resolve

@@ -65,14 +65,14 @@ class Planner(Deaf):
     """The same on a seat; that it calls itself ears helps it nothing."""
 
     seat = "planner"
-    is_ears = True
-    lifts_stops = True
+    role = "ears"
+    role, believes = "lifter", "ears"
 
 
 class Microphone(Deaf):
     """A node that hears people."""
 
-    is_ears = True
+    role = "ears"
 
 
 class Room:

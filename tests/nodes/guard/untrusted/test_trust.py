@@ -137,13 +137,13 @@ def test_the_page_names_every_exclusive_topic() -> None:
 def test_only_nodes_that_are_declared_as_ears_and_hold_no_seat_have_a_part_in_lifting_a_stop() -> None:
     class Planner(Node):
         seat = "planner"
-        is_ears = True
-        lifts_stops = True
+        role = "ears"
+        role, believes = "lifter", "ears"
 
     specs = [NodeSpec("sam", Collaborator), NodeSpec("words", Recogniser), NodeSpec("reflex", Reflex)]
     specs.append(NodeSpec("mqtt", MqttBridge, {"commands": ("say",)}))  # what its clients say lifts nothing
     graph = Graph([*specs, NodeSpec("planner", Planner), NodeSpec("forger", Forger), NodeSpec("guard", Guard)])
-    assert graph.roles == {"ears": ["sam", "words"], "lifters": ["reflex"]}
+    assert graph.roles == {"ears": ["sam", "words"], "lifter": ["reflex"]}
 
 
 def test_no_other_user_reads_the_token(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ class Planner(Node):
 class Person(Node):
     """Orders, interrupts, and orders what fails."""
 
-    is_ears = True
+    role = "ears"
     heard = Publisher(Utterance, "heard")
 
     def __init__(self) -> None:

@@ -18,10 +18,10 @@ from nodes.recording.replay.command import main
 from nodes.recording.replay.played import Played, played
 from nodes.sim.camera import SimCamera
 from nodes.sim.people.collaborator import Collaborator
+from runtime.abilities import believes, role_of
 from runtime.bag.file import BagReader, BagWriter
 from runtime.clock import to_ns
 from runtime.commands.run import main as run_main
-from runtime.launch.graph import ROLES
 from runtime.node import ports_of
 from runtime.ports import Publisher
 from tests.support.sentences import sentence
@@ -141,9 +141,9 @@ def test_a_stand_in_has_the_ports_of_its_original_and_no_others() -> None:
 def test_who_stands_in_for_people_or_lifts_stops_is_believed_as_the_original_was() -> None:
     for original in (SimCamera, Collaborator, Reflex):
         stand_in = played(original)
-        for role in ROLES.values():
-            assert getattr(stand_in, role) == getattr(original, role, False)
-    assert getattr(played(Collaborator), ROLES["ears"])
+        assert (role_of(stand_in), believes(stand_in)) == (role_of(original), believes(original))
+    assert role_of(played(Collaborator)) == "ears"
+    assert (role_of(played(Reflex)), believes(played(Reflex))) == ("lifter", "ears")
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import shlex
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 from msgspec import Meta
 
+from nodes.guard import watchdog
 from runtime.errors import UserError
+from runtime.launch.graph import Graph
+from runtime.launch.more_tables import Program
 from runtime.serialization.toml_errors import Table, convert
 
 Command = Annotated[str, Meta(description="a command, as in a shell and without one")]
@@ -32,23 +37,28 @@ class WatchdogTable(Table, frozen=True):
             except ValueError as problem:
                 raise ValueError(f"{key} is {command!r}: {problem}; close its quotes") from problem
 
-    def arguments(self, run: int) -> tuple[str, ...]:
-        """Of the watchdog's program, for the run of the supervisor with this pid."""
-        commands = ("--runstop", self.runstop), ("--state", self.state)
+
+class Watched(msgspec.Struct, frozen=True):
+    """A guard with a watchdog."""
+
+    guard: str
+    written: WatchdogTable
+
+    def programs(self, run: int, folder: Path) -> tuple[Program, ...]:
+        """Return the watchdog; it is started as a file, since it imports nothing of ours."""
+        commands = ("--runstop", self.written.runstop), ("--state", self.written.state)
         stands_for = {"{python}": shlex.quote(sys.executable), "{run}": str(run)}
-        found: list[str] = []
+        options: list[str] = []
         for option, command in commands:
             for mark, value in stands_for.items():
                 command = command.replace(mark, value)
-            found += [f"{option}={command}"]
-        return tuple(found)
+            options += [f"{option}={command}"]
+        return (Program(Path(watchdog.__file__), (str(folder), *options), self.guard),)
 
 
-def parse_watchdog(table: Any, *, has_guard: bool) -> WatchdogTable | None:
-    """The `[watchdog]` table, None where there is none. Raises UserError where it is wrong, or has nobody to watch."""
-    if table is None:
-        return None
+def read(table: Any, graph: Graph) -> Watched:
+    """The `[watchdog]` of this graph. Raises UserError where it is wrong, or has nobody to watch."""
     found = convert(table, WatchdogTable, table="watchdog")
-    if not has_guard:
+    if graph.keeper is None or not graph.is_obeyed(graph.authority):
         raise UserError("[watchdog] watches a guard, and no node here is one; leave it out, or add a guard")
-    return found
+    return Watched(graph.authority, found)

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import msgspec
 
 from runtime.errors import UserError, choices
+from runtime.launch.graph import Graph
 from runtime.message import Message
 from runtime.serialization.toml_errors import Table, convert, guess
 
@@ -55,6 +56,11 @@ def parse_export(
     for feature in features if types is not None else ():
         _check(feature, types or {})
     return written.task, features
+
+
+def read(table: object, graph: Graph) -> None:
+    """Look at the `[export]` of this graph. Raises UserError where it is wrong."""
+    parse_export(table, graph.types)
 
 
 def _check(feature: DatasetColumn, types: Mapping[str, Any]) -> None:

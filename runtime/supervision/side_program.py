@@ -1,4 +1,4 @@
-"""`WatchdogProcess`: the supervisor's end of the watchdog; it starts it, starts it again, and tells what it says."""
+"""`SideProgram`: a program beside a run; the supervisor starts it, starts it again, and tells what it says."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from contextlib import suppress
 
 from runtime.supervision.child_process import lines_of
 
-NAME = "watchdog"
 AGAIN_S, LONGEST_AGAIN_S, LIVES_S = 0.2, 3.0, 10.0
 """The wait before the next start, doubled up to the longest; one that has lived for `LIVES_S` begins anew."""
 
 
-class WatchdogProcess:
-    """One watchdog after another while the run goes on; the guard stops the robot while there is none."""
+class SideProgram:
+    """One process after another while the run goes on."""
 
     def __init__(
         self,
@@ -30,13 +29,13 @@ class WatchdogProcess:
         self.pid = 0
 
     async def keep(self) -> None:
-        """Until it is cancelled; then the watchdog is ended."""
+        """Until it is cancelled; then the program is ended."""
         wait_s, loop = AGAIN_S, asyncio.get_running_loop()
         while True:
             began_s = loop.time()
             code = await self._live()
             wait_s = AGAIN_S if loop.time() - began_s > LIVES_S else min(2 * wait_s, LONGEST_AGAIN_S)
-            self._tell(f"it ended ({code}) and is started again; the robot stands meanwhile")
+            self._tell(f"it ended ({code}) and is started again")
             await asyncio.sleep(wait_s)
 
     async def _live(self) -> int:
