@@ -27,11 +27,9 @@ class WatchdogFeed:
     """Speaks to the watchdog of the run in that folder, from the first word on."""
 
     def __init__(self, folder: Path, now_ns: int) -> None:
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self._socket.setblocking(False)
-        echo = folder / ECHO
-        echo.unlink(missing_ok=True)
-        self._socket.bind(str(echo))
+        self._echo = folder / ECHO
+        self._echo.unlink(missing_ok=True)
+        self._socket = self._bound()
         self._place, self._counter, self._heard_ns = str(folder / FEED), 0, now_ns
 
     def tell(self, mode: str, asked: CommandedMotion, state: RobotState | None, now_ns: int) -> bool:
@@ -48,6 +46,10 @@ class WatchdogFeed:
             numbers = [wheels, [to_s(state.read_ns), *pose, *speed], list(state.position), targets]
         self._counter += 1
         body = json.dumps([os.getpid(), self._counter, mode, bool(asked.joints), *numbers]).encode()
+        if not self._echo.exists():  # somebody has tidied the run's folder
+            with suppress(OSError):
+                self._socket, old = self._bound(), self._socket
+                old.close()
         with suppress(OSError):  # it is not there, or its room is full: its silence is what counts
             self._socket.connect(self._place)  # each time: it may be another one; nobody else may answer
             self._socket.send(b"%x %b" % (crc32(body), body))
@@ -57,6 +59,12 @@ class WatchdogFeed:
                 if answer.isdigit() and 0 < int(answer) <= self._counter:
                     self._heard_ns = now_ns
         return now_ns - self._heard_ns <= SILENT_NS
+
+    def _bound(self) -> socket.socket:
+        found = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        found.setblocking(False)
+        found.bind(str(self._echo))
+        return found
 
     def close(self, now_ns: int) -> None:
         """Tell it that this guard ends, in order: its silence is no fault from now on."""

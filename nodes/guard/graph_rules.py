@@ -25,6 +25,8 @@ class KnowsItsGraph:
         if graph.is_obeyed(name):
             yield from ((f"nodes.{name}", why) for why in _deafness(name, graph))
         yield from _above(graph.nodes[name].process or name, launch.realtime)
+        if watched := launch.more.get("watchdog"):
+            yield from (("watchdog", note) for note in watched.written.notes())
         for other, spec in graph.nodes.items():
             if "watchdog" not in launch.more and not spec.unset and (devices := devices_of(spec.build())):
                 why = f"nothing watches the process of {devices[0]}; add a table [watchdog] (docs/watchdog.md)"

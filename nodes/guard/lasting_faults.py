@@ -115,18 +115,8 @@ class Conduct:
         """
         last, self._last = self._last, state
         dt_s = to_s(now_ns - last.read_ns) if last is not None else 0.0
-        if last is not None and dt_s > 0.0:
-            base = self.limits.base
-            names = [
-                limit.name
-                for limit, was, now in zip(self.limits.joints, last.position, state.position, strict=True)
-                if abs(now - was) > FASTER * limit.speed * dt_s + RANGE_SHARE * (limit.highest - limit.lowest)
-            ]
-            away_m = hypot(state.base_x_m - last.base_x_m, state.base_y_m - last.base_y_m)
-            if not away_m <= FASTER * base.wheel_speed_mps * dt_s + BASE_JUMP_M:  # also true where away_m is NaN
-                names.append("base")
-            if names:
-                self._jump, self._jumped_ns = f"the measured posture jumps: {', '.join(names)}", now_ns
+        if last is not None and dt_s > 0.0 and (names := jumps(self.limits, last, state, dt_s)):
+            self._jump, self._jumped_ns = f"the measured posture jumps: {', '.join(names)}", now_ns
         return self._jump if now_ns - self._jumped_ns <= JUMP_SHOWS_NS else ""
 
     def _pushing(self, state: RobotState) -> str:
@@ -168,3 +158,16 @@ class Conduct:
         if is_sliding or abs(state.base_w_radps) > most_w + BASE_RADPS:
             names.append("base")
         return ", ".join(names)
+
+
+def jumps(limits: RobotLimits, was: RobotState, now: RobotState, dt_s: float) -> list[str]:
+    """The joints, and "base", that are measured further away than they can have moved in that time, s."""
+    joints = zip(limits.joints, was.position, now.position, strict=True)
+    names = [
+        limit.name
+        for limit, before, after in joints
+        if abs(after - before) > FASTER * limit.speed * dt_s + RANGE_SHARE * (limit.highest - limit.lowest)
+    ]
+    away_m = hypot(now.base_x_m - was.base_x_m, now.base_y_m - was.base_y_m)
+    is_near = away_m <= FASTER * limits.base.wheel_speed_mps * dt_s + BASE_JUMP_M  # not where away_m is NaN
+    return names if is_near else [*names, "base"]

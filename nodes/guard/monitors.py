@@ -57,6 +57,7 @@ class Monitors:
         self.has_slept = False
         """Whether the guard was not called for longer than `SLEPT_NS` before the last look."""
         self._looked_ns = 0
+        self._is_garbled = False
         self._was_runstopped = False
         self._touching: frozenset[str] = frozenset()
         self._pushing_since_ns: dict[int, int] = {}
@@ -64,7 +65,8 @@ class Monitors:
 
     def update_state(self, state: RobotState) -> None:
         """Take in the measured state; one with missing or non-finite joint positions is ignored."""
-        if is_whole(state.position, len(self.limits.joints)):
+        self._is_garbled = not is_whole(state.position, len(self.limits.joints))
+        if not self._is_garbled:
             self.state = state
 
     def update_status(self, status: RobotStatus) -> None:
@@ -98,7 +100,7 @@ class Monitors:
         if why or not is_engaged:
             return by, why
         if self.is_silent(now_ns):
-            return "driver", f"the driver has been silent for {self.settings.driver_silence_s:g} s"
+            return "driver", self._silence(now_ns)
         if self.lost:
             return "driver", f"the robot does not follow: {self.lost}"
         return ("guard", f"the guard stood still for {to_s(slept_ns):.1f} s") if self.has_slept else ("", "")
@@ -114,6 +116,14 @@ class Monitors:
         touching = frozenset(state.contact)
         new, self._touching = sorted(touching - self._touching), touching
         return ("contact", f"contact: {', '.join(new)}") if new else self._pushes(state, now_ns)
+
+    def _silence(self, now_ns: int) -> str:
+        """What a driver that tells nothing usable tells instead."""
+        if self._is_garbled:
+            return f"the driver tells no posture: expected {len(self.limits.joints)} finite joint positions"
+        if self.state is not None and self.state.read_ns > now_ns + FUTURE_NS:
+            return f"the driver's states are stamped {to_s(self.state.read_ns - now_ns):.1f} s ahead of the run's clock"
+        return f"the driver has been silent for {self.settings.driver_silence_s:g} s"
 
     def _is_older(self, age_s: float, now_ns: int) -> bool:
         state = self.state

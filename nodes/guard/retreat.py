@@ -10,7 +10,9 @@ from typing import Literal
 
 import msgspec
 
+from nodes.guard.lasting_faults import jumps
 from nodes.msgs import RobotState
+from nodes.robot.protocol import RobotLimits
 from nodes.robot.rest import is_at_rest
 
 SHARE = 0.25
@@ -97,10 +99,13 @@ class WayBack:
     """The way that the robot must go back after pain or contact, before anything else.
 
     A touch on the way back reverses it: the robot leaves what it touched last. Any other stop on the way back leaves
-    the rest to be done.
+    the rest to be done. Where it was measured to be without being able to get there, it has not been.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, limits: RobotLimits) -> None:
+        self._limits = limits
+        self._was: RobotState | None = None
+        self._since_s = 0.0  # since it was measured there
         self.due: Due = "nothing"
         self.begun_ns = 0  # when it began, or was gone on with
         self._came, self._gone_back = Trail(), Trail()
@@ -121,7 +126,11 @@ class WayBack:
         return self.due in ("blocked", "blocked and touched")
 
     def note(self, state: RobotState, dt_s: float) -> None:
-        """Add the measured state of a step that lasted `dt_s`."""
+        """Add the measured state of a step that lasted `dt_s`; a false one leads nowhere."""
+        self._since_s += dt_s
+        if self._was is not None and jumps(self._limits, self._was, state, self._since_s):
+            return
+        self._was, self._since_s = state, 0.0
         (self._gone_back if self.due in ("going", "blocked") else self._came).note(state, dt_s)
 
     def touch(self) -> None:
@@ -156,6 +165,7 @@ class WayBack:
     def forget(self) -> None:
         """Drop the way and what was owed; a touch stays recorded."""
         self._enter("end")
+        self._was = None
         self._came.forget()
         self._gone_back.forget()
 

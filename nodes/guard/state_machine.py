@@ -57,7 +57,7 @@ class GuardMachine:
         self.is_refusal_expected = False  # only because the guard is stopped, or else in a mode of `CLOSED`
         self.monitors = Monitors(limits, self.settings)
         self.conduct = ConductWatch(limits, self.settings.max_effort_percent)
-        self.latch, self.hold, self.way_back = Latch(), SoftHold(), WayBack()
+        self.latch, self.hold, self.way_back = Latch(), SoftHold(), WayBack(limits)
         self.sources = CommandSources(limits, self.settings)
         self.body = CommandedBody(limits, self.settings, space or Space(limits), self.monitors)
         self._slowed = ("", -SLOWED_NS)  # why the robot goes slower than asked, and when it last did

@@ -19,7 +19,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from math import cos, exp, hypot, isfinite, pi, sin, tau
+from math import cos, exp, hypot, inf, isfinite, pi, sin, tau
 from pathlib import Path
 from zlib import crc32
 
@@ -27,18 +27,18 @@ SILENT_S = 0.25
 """A guard that may move the robot and tells nothing for so long is frozen, dead or mad."""
 OVERSLEPT_S = 0.1
 """Who was not called for longer than this has seen nothing itself, and judges nobody's silence by it."""
-LOOK_S = 0.04
 AFTER_STOP_M, AFTER_STOP_RAD, LATE_S, OVERSHOOT, STANDS_S = 0.05, 0.1, 0.4, 1.3, 1.0
 """How far a stopped base may go; until it stands, that much further than asked, and than `LATE_S` of its speed."""
 AWAY = 0.1
 """How far, m or rad, a joint of a stopped robot may go away both from where it was and from where it is asked to be."""
 APART_M, APART_RAD, APART_SHARE, FORGETS_S = 0.16, 0.4, 0.2, 2.0
 """How far two ways of the base may lie apart, beside a share of the longer one: twice what the guard allows."""
-REST_MPS, REST_RADPS, OWN_GONE_S = 0.02, 0.04, 0.5
+REST_MPS, REST_RADPS = 0.02, 0.04
+OWN_GONE_S, OWN_QUIET_S, LONGEST_LINE = 0.5, 2.0, 1024  # of the robot's own way: gone, told to be, and bytes
 COMMAND_S, AGAIN_S, MOST_TRIES = 1.0, 2.0, 3
 """How long a command that presses may take, and after how long it is tried again."""
-BEATS_S, PRIORITY = 0.5, 18
-"""Its signs of life; and of SCHED_FIFO, below the guard's loop and above what brings it messages."""
+LOOK_S, BEATS_S, PRIORITY = 0.04, 0.5, 18
+"""Its turns and its signs of life; and of SCHED_FIFO, below the guard's loop and above what brings it messages."""
 FEED, ECHO = "watchdog", "watched"
 """The sockets in the run's folder: the watchdog's, and the guard's."""
 STOPPED = ("stopped", "estopped")
@@ -121,7 +121,7 @@ class Watch:
     def __init__(self) -> None:
         self.pid = 0
         self.may_move = False
-        self._counter, self._heard_s, self._looked_s = -1, 0.0, 0.0
+        self._counter, self._heard_s, self._looked_s, self.own_s = -1, 0.0, 0.0, 0.0
         self._fault = ""
         self._told, self._own = BaseReading(), BaseReading()
         self._stops: list[Standstill] = []  # by what the guard tells, and by the robot's own way
@@ -148,17 +148,16 @@ class Watch:
         self.pid, self._counter, self.may_move, self._heard_s = pid, counter, bool(may_move), now_s
         if self.may_move and is_known:
             self._told.take(measured[1:4], measured[4:], measured[0], now_s)
-            self._judge(mode in STOPPED, asked, joints, targets, dt_s, now_s)
+            self._judge(mode in STOPPED, (asked, joints, targets, dt_s), now_s)
         return int(counter)
 
     def see(self, line: bytes, now_s: float) -> None:
         """Take in a line of the robot's own way: x, y, heading, and the speeds ahead, left and of turning."""
-        try:
+        with suppress(ValueError):
             numbers = [float(part) for part in line.split()]
-        except ValueError:
-            return
-        if len(numbers) == 6 and all(map(isfinite, numbers)):
-            self._own.take(numbers[:3], numbers[3:], now_s, now_s)
+            if len(numbers) == 6 and all(map(isfinite, numbers)):
+                self._own.take(numbers[:3], numbers[3:], now_s, now_s)
+                self.own_s = now_s
 
     def look(self, now_s: float) -> str:
         """Why the robot must be stopped by its own means now; "" where it need not."""
@@ -172,17 +171,15 @@ class Watch:
         fault, self._fault = self._fault, ""
         return fault
 
-    def _judge(
-        self, is_stopped: bool, asked: Numbers, joints: Numbers, targets: Numbers, dt_s: float, now_s: float
-    ) -> None:
+    def _judge(self, is_stopped: bool, told: tuple[Numbers, Numbers, Numbers, float], now_s: float) -> None:
         tellers = [one for one in (self._told, self._own) if one.pose]
         if not is_stopped:
             self._stops = []
-        elif any(stop.has_moved(asked, joints, targets, dt_s) for stop in self._stops):
+        elif any(stop.has_moved(*told) for stop in self._stops):
             self._fault = "the robot moves while it is stopped"
             return
         for one in tellers[len(self._stops) :] if is_stopped else ():
-            self._stops.append(Standstill(one, *((joints, targets) if one is self._told else ((), ()))))
+            self._stops.append(Standstill(one, *(told[1:3] if one is self._told else ((), ()))))
         sources = [source for one in tellers for source in (one.by_speed, one.by_odometry)]
         for axis, most in enumerate((APART_M, APART_M, APART_RAD)):
             ways = [source.way[axis] * exp(-(now_s - source.at_s) / FORGETS_S) for source in sources]
@@ -211,14 +208,11 @@ class Presser:
             if code is None and now_s - self._since_s < COMMAND_S:
                 return
             self._process = None  # one that takes too long may press yet
-            if code == 0:
-                say("the runstop is pressed")
-            else:
-                self._end(f"{shlex.join(self._command)} {'takes too long' if code is None else 'failed'}")
-        if not why:
-            if is_over:  # the next fault is another one
-                self._since_s, self.tries = -AGAIN_S, 0
-        elif now_s - self._since_s >= AGAIN_S and self.tries < MOST_TRIES:
+            what = f"{shlex.join(self._command)} {'takes too long' if code is None else 'failed'}"
+            say("the runstop is pressed") if code == 0 else self._end(what)
+        if is_over and not why:  # the next fault is another one
+            self._since_s, self.tries = -AGAIN_S, 0
+        elif why and now_s - self._since_s >= AGAIN_S and self.tries < MOST_TRIES:
             self._since_s, self.tries = now_s, self.tries + 1
             if self.tries > 1 or not self._command:
                 self._end("")
@@ -247,20 +241,24 @@ def say(text: str) -> None:
 
 def watch(folder: Path, runstop: Sequence[str], state: Sequence[str], parent: int) -> None:
     """Until the run has ended: the guard has said so, or its supervisor has gone and it tells nothing any more."""
-    seen, hand, told = Watch(), Presser(runstop), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    told.setblocking(False)
-    (folder / FEED).unlink(missing_ok=True)
-    told.bind(str(folder / FEED))
-    own, rest, echo, beat_s = None, b"", str(folder / ECHO), 0.0
-    if state:
-        own = subprocess.Popen(state, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0).stdout
-        assert own is not None
-        os.set_blocking(own.fileno(), False)
+    seen, hand, feed, told = Watch(), Presser(runstop), folder / FEED, socket.socket()
+    own, rest, echo, beat_s, seen.own_s = None, b"", str(folder / ECHO), 0.0, time.monotonic()
+    feed.unlink(missing_ok=True)
+    try:
+        if state and (
+            own := subprocess.Popen(state, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0).stdout
+        ):
+            os.set_blocking(own.fileno(), False)
+    except OSError as problem:
+        say(f"{state[0]} cannot be started ({problem.strerror}): the robot's state is read by one way only")
     while os.getppid() == parent or (seen.may_move and hand.tries < MOST_TRIES):
         time.sleep(LOOK_S)  # and not at each word: what wakes a program costs more than what it then does
         now_s = time.monotonic()
+        if own is not None and now_s - seen.own_s > OWN_QUIET_S:
+            seen.own_s = inf  # told once, until it prints one again
+            say(f"{shlex.join(state)} prints no line of six numbers: the robot's state is read by one way only")
         if own is not None and (part := own.read(1 << 14)) is not None:
-            *lines, rest = (rest + part).split(b"\n")
+            *lines, rest = (rest[-LONGEST_LINE:] + part).split(b"\n")
             for line in lines:
                 seen.see(line, now_s)
             if not part:
@@ -271,6 +269,9 @@ def watch(folder: Path, runstop: Sequence[str], state: Sequence[str], parent: in
             while True:
                 counter = seen.hear(told.recv(1 << 14), now_s) or counter
         with suppress(OSError):
+            if not feed.exists():  # at first, and where somebody has tidied the folder
+                told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+                told.bind(str(feed))
             told.connect(echo)  # each time: it may be another guard's, and from here on nobody else gets a word in
             if counter is not None:
                 told.send(b"%d" % counter)
@@ -280,7 +281,7 @@ def watch(folder: Path, runstop: Sequence[str], state: Sequence[str], parent: in
             say("")
 
 
-def main() -> int:
+def main() -> None:
     parser = argparse.ArgumentParser(
         description="Watch the guard of a run, and press the robot's own runstop where it fails.",
         epilog="example: python -I -S watchdog.py /tmp/polyrhythm-0/hello --runstop 'press-the-button'",
@@ -293,8 +294,7 @@ def main() -> int:
     with suppress(OSError, AttributeError):  # without the right to it, it is as late as the machine is busy
         os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(PRIORITY))
     watch(asked.folder, shlex.split(asked.runstop), shlex.split(asked.state), os.getppid())
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

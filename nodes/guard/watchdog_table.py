@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
+from shutil import which
 from typing import Annotated, Any
 
 import msgspec
@@ -36,6 +37,16 @@ class WatchdogTable(Table, frozen=True):
                 shlex.split(command)
             except ValueError as problem:
                 raise ValueError(f"{key} is {command!r}: {problem}; close its quotes") from problem
+
+    def notes(self) -> list[str]:
+        """A sentence for each command that is not found on this machine."""
+        commands = ("runstop", self.runstop), ("state", self.state)
+        return [
+            f"{key}: {name!r} is not found on this machine, and the watchdog goes on without it; name its path"
+            for key, command in commands
+            for name in shlex.split(command)[:1]
+            if name != "{python}" and which(name) is None
+        ]
 
 
 class Watched(msgspec.Struct, frozen=True):

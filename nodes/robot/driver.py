@@ -250,8 +250,10 @@ class Brake:
         return told
 
     def _braked(self, asked: JointCommand, last: JointCommand, measured: JointVector) -> JointCommand:
+        keeps = self._left / (self._left + 1)  # in even steps to zero
+        self._left = max(self._left - 1, 0)
         if self._room is None:
-            self._left = BRAKES_TICKS
+            self._left, keeps = BRAKES_TICKS - 1, 1.0  # a guard that stops between two ticks has not braked yet
             self._room = tuple(BRAKES_TICKS / 2 * step for step in self._steps) or (0.0,) * len(measured)
         position, room = [], []
         for name, new, old, here, left in zip(
@@ -261,8 +263,6 @@ class Brake:
             position.append(new if is_back or abs(new - old) <= left else old)
             room.append(left if is_back else max(left - abs(new - old), 0.0))
         self._room = tuple(room)
-        self._left = max(self._left - 1, 0)
-        keeps = self._left / (self._left + 1)  # in even steps to zero
         return JointCommand(
             position=tuple(position),
             base_v_mps=_slower(asked.base_v_mps, last.base_v_mps, keeps),

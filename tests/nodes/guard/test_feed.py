@@ -78,6 +78,16 @@ def test_a_watchdog_that_answers_a_word_that_was_told_is_there(
     assert not feed.tell("holding", RELEASED, None, LATER_NS + SILENT_NS + 1)
 
 
+def test_a_guard_whose_socket_was_deleted_is_answered_at_a_new_one(
+    watchdog: socket.socket, feed: WatchdogFeed, tmp_path: Path
+) -> None:
+    (tmp_path / ECHO).unlink()
+    feed.tell("holding", RELEASED, None, SILENT_NS)
+    watchdog.connect(str(tmp_path / ECHO))
+    watchdog.send(b"1")
+    assert feed.tell("holding", RELEASED, None, LATER_NS)
+
+
 def test_a_watchdog_that_is_not_there_is_silent(feed: WatchdogFeed) -> None:
     assert feed.tell("holding", RELEASED, None, SILENT_NS)
     assert not feed.tell("holding", RELEASED, None, LATER_NS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import nan
+
 import msgspec
 import pytest
 
@@ -166,6 +168,26 @@ def test_a_driver_that_comes_back_finds_no_target_from_before() -> None:
     assert robot.say_go_on() == ""
     assert robot.machine.arm(robot.now_ns)
     assert robot.tick() == JointCommand(position=ELSEWHERE)
+
+
+@pytest.mark.parametrize(
+    ("position", "ahead_s", "why"),
+    [
+        ((nan, *HOME[1:]), 0.0, sentence("guard.driver_tells_no_posture", joints=8)),
+        (HOME[:5], 0.0, sentence("guard.driver_tells_no_posture", joints=8)),
+        (HOME, 1.0, sentence("guard.driver_is_ahead", seconds="1.0")),
+    ],
+)
+def test_a_driver_that_tells_nothing_usable_is_not_called_silent(
+    position: tuple[float, ...], ahead_s: float, why: str
+) -> None:
+    robot = driving()
+    for _ in range(60):
+        robot.now_ns += TICK
+        robot.machine.update_state(standing(robot.now_ns + to_ns(ahead_s), position))
+        robot.machine.check_monitors(robot.now_ns)
+        robot.machine.tick(robot.now_ns)
+    assert robot.machine.reason == sentence("guard.stopped_by", by="driver", why=why)
 
 
 def test_the_same_where_the_robot_was_stopped_before_its_driver_fell_silent() -> None:

@@ -30,7 +30,7 @@ def interrupt(depth: str = "stop", by: str = "Ana", **fields: object) -> Interru
 
 def on_its_way(due: Due) -> WayBack:
     """One that has come some way, and owes this."""
-    way = WayBack()
+    way = WayBack(STRETCH_3)
     way.note(moving(0, STOW, ZEROS, 0.3, 0.0), 0.5)
     if due == "nothing":
         return way
@@ -79,6 +79,18 @@ def test_what_is_owed_of_a_way_back_follows_from_what_was_and_what_happens(due: 
     assert way.is_blocked is ("blocked" in way.due)
 
 
+@pytest.mark.parametrize(("seconds", "is_believed"), [(0.1, False), (5.0, True)])
+def test_a_posture_that_it_cannot_have_reached_is_no_part_of_the_way(seconds: float, is_believed: bool) -> None:
+    way, lift_m = WayBack(STRETCH_3), STOW[0] + 0.3
+    way.note(moving(0, STOW, ZEROS, 0.3), 0.5)
+    way.note(moving(0, (lift_m, *STOW[1:]), ZEROS, 0.3), seconds)
+    way.touch()
+    assert way.begin(7, is_false_alarm=False)
+    step = way.step(0.02)
+    assert step is not None
+    assert step.position[0] == (lift_m if is_believed else STOW[0])
+
+
 def body_in(control: Control) -> CommandedBody:
     settings = GuardSettings()
     body = CommandedBody(STRETCH_3, settings, Space(STRETCH_3), Monitors(STRETCH_3, settings))
@@ -114,6 +126,12 @@ def test_who_has_control_of_the_body_follows_from_what_happens_and_only_an_engag
             body.end_service()
     assert body.control == CONTROLS[control][get_args(ControlEvent).index(event)]
     assert bool(body.motion().joints) is body.is_engaged is (body.control == "engaged")
+
+
+def test_a_body_that_is_under_control_is_not_taken_anew() -> None:
+    body = body_in("engaged")
+    body.engage((0.9, *STOW[1:]), 5)
+    assert tuple(joint.position for joint in body.motion().joints) == STOW
 
 
 def test_homing_that_was_accepted_counts_for_half_a_second() -> None:

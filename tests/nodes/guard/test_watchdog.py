@@ -6,6 +6,7 @@ import ast
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,11 +15,13 @@ from zlib import crc32
 import pytest
 
 from nodes.guard import watchdog
-from nodes.guard.watchdog import LOOK_S, SILENT_S, Presser, Watch
+from nodes.guard.feed import SILENT_NS, WatchdogFeed
+from nodes.guard.lasting_faults import CommandedMotion
+from nodes.guard.watchdog import ECHO, FEED, LOOK_S, SILENT_S, Presser, Watch
 from runtime.errors import UserError
 from runtime.launch.file import load
 from tests.support.running import Runs, eventually, is_alive
-from tests.support.sentences import pattern
+from tests.support.sentences import pattern, sentence
 
 STEP_S = LOOK_S
 DRIVES = (0.3, 0.0, 0.0)
@@ -244,6 +247,70 @@ def test_it_presses_three_times_at_most_and_again_for_the_next_fault(ended: Ende
     assert ended.count == 4
 
 
+# --- as a program
+
+
+class Program:
+    """The watchdog as its supervisor starts it, beside a guard that drives and is answered."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.now_ns = 0
+        self.feed = WatchdogFeed(folder, 0)
+        command = [sys.executable, "-I", "-S", watchdog.__file__, str(folder), *options]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0)
+        assert self._process.stdout is not None
+        self._out, self._text = self._process.stdout, b""
+        os.set_blocking(self._out.fileno(), False)
+
+    def says(self, words: str) -> bool:
+        self._text += self._out.read() or b""
+        return words in self._text.decode()
+
+    def answers(self) -> bool:
+        """Whether it has answered within the last half of the time in which it must."""
+        self.now_ns += SILENT_NS // 2
+        self.feed.tell("disarmed", CommandedMotion((), 0.0, 0.0), None, self.now_ns)
+        later_ns = self.now_ns + SILENT_NS * 3 // 4
+        return self.feed.tell("disarmed", CommandedMotion((), 0.0, 0.0), None, later_ns)
+
+    def __enter__(self) -> Program:
+        eventually(self.answers, "it answers")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._out.close()
+        self.feed.close(self.now_ns)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("no-such-encoder", sentence("guard.own_way_missing", command="no-such-encoder")),
+        ("true", sentence("guard.own_way_ends", command="true")),
+        ("cat /dev/zero", sentence("guard.own_way_silent", command="cat /dev/zero")),
+    ],
+)
+def test_a_state_that_cannot_be_read_is_told_and_the_guard_is_watched_all_the_same(
+    tmp_path: Path, command: str, told: str
+) -> None:
+    with Program(tmp_path, f"--state={command}") as program:
+        eventually(lambda: program.says(told), "it is told")
+        eventually(program.answers, "it answers")
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("name", [FEED, ECHO])
+def test_a_socket_that_was_deleted_from_the_folder_of_the_run_is_made_again(tmp_path: Path, name: str) -> None:
+    with Program(tmp_path) as program:
+        (tmp_path / name).unlink()
+        eventually((tmp_path / name).exists, "it is there again") if name == FEED else None
+        eventually(program.answers, "it answers again")
+        assert (tmp_path / name).exists()
+
+
 # --- in a launch file, and beside a run
 
 DRIVING = """
@@ -266,6 +333,16 @@ use = "tests.support.guard.driving:Ahead"
 
 [watchdog]
 """
+
+
+@pytest.mark.parametrize(
+    ("table", "noted"),
+    [("runstop = 'true'\nstate = '{python} -c 1'", 0), ("runstop = 'no-such-button --now'\nstate = './none'", 2)],
+)
+def test_a_command_that_is_not_on_this_machine_is_noted(tmp_path: Path, table: str, noted: int) -> None:
+    file = tmp_path / "watched.toml"
+    file.write_text(DRIVING + table)
+    assert len([note for place, note in load(file).notes() if place == "watchdog"]) == noted
 
 
 WRONG = (

@@ -196,7 +196,7 @@ def test_what_was_forgotten_in_the_middle_of_a_step_leaves_nothing_of_it() -> No
 
 
 def test_a_way_back_is_owed_after_a_touch_where_there_is_a_way_and_it_was_no_false_alarm() -> None:
-    way = WayBack()
+    way = WayBack(STRETCH_3)
     assert not way.begin(0, is_false_alarm=False), "nobody was touched"
     way.touch()
     assert not way.begin(0, is_false_alarm=False), "it has not moved"
@@ -212,7 +212,7 @@ def test_a_way_back_is_owed_after_a_touch_where_there_is_a_way_and_it_was_no_fal
 
 
 def test_a_false_alarm_on_the_way_back_leaves_the_rest_of_it_owed() -> None:
-    way = WayBack()
+    way = WayBack(STRETCH_3)
     way.note(went(), QUARTER_S)
     way.touch()
     assert way.begin(0, is_false_alarm=False)
