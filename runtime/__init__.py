@@ -10,7 +10,7 @@ What users import stands in `__all__` below. The files of this folder:
 - what is refused before a start, by code: `refusals`
 - for all rooms: `histogram`, `renamed`; `__main__` is the command, with `exit_codes`, and `cli` what it does
 
-The rooms, from the ground up: `serialization`, `transport`, `coordination`, `bag`, `hosts`, `launch`, `execution`,
+The rooms, from the ground up: `serialization`, `transport`, `coordination`, `journal`, `hosts`, `launch`, `execution`,
 `virtual`, `supervision`, `command_line`, `commands`.
 """
 

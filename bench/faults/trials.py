@@ -45,7 +45,7 @@ from bench.faults.measures import (
 from bench.faults.nodes import BOMB
 from bench.faults.rig import HOLDING, STOPPED, FaultError, Rig
 from bench.faults.window import WINDOW
-from runtime.bag.file import BagReader
+from nodes.mcap.file import BagReader
 
 Trial = Callable[[Rig], Figures]
 

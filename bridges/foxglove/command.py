@@ -82,7 +82,7 @@ def _serve(asked: argparse.Namespace) -> int:
 
 def _tell_how_to_open(recording: Path, path: Path | None) -> int:
     """A recording needs no server; its layout is one for its own cameras. Raises RecordingError where it is none."""
-    from runtime.bag.file import BagReader
+    from nodes.mcap.file import BagReader
 
     cameras = {message.topic for message in BagReader(recording) if message.type_name == IMAGE}
     if path is not None:

@@ -20,11 +20,11 @@ from foxglove.messages import CompressedImage, Timestamp
 from foxglove.websocket import Capability, ChannelView, Client, Parameter, ServerListener, ServiceRequest
 
 from bridges.web.http.jpeg import JpegCache
+from nodes.mcap.schema import Form, array_forms, encode_message, message_schema
 from nodes.msgs import Image
 from nodes.recording.foxglove.schemas import CALIBRATION_NAME, SCHEMAS
 from nodes.recording.foxglove.typed_topics import ASSETS, MADE_OF, TOPICS, TypedTopics, described
 from nodes.robot.looks import Looks, looks_of
-from runtime.bag.schema import Form, array_forms, encode_message, message_schema
 from runtime.clock import NS_PER_S, wall_time_ns
 from runtime.command_line.plain_messages import find_type
 from runtime.errors import UserError

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from bridges.ros2.link import TWISTS
+from nodes.mcap.schema import array_forms, encode_message
 from nodes.msgs import Image, JointCommand, RobotState, Utterance
 from nodes.recording.foxglove.typed_topics import TypedTopics
 from nodes.recording.ros2_messages import (
@@ -25,7 +26,6 @@ from nodes.recording.ros2_messages import (
     stamp_ns_of,
     transform,
 )
-from runtime.bag.schema import array_forms, encode_message
 from runtime.message import Message, Stamped
 
 JPEG_QUALITY = 90

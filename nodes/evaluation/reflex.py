@@ -17,7 +17,7 @@ from nodes.evaluation.figures import SuccessRate, rate_of
 from nodes.evaluation.reflex_cost import UTTERANCES_A_MINUTE, hold_delay_s
 from nodes.interrupts.intent import Meaning, understand
 from nodes.interrupts.stop_classifier import StopClassifier
-from runtime.bag.file import BagReader
+from nodes.mcap.file import BagReader
 from runtime.clock import NS_PER_S
 from runtime.command_line.arguments import answered
 from runtime.errors import PolyrhythmError, UserError

@@ -43,7 +43,7 @@ WATCHED_EACH_S, EACH_S = 2.0, 60.0
 """So often it is told which runs go on, on a terminal and elsewhere, where no run ends meanwhile."""
 _LIBRARIES = (
     "cv2", "mcap.writer", "nodes.report.contact_sheet", "runtime.virtual.simulation", "runtime.commands.run",
-    "runtime.bag.file", __name__,
+    "nodes.mcap.file", __name__,
 )  # fmt: skip
 """What a run imports besides the modules of its nodes."""
 

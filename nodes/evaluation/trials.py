@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from runtime.bag.file import BagReader
+from nodes.mcap.file import BagReader
 from runtime.message import Message
 
 Told = TypeVar("Told", bound=Message)

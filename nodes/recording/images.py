@@ -15,8 +15,8 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
+from nodes.mcap.schema import ENVELOPE_KEY, Document, envelope_document, envelope_schema
 from nodes.msgs import Image
-from runtime.bag.schema import ENVELOPE_KEY, Document, envelope_document, envelope_schema
 from runtime.clock import NS_PER_S
 from runtime.errors import RecordingError
 from runtime.message import Envelope

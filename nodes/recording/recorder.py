@@ -29,8 +29,8 @@ from runtime import (
 )
 
 if TYPE_CHECKING:
+    from nodes.mcap.file import BagWriter
     from nodes.recording.foxglove.typed_topics import TypedTopics
-    from runtime.bag.file import BagWriter
 
 FILE_NAME = "run.mcap"
 LAUNCH_FILE_NAME = "launch.toml"
@@ -161,8 +161,8 @@ class Recorder(ForRobot, Node):
 
     def open_next(self, *, continues: bool = False) -> BagWriter:
         """The next file of this run."""
-        from runtime.bag.file import BagWriter
-        from runtime.bag.parts import BEGIN, ZERO
+        from nodes.mcap.file import BagWriter
+        from nodes.mcap.parts import BEGIN, ZERO
 
         info = self.run_info.known
         path = Path(self.path) if self.path else Path(str(info.get("folder", "."))) / FILE_NAME
@@ -194,8 +194,8 @@ class Recorder(ForRobot, Node):
 
     def _part(self, path: Path, metadata: dict[str, str]) -> Path:
         """Where to write: beside what this run has recorded already, where this recorder died and was started again."""
-        from runtime.bag.file import BagReader, head_of
-        from runtime.bag.parts import parts_of, zero_ns_of
+        from nodes.mcap.file import BagReader, head_of
+        from nodes.mcap.parts import parts_of, zero_ns_of
 
         self._before = ""
         if is_unfinished(path, metadata):

@@ -72,7 +72,7 @@ def free_space(path: Path) -> tuple[float, float]:
 
 def next_part(path: Path, *, continues: bool) -> Path:
     """The first file of that recording that does not exist yet."""
-    from runtime.bag.parts import part_of
+    from nodes.mcap.parts import part_of
 
     number = 1
     while continues and part_of(path, number).exists():
@@ -82,8 +82,8 @@ def next_part(path: Path, *, continues: bool) -> Path:
 
 def is_unfinished(path: Path, run: Mapping[str, str]) -> bool:
     """Whether a recording of this very run is there that its recorder could not end."""
-    from runtime.bag.file import BagReader
-    from runtime.bag.parts import what_differs
+    from nodes.mcap.file import BagReader
+    from nodes.mcap.parts import what_differs
 
     try:
         before = BagReader(path)
@@ -95,7 +95,7 @@ def is_unfinished(path: Path, run: Mapping[str, str]) -> bool:
 
 def last_written(parts: Sequence[Path], clock: Clock) -> dict[tuple[str, str], tuple[int, int]]:
     """Of each topic and source the number and stamp of the last message, as far as it is found in a short time."""
-    from runtime.bag.file import BagReader
+    from nodes.mcap.file import BagReader
 
     until_ns = clock.now_ns() + to_ns(LONGEST_LOOK_S)
     found: dict[tuple[str, str], tuple[int, int]] = {}

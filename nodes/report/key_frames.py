@@ -12,11 +12,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.mcap.file import BagReader
+from nodes.mcap.parts import parts_of
 from nodes.msgs import Interrupt
 from nodes.report.actions import action_spans
 from nodes.report.run import Run
-from runtime.bag.file import BagReader
-from runtime.bag.parts import parts_of
 from runtime.errors import RecordingError
 from runtime.message import Stamped
 

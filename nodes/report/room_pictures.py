@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.mcap.file import BagReader
+from nodes.mcap.parts import parts_of
 from nodes.report.run import Run
 from nodes.robot.robot_from_launch import is_file
 from nodes.sim.camera import WorldView, model_of
 from nodes.sim.messages import World
-from runtime.bag.file import BagReader
-from runtime.bag.parts import parts_of
 from runtime.errors import RecordingError, UserError
 
 WORLD = "sim/world"

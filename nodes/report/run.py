@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic
 
+from nodes.mcap.file import BagReader
+from nodes.mcap.parts import begin_ns_of, noted, parts_of, zero_ns_of
+from nodes.mcap.record import BagMessage
 from nodes.msgs import (
     Action,
     Feedback,
@@ -24,9 +27,6 @@ from nodes.msgs import (
     WizardResponse,
 )
 from nodes.sim.messages import Interruption, Truth
-from runtime.bag.file import BagReader
-from runtime.bag.parts import begin_ns_of, noted, parts_of, zero_ns_of
-from runtime.bag.record import BagMessage
 from runtime.clock import to_s
 from runtime.coordination.health import Health
 from runtime.coordination.lease import LEASE_TOPIC, Lease, SeatHolders

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import msgspec
 
-from runtime.bag.file import BagReader
-from runtime.bag.parts import parts_of, zero_ns_of
+from nodes.mcap.file import BagReader
+from nodes.mcap.parts import parts_of, zero_ns_of
 from runtime.clock import to_ns, to_s
 from runtime.coordination.lease import LEASE_TOPIC, Lease
 from runtime.errors import UserError, choices

@@ -29,6 +29,7 @@ from runtime.execution.log_lines import log_to
 from runtime.launch.class_check import place_of_problem
 from runtime.launch.file import Launch, check, find, in_order, load, resolve
 from runtime.launch.more_tables import HasPrograms
+from runtime.launch.nodes_table import load_name
 from runtime.launch.process_plan import plan
 from runtime.launch.provenance import git_asked, machine, versions
 from runtime.launch.seats_table import as_data
@@ -39,6 +40,7 @@ from runtime.supervision.view import SilentView, View, ViewLog
 
 RECORDING = "run.mcap"
 RECORDER = "nodes.recording.recorder:Recorder"
+RECORDED_ANSWERS = "nodes.recording.replay.recorded_answers:recorded_answers"
 """What --record adds to a launch file that records nothing."""
 LOOKS_ON = "view"
 """The subcommand that --open starts."""
@@ -434,9 +436,7 @@ def run_virtual(
     log_to(ViewLog(view, simulation.clock))
     try:
         if answers is not None:
-            from runtime.bag.answers import recorded_answers
-
-            known = recorded_answers(answers)
+            known = load_name(RECORDED_ANSWERS)(answers)
             for name, bound in simulation.bound_nodes.items():
                 bound.answer_from(known.get(name, ()))
         stepper = None

@@ -9,8 +9,6 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from runtime.bag.answers import AnsweredClock
-from runtime.bag.journal import Journal, JournalClock, JournalLog
 from runtime.clock import Clock
 from runtime.context import (
     AgeRules,
@@ -30,6 +28,8 @@ from runtime.execution.failures import Failures, SlowCalls
 from runtime.execution.held_up import HeldUp
 from runtime.execution.lane import Deadline, FollowingTimer, Lane, TimerState, Work
 from runtime.execution.worker_view import AssignedByOthers, SharedValues, WorkerView
+from runtime.journal.answers import AnsweredClock
+from runtime.journal.calls import Journal, JournalClock, JournalLog
 from runtime.launch.budgets_table import PathBudget, meters_for
 from runtime.message import UNKNOWN_NS, Envelope, Message, Stamped, array_fields
 from runtime.node import DeadlineWatch, Node, Timer, handlers_of, ports_of

@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any, Protocol
 
 from runtime.abilities import HearsTheRest
-from runtime.bag.journal import calls_topic
 from runtime.clock import TELLS_CPU_OF_THREADS, SystemClock, to_ns
 from runtime.context import AgeRules
 from runtime.coordination.fence import Fence, PreemptionEpochs
@@ -29,6 +28,7 @@ from runtime.execution.lane import Lane
 from runtime.execution.long_calls import LongCalls
 from runtime.execution.reporting import health_of
 from runtime.execution.runners import LaneRunner, LoopRunner, MessageSource, ThreadRunner, run_guarded
+from runtime.journal.calls import calls_topic
 from runtime.launch.budgets_table import Budgets
 from runtime.launch.graph import NodeSpec, health_topic
 from runtime.message import Envelope, Message, Stamped

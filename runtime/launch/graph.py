@@ -9,11 +9,11 @@ import msgspec
 
 from runtime.abilities import HasDevices, KeepsGraph, NamesSeats, NeedsListeners, TakesLong, WantsParameters, role_of
 from runtime.alignment import Alignment, alignments_of
-from runtime.bag.journal import Calls, calls_topic
 from runtime.context import AgeRules
 from runtime.coordination.fence import FENCE_TOPIC, Fence
 from runtime.coordination.health import Health
 from runtime.errors import GraphError, MissingVariable, ParameterError, UserError, choices
+from runtime.journal.calls import Calls, calls_topic
 from runtime.launch.class_check import (
     handler_problems,
     idle_parameters,

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from runtime.abilities import believes, role_of
-from runtime.bag.journal import calls_topic
 from runtime.coordination.fence import FENCE_TOPIC, Fence
 from runtime.coordination.health import gateway_topic
 from runtime.coordination.lease import LEASE_TOPIC, Lease
 from runtime.errors import UserError
 from runtime.hosts.hosts_table import GatewayPlan, check_pair, pair
+from runtime.journal.calls import calls_topic
 from runtime.launch.graph import NodeSpec, health_topic
 from runtime.launch.nodes_table import with_shared
 from runtime.launch.processes_table import RealTime

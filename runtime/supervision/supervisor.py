@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
-from runtime.bag.journal import Calls
 from runtime.clock import SystemClock, to_ns
 from runtime.errors import PolyrhythmError
+from runtime.journal.calls import Calls
 from runtime.launch.file import Launch
 from runtime.launch.more_tables import HasPrograms
 from runtime.launch.process_plan import ProcessPlan, describe, plan

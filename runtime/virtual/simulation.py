@@ -14,7 +14,6 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol
 
-from runtime.bag.journal import calls_topic
 from runtime.clock import answer_of, to_ns
 from runtime.context import HandlerContext, NodeAges, captured_ns_of, inherit
 from runtime.coordination.fence import PreemptionEpochs
@@ -23,6 +22,7 @@ from runtime.coordination.lease import SeatHolders
 from runtime.errors import GraphError, PolyrhythmError
 from runtime.execution.bound_node import BoundNode
 from runtime.execution.reporting import health_of
+from runtime.journal.calls import calls_topic
 from runtime.launch.budgets_table import Budgets
 from runtime.launch.graph import Graph, NodeSpec, health_topic, specs_of
 from runtime.launch.links_table import LinkModel

@@ -286,10 +286,6 @@ BEYOND_PUBLIC = {
         "runtime.hosts.probe": "the same",
         "runtime.hosts.service": "the same",
     },
-    "nodes/recording/recorder.py": {
-        "runtime.bag.file": "writes what the runtime reads",
-        "runtime.bag.parts": "the same",
-    },
     "nodes/recording/replay/played.py": {
         "runtime.abilities": "is to others what the original was",
         "runtime.context": "speaks with the ages and causes of the recording",

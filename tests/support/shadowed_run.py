@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from nodes.mcap.file import BagWriter
 from nodes.msgs import Subtask, Utterance
-from runtime.bag.file import BagWriter
 from runtime.coordination.lease import LEASE_TOPIC, Lease
 from runtime.message import Envelope, Stamped
 

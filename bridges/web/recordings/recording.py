@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from bridges.web.recordings.ratings import name_of
-from runtime.bag.file import BagReader
-from runtime.bag.parts import begin_ns_of, parts_of, zero_ns_of
-from runtime.bag.record import BagMessage
+from nodes.mcap.file import BagReader
+from nodes.mcap.parts import begin_ns_of, parts_of, zero_ns_of
+from nodes.mcap.record import BagMessage
 from runtime.clock import to_s
 from runtime.coordination.lease import LEASE_TOPIC, Lease, SeatHolders
 from runtime.errors import RecordingError

@@ -15,7 +15,7 @@ from bridges.web.recordings.rating_page import RatingHandler
 from bridges.web.recordings.ratings import Rating, Ratings, ratings_file, read_ratings
 from bridges.web.recordings.reader_process import ReaderProcess
 from bridges.web.recordings.recording import Recorded
-from runtime.bag.parts import parts_of
+from nodes.mcap.parts import parts_of
 from runtime.errors import UserError
 
 RATED = ".ratings.jsonl"

@@ -37,11 +37,11 @@ from nodes.episodes.results.show import episode_text, find_episode, print_json
 from nodes.episodes.results.store import Store
 from nodes.episodes.runner.runner import judge_unjudged, play_and_keep
 from nodes.episodes.scenarios.library import Library, library_of, starter
+from nodes.mcap.file import BagReader
+from nodes.mcap.parts import zero_ns_of
 from nodes.msgs import Action, Feedback, Interrupt, Utterance
 from nodes.msgs.episode import ActKind, Outcome, Turn
 from nodes.sim.people.actor import EARLIER
-from runtime.bag.file import BagReader
-from runtime.bag.parts import zero_ns_of
 from runtime.clock import to_s, wall_time_text
 from runtime.command_line.arguments import unique_path
 from runtime.command_line.columns import columns

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
+from nodes.mcap.file import BagReader
+from nodes.mcap.parts import parts_of
+from nodes.mcap.record import BagMessage
 from nodes.msgs import Action, Feedback, GuardState, JointCommand, JointVector, RobotState
 from nodes.policy.learn.rows import FELT, HISTORY, RATE_HZ, WANTED, Rows, counts, flat
 from nodes.policy.onnx.inputs import feel
 from nodes.policy.onnx.policy import UnderWay
-from runtime.bag.file import BagReader
-from runtime.bag.parts import parts_of
-from runtime.bag.record import BagMessage
 from runtime.clock import to_ns
 from runtime.coordination.lease import LEASE_TOPIC, Lease, SeatHolders
 from runtime.message import Envelope

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 
+from nodes.mcap.record import BagMessage
 from nodes.msgs import JOINTS, GuardState, Interrupt, JointCommand
 from nodes.recording.bag.recording import JOURNAL_S, Recording, envelope_or_none
 from nodes.recording.images import SCHEMA_NAME as IMAGE_SCHEMA
-from runtime.bag.journal import CallRecord, Calls
-from runtime.bag.record import BagMessage
 from runtime.clock import to_ns, to_s
 from runtime.errors import RecordingError
+from runtime.journal.calls import CallRecord, Calls
 from runtime.message import Envelope
 
 STAGES = ("heard", "interrupt", "subtask", "action", "chunk", "command", "robot/command")

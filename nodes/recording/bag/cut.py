@@ -6,6 +6,7 @@ import argparse
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from nodes.mcap.parts import BEGIN
 from nodes.recording.bag.info import OWN, inspect
 from nodes.recording.bag.recording import (
     JOURNAL_S,
@@ -15,7 +16,6 @@ from nodes.recording.bag.recording import (
     envelope_or_none,
     is_journal,
 )
-from runtime.bag.parts import BEGIN
 from runtime.clock import to_ns
 from runtime.command_line.arguments import unique_path
 from runtime.errors import UserError

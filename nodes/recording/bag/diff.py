@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.mcap.record import BagMessage
+from nodes.mcap.schema import ENVELOPE_KEY, Document
 from nodes.recording import images
 from nodes.recording.bag.info import OWN
 from nodes.recording.bag.recording import Recording, envelope_or_none, is_journal
-from runtime.bag.record import BagMessage
-from runtime.bag.schema import ENVELOPE_KEY, Document
 from runtime.clock import to_s
 from runtime.errors import RecordingError, UserError
 from runtime.supervision.view import plain

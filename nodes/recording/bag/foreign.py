@@ -8,8 +8,8 @@ from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any
 
-from runtime.bag.record import BagMessage
-from runtime.bag.schema import Document
+from nodes.mcap.record import BagMessage
+from nodes.mcap.schema import Document
 from runtime.errors import CodecError, RecordingError
 
 KNOWN_TYPES = 1000

@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
+from nodes.mcap.record import BagMessage
 from nodes.msgs import GuardState
 from nodes.recording.bag.recording import Recording, add_recording, envelope_or_none, is_journal, is_view
-from runtime.bag.record import BagMessage
 from runtime.clock import to_s
 from runtime.coordination.health import Health
 from runtime.errors import RecordingError

@@ -11,9 +11,9 @@ import json
 from pathlib import Path
 
 from nodes.recording.bag.recording import Recording, Thinned, add_recording, check_out, tell_damage
-from runtime.bag.journal import Calls
 from runtime.clock import to_s
 from runtime.errors import RecordingError
+from runtime.journal.calls import Calls
 
 KEPT = 2000
 """Durations of one handler; of a longer run every second, third... one is kept."""

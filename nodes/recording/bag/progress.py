@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from runtime.bag.record import BagMessage
+from nodes.mcap.record import BagMessage
 from runtime.clock import SystemClock
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from nodes.mcap.file import BagReader, BagWriter
+from nodes.mcap.parts import BEGIN, ZERO, begin_ns_of, noted, parts_of, what_differs, zero_ns_of
+from nodes.mcap.record import BagMessage
 from nodes.msgs import JOINTS
 from nodes.recording.bag.progress import with_progress
-from runtime.bag.file import BagReader, BagWriter
-from runtime.bag.parts import BEGIN, ZERO, begin_ns_of, noted, parts_of, what_differs, zero_ns_of
-from runtime.bag.record import BagMessage
 from runtime.command_line.arguments import check_new
 from runtime.errors import RecordingError, UserError
 from runtime.message import Envelope

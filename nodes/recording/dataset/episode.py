@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.mcap.record import BagMessage
 from nodes.msgs import (
     Action,
     Feedback,
@@ -26,7 +27,6 @@ from nodes.recording.dataset.features import ACTION, STATE, ChosenValues, Column
 from nodes.recording.dataset.words import Roles, Word
 from nodes.recording.images import SCHEMA_NAME as IMAGE_SCHEMA
 from nodes.recording.images import pixels
-from runtime.bag.record import BagMessage
 from runtime.clock import NS_PER_S, to_ns, to_s
 from runtime.coordination.lease import LEASE_TOPIC, Lease
 from runtime.errors import RecordingError, UserError, choices

@@ -11,13 +11,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.mcap.file import BagWriter
 from nodes.msgs import Action, Feedback, Image, JointCommand, RobotState, SeenObject, Subtask, aimed_at
 from nodes.policy.onnx.training import doubled
 from nodes.recording.dataset.export import ACTION_OF_BASE
 from nodes.recording.dataset.folder import DatasetFolder, StoredEpisode
 from nodes.recording.dataset.words import EVENTS, PERSISTENT, words_of
 from nodes.recording.images import SCHEMA, SCHEMA_NAME, image_document
-from runtime.bag.file import BagWriter
 from runtime.clock import to_ns
 from runtime.coordination.lease import LEASE_TOPIC, Lease
 from runtime.errors import RecordingError

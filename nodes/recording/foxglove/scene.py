@@ -6,13 +6,13 @@ import base64
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
+from nodes.mcap.schema import Document
 from nodes.msgs import SeenObject, SeenPerson
 from nodes.recording.foxglove.schemas import time_document
 from nodes.robot.looks import ODOMETRY, Looks
 from nodes.robot.protocol import Ball, PointM
 from nodes.robot.urdf import Quaternion, Rgba, Shape
 from nodes.sim.messages import BodyPart
-from runtime.bag.schema import Document
 from runtime.errors import UserError
 
 UPRIGHT: Quaternion = (0.0, 0.0, 0.0, 1.0)

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from runtime.bag.schema import ENVELOPE_KEY, Document, envelope_schema
+from nodes.mcap.schema import ENVELOPE_KEY, Document, envelope_schema
 from runtime.clock import NS_PER_S
 
 TRANSFORMS_NAME = "foxglove.FrameTransforms"

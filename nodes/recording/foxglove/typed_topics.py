@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeGuard
 
+from nodes.mcap.schema import ENVELOPE_KEY, Document, envelope_document
 from nodes.msgs import (
     JOINTS,
     Action,
@@ -45,9 +46,8 @@ from nodes.robot.protocol import Ball
 from nodes.robot.robot_from_launch import DEFAULT, load_limits, outline_of
 from nodes.robot.urdf import quaternion, turned, urdf_text
 from nodes.sim.messages import BodyPart
-from runtime.bag.journal import Calls
-from runtime.bag.schema import ENVELOPE_KEY, Document, envelope_document
 from runtime.errors import ParameterError, UserError
+from runtime.journal.calls import Calls
 from runtime.message import Stamped
 
 TRANSFORM_PERIOD_NS = 100_000_000

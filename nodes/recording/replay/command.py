@@ -19,10 +19,10 @@ from nodes.recording.bag.recording import Recording, add_recording, check_out, e
 from nodes.recording.replay.gaps import ReplayPace, TimeLine
 from nodes.recording.replay.player import NodePlayer, NodeResult
 from nodes.recording.replay.recorded_launch import launch_source, recorded_launch, recorded_tables, what_changed
-from runtime.bag.journal import Calls
 from runtime.clock import to_s
 from runtime.command_line.arguments import new_path
 from runtime.errors import PolyrhythmError, UserError, choices, os_sentence
+from runtime.journal.calls import Calls
 from runtime.launch.file import Launch, resolve
 from runtime.launch.graph import NodeSpec
 from runtime.message import Envelope

@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from nodes.mcap.record import BagMessage
 from nodes.recording.bag.recording import Recording, envelope_or_none, is_journal
-from runtime.bag.record import BagMessage
 from runtime.clock import SystemClock, to_s
 from runtime.message import Envelope, Message
 

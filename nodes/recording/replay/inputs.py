@@ -10,10 +10,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.mcap.record import BagMessage
+from nodes.mcap.schema import Document
 from nodes.msgs import Image
 from nodes.recording import images as recorded_image
-from runtime.bag.record import BagMessage
-from runtime.bag.schema import Document
 from runtime.errors import RecordingError
 from runtime.message import Message, Stamped
 
@@ -123,7 +123,7 @@ def _fingerprint(array: NDArray[Any]) -> str:
 
 def body(message: Message, recorded: Document) -> Document:
     """A message as its recorded document, without an envelope; its arrays are written as in that one."""
-    from runtime.bag.schema import ENVELOPE_KEY, encode_message, forms_in
+    from nodes.mcap.schema import ENVELOPE_KEY, encode_message, forms_in
     from runtime.message import Envelope
 
     forms = forms_in(recorded, type(message))

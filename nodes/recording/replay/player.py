@@ -17,19 +17,19 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop
 from typing import Any, TypeVar
 
+from nodes.mcap.schema import Document
 from nodes.msgs import Image
 from nodes.recording.bag.diff import Difference, first_difference
 from nodes.recording.replay.inputs import Inputs, body, picture
-from runtime.bag import answers
-from runtime.bag.answers import CANCELLED, SLEPT, WOKEN
-from runtime.bag.journal import CallRecord, Calls
-from runtime.bag.schema import Document
 from runtime.clock import TimeSource, close_call, to_s
 from runtime.context import AgeRules, HandlerContext, current_call
 from runtime.coordination.fence import Fence, PreemptionEpochs
 from runtime.errors import RecordingError
 from runtime.execution.bound_node import BoundNode, NodeOutput
 from runtime.execution.worker_view import WorkerView
+from runtime.journal import answers
+from runtime.journal.answers import CANCELLED, SLEPT, WOKEN
+from runtime.journal.calls import CallRecord, Calls
 from runtime.launch.graph import NodeSpec
 from runtime.message import Envelope, Message, Stamped
 from runtime.node import Node, handlers_of

@@ -9,14 +9,14 @@ import tomllib
 from collections.abc import Iterator
 from typing import Any
 
+from nodes.mcap.record import BagMessage
 from nodes.recording.bag.recording import Recording, envelope_or_none
 from nodes.recording.replay.gaps import ReplayPace, TimeLine
 from nodes.recording.replay.recorded_launch import launch_source
 from nodes.terminal.view import SHOWN, TerminalView
-from runtime.bag.journal import Calls, LogLine
-from runtime.bag.record import BagMessage
 from runtime.clock import to_ns, to_s
 from runtime.errors import RecordingError
+from runtime.journal.calls import Calls, LogLine
 from runtime.message import Stamped
 
 _BEHIND_S = 2.5

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nodes.mcap.record import BagMessage
 from nodes.msgs import Image
 from nodes.recording import images as recorded_image
 from nodes.recording.bag.recording import Recording, envelope_or_none
 from nodes.recording.replay.gaps import Shift, Types, spoken
 from nodes.recording.replay.inputs import DEPTH
-from runtime.bag.record import BagMessage
 from runtime.errors import RecordingError
 from runtime.message import Envelope, Stamped
 

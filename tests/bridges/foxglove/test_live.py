@@ -26,11 +26,11 @@ pytest.importorskip("foxglove", reason="needs the extra foxglove")
 from jsonschema import Draft202012Validator
 
 from bridges.foxglove.command import main
+from nodes.mcap.file import BagWriter
 from nodes.msgs import Utterance
 from nodes.recording.foxglove.schemas import SCHEMAS
 from nodes.recording.foxglove.typed_topics import TOPICS
 from nodes.terminal.say import main as say
-from runtime.bag.file import BagWriter
 from runtime.command_line.attach import Sender, attach
 from runtime.message import Envelope, Message, Stamped
 from tests.support.guard.guarded_nodes import GUARDED

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from nodes.mcap.file import BagReader
 from nodes.msgs import GuardState, RobotState, Utterance
 from nodes.sim.messages import Truth
-from runtime.bag.file import BagReader
 from tests.support.running import PATIENCE_S, Runs, eventually
 
 PYTHON = os.environ.get("POLYRHYTHM_STRETCH_PYTHON", "")

@@ -12,9 +12,9 @@ from nodes.evaluation.figures import figures_of
 from nodes.evaluation.scenario_files import HELD_OUT, VERDICT, changes_for_file, files_in, report_verdict, skills_of
 from nodes.evaluation.table import table
 from nodes.evaluation.trials import EvaluationRun, result_of
+from nodes.mcap.file import BagWriter
 from nodes.sim.messages import ScenarioVerdict
 from nodes.sim.scenario import NINE_SKILLS
-from runtime.bag.file import BagWriter
 from runtime.launch.file import check, find, load
 from runtime.message import Envelope, Stamped
 

@@ -33,13 +33,13 @@ from nodes.exploration.room import (
     ways,
 )
 from nodes.guard.node import Guard
+from nodes.mcap.file import BagReader
 from nodes.msgs import RobotState
 from nodes.robot.driver import Driver
 from nodes.stretch.body import BODY
 from nodes.stretch.kinematics import HEAD_PAN
 from nodes.stretch.limits import STOW
 from runtime import NodeSpec, Simulation
-from runtime.bag.file import BagReader
 from tests.support.sentences import sentence
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers
 

@@ -9,12 +9,12 @@ import pytest
 
 from nodes.interrupts.coordinator import Coordinator
 from nodes.interrupts.reflex import Reflex
+from nodes.mcap.file import BagReader
 from nodes.models.answers import BudgetError
 from nodes.models.client import ModelClient
 from nodes.msgs import Utterance
 from nodes.recording.replay.command import main as replay_main
 from runtime import Node, Publisher, Simulation, Spending, Subscription, every, on
-from runtime.bag.file import BagReader
 from runtime.commands.run import main as run_main
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers
 

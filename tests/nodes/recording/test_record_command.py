@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from nodes.hello import Beat
+from nodes.mcap.file import BagReader
 from nodes.recording.record_command import main
-from runtime.bag.file import BagReader
 from runtime.supervision.registry import FoundRun
 from tests.support.running import Runs
 from tests.support.sentences import sentence

@@ -8,13 +8,13 @@ import msgspec
 import numpy as np
 import pytest
 
+from nodes.mcap.file import BagReader, BagWriter
+from nodes.mcap.parts import parts_of
+from nodes.mcap.schema import Document
 from nodes.msgs import Image, RecorderState, Utterance
 from nodes.recording.images import SCHEMA_NAME, depth_document, image_document, pixels
 from nodes.recording.recorder import Recorder
 from nodes.report.run import read_run
-from runtime.bag.file import BagReader, BagWriter
-from runtime.bag.parts import parts_of
-from runtime.bag.schema import Document
 from runtime.errors import ParameterError, RecordingError
 from runtime.message import Envelope, Message, Stamped
 from runtime.run_facts import RunFacts

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from nodes.mcap.file import BagReader
 from nodes.msgs import Utterance
 from nodes.recording.recorder import Recorder
-from runtime.bag.file import BagReader
 from runtime.coordination.health import Health
 from runtime.execution import executor as module
 from runtime.execution.executor import Executor, Transport

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from runtime.bag.file import BagReader
-from runtime.bag.parts import part_of
+from nodes.mcap.file import BagReader
+from nodes.mcap.parts import part_of
 from runtime.commands.pub import pub_main
 from runtime.errors import RecordingError
 from tests.support.running import Runs, eventually

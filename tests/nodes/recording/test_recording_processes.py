@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from nodes.mcap.file import BagReader
 from nodes.report.run import read_run
-from runtime.bag.file import BagReader
 from runtime.launch.file import load
 from runtime.supervision.supervisor import Supervisor
 from runtime.supervision.view import SilentView

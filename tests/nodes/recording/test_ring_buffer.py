@@ -11,6 +11,8 @@ from typing import cast
 import numpy as np
 import pytest
 
+from nodes.mcap.file import BagReader
+from nodes.mcap.parts import parts_of
 from nodes.msgs import Image, RecorderState, RobotState, Utterance
 from nodes.recording import recorder as recorder_module
 from nodes.recording.bag.command import main as bag_main
@@ -18,12 +20,10 @@ from nodes.recording.foxglove.schemas import LOG_NAME, TRANSFORMS_NAME
 from nodes.recording.recorder import Recorder, SaveRecording
 from nodes.recording.ring_buffer import RingBuffer, last_written, model_files
 from nodes.report.run import read_run
-from runtime.bag.file import BagReader
-from runtime.bag.journal import Calls, LogLine
-from runtime.bag.parts import parts_of
 from runtime.clock import Clock, SystemClock, to_ns, to_s
 from runtime.coordination.health import Health, PortHealth
 from runtime.errors import UserError
+from runtime.journal.calls import Calls, LogLine
 from runtime.message import Envelope, Stamped
 from runtime.run_facts import RunFacts
 from tests.nodes.recording.test_recorder import said, stamped, started, what_is_told
@@ -140,7 +140,7 @@ def test_a_ring_that_cannot_be_saved_is_kept(tmp_path: Path, monkeypatch: pytest
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("runtime.bag.file.BagWriter.write", full)
+        patch.setattr("nodes.mcap.file.BagWriter.write", full)
         recorder.save_ring(SaveRecording(reason="it fell"))
     assert not list(tmp_path.glob("*.mcap"))
     recorder.save_ring(SaveRecording(reason="again"))

@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from nodes.mcap.file import BagReader
 from nodes.msgs import RecorderState, RunningTrial, Trial, Utterance
 from nodes.recording.trial_recorder import TrialRecorder
-from runtime.bag.file import BagReader
 from runtime.errors import RecordingError
 from runtime.message import Envelope, Message, Stamped
 from runtime.ports import Publisher, Sources

@@ -15,6 +15,7 @@ import pytest
 from PIL import Image
 from rich.console import Console
 
+from nodes.mcap.file import BagWriter, next_chunk
 from nodes.msgs import MISTAKE, TAKEN_BACK, Action, Interrupt, Mark, Trial, Utterance, WizardResponse
 from nodes.recording.bag.command import main as bag
 from nodes.report.actions import action_spans
@@ -26,7 +27,6 @@ from nodes.report.summary import CUT_OFF, NOT_JUDGED, Percentiles, TaskSummary, 
 from nodes.report.summary_tables import print_result, print_summary
 from nodes.report.timeline import mode_spans, rows, seated, stops
 from nodes.scaffold.command import main as new
-from runtime.bag.file import BagWriter, next_chunk
 from runtime.coordination.health import Health, TimerHealth
 from runtime.errors import RecordingError
 from runtime.message import Envelope, Stamped
@@ -304,7 +304,7 @@ def test_a_recording_cut_short_is_still_summed_up(recording: Path, tmp_path: Pat
 
 
 def test_an_empty_recording_has_nothing_to_report(tmp_path: Path) -> None:
-    from runtime.bag.file import BagWriter
+    from nodes.mcap.file import BagWriter
 
     BagWriter(tmp_path / "a.mcap", {}).close()
     with pytest.raises(RecordingError, match=pattern("report.no_messages")):

@@ -16,11 +16,11 @@ import pytest
 
 from bench.faults.nodes import MODES
 from bench.faults.rig import HOLDING, Rig
+from nodes.mcap.file import BagReader
+from nodes.mcap.parts import parts_of
 from nodes.msgs import Comparison, GuardState, JointCommand, Utterance
 from nodes.msgs.signature import order, token_of
 from nodes.stretch.limits import STRETCH_3
-from runtime.bag.file import BagReader
-from runtime.bag.parts import parts_of
 from runtime.clock import SystemClock, to_ns
 from runtime.command_line.attach import Sender, StopSignal, hear
 from runtime.coordination.lease import Lease

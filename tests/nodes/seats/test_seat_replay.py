@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from nodes.guard.node import Guard
+from nodes.mcap.file import BagWriter
 from nodes.msgs import Action, GuardState, JointCommand, RobotState, SceneDescription, Subtask
 from nodes.msgs.signature import Signatures, request
 from nodes.seats.command import main
@@ -17,7 +18,6 @@ from nodes.seats.recorded_track import RecordedTrack, TrackMessage, read_score
 from nodes.seats.replayed import ReplayedPolicy, ReplayedVLM
 from nodes.stretch.limits import STRETCH_3
 from runtime import Node, Publisher, Simulation, Subscription, every
-from runtime.bag.file import BagWriter
 from runtime.coordination.lease import Lease
 from runtime.errors import ParameterError, UserError
 from runtime.launch.graph import NodeSpec

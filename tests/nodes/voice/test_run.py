@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from nodes.mcap.file import BagReader
 from nodes.msgs import Saying, Utterance
-from runtime.bag.file import BagReader
 from tests.support.models.spoken import needs_espeak, silence, spoken, write_wav
 from tests.support.servers.fake_speech_server import FakeSpeech, says
 

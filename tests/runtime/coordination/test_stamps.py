@@ -9,13 +9,13 @@ import pytest
 
 import nodes.msgs
 import nodes.sim.messages
-import runtime.bag.journal
 import runtime.coordination.fence
 import runtime.coordination.health
 import runtime.coordination.lease
+import runtime.journal.calls
 from nodes.msgs import GuardState
-from runtime.bag.journal import CallRecord, Calls, LogLine
 from runtime.hosts.clock_offset import shifted, stamp_fields
+from runtime.journal.calls import CallRecord, Calls, LogLine
 from runtime.message import Envelope, Message, Stamped
 
 MODULES = (
@@ -23,7 +23,7 @@ MODULES = (
     runtime.coordination.fence,
     runtime.coordination.lease,
     runtime.coordination.health,
-    runtime.bag.journal,
+    runtime.journal.calls,
     nodes.sim.messages,
 )
 TYPES = [

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from nodes.mcap.file import BagReader
 from nodes.msgs import GuardState
-from runtime.bag.file import BagReader
 from runtime.clock import SystemClock, to_ns
 from tests.runtime.hosts.two_hosts import ROOT, Hosts, Networks, can_make_networks, split_laptop
 from tests.support.ports import free_ports, needs_ipv6

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.bag.file import BagReader
+from nodes.mcap.file import BagReader
 from runtime.launch.file import check, load
 from tests.nodes.camera.test_webcam import make_video
 from tests.support.models.eyes import write_eyes

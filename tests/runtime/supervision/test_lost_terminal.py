@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from nodes.mcap.file import BagReader
 from nodes.msgs import GuardState
 from nodes.scaffold.command import KINDS, write_project
-from runtime.bag.file import BagReader
 from runtime.clock import SystemClock
 from runtime.command_line.attach import StopSignal, attach, hear
 from runtime.serialization.codec import decode

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.bag.file import BagReader
+from nodes.mcap.file import BagReader
 
 pytestmark = pytest.mark.processes
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np  # noqa: F401  # which says how it multiplies once it is loaded
 import pytest
 
-from runtime.bag.file import BagReader
+from nodes.mcap.file import BagReader
 from runtime.launch.provenance import blas_kernel
 from runtime.virtual.simulation import Simulation
 from tests.support.served_nodes import Counter

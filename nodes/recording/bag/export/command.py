@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from nodes.mcap.parts import parts_of
 from nodes.recording.bag.recording import Recording, check_out, tell_damage
 from nodes.recording.draft import drafted
-from runtime.bag.parts import parts_of
 from runtime.command_line.arguments import new_path, unique_path
 from runtime.errors import RecordingError, UserError
 

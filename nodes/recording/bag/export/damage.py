@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from nodes.mcap.record import BagMessage
 from nodes.recording.bag.recording import Recording, envelope_or_none
-from runtime.bag.record import BagMessage
 from runtime.clock import to_s
 from runtime.errors import RecordingError
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import rerun as rr
 
+from nodes.mcap.record import BagMessage
 from nodes.msgs import Interrupt, JointCommand, RobotState, Utterance
 from nodes.recording.bag.export.damage import Damaged
 from nodes.recording.bag.recording import Recording, envelope_or_none, is_journal
 from nodes.recording.foxglove.schemas import SCHEMAS, TRANSFORMS_NAME
 from nodes.recording.images import DEPTH_SCHEMA_NAME, depth_of, pixels
 from nodes.recording.images import SCHEMA_NAME as IMAGE_NAME
-from runtime.bag.record import BagMessage
 from runtime.clock import to_s
 from runtime.errors import RecordingError, UserError
 

@@ -22,6 +22,8 @@ from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, Qo
 from rosbags.rosbag2 import Reader, ReaderError, StoragePlugin, Writer, WriterError
 from rosbags.serde import SerdeError
 
+from nodes.mcap.file import BagWriter
+from nodes.mcap.record import BagMessage
 from nodes.msgs import Image, JointCommand, RobotState, Utterance
 from nodes.recording.bag.export.damage import Damaged
 from nodes.recording.bag.recording import Recording, envelope_or_none, is_journal
@@ -56,8 +58,6 @@ from nodes.recording.ros2_messages import (
     twist,
 )
 from nodes.recording.ros2_messages import depth_of as depth_of_ros
-from runtime.bag.file import BagWriter
-from runtime.bag.record import BagMessage
 from runtime.errors import CodecError, RecordingError, UserError, choices
 from runtime.message import Envelope, Message, Stamped
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
+from nodes.mcap.record import BagMessage
+from nodes.mcap.schema import envelope_document
 from nodes.recording.bag.export.damage import Damaged
 from nodes.recording.bag.foreign import document_of
 from nodes.recording.bag.recording import Recording, envelope_or_none, file_names
 from nodes.recording.images import SCHEMA_NAME as IMAGE_SCHEMA
-from runtime.bag.record import BagMessage
-from runtime.bag.schema import envelope_document
 from runtime.clock import to_s
 from runtime.errors import RecordingError
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.bag.file import BagReader
+from nodes.mcap.file import BagReader
 from runtime.errors import RecordingError
 from tests.support.pages.console_run import ConsoleRun
 from tests.support.running import eventually
@@ -58,7 +58,7 @@ def test_another_user_cannot_read_a_recording(tmp_path: Path) -> None:
         if folder.stat().st_uid == 0 and folder != Path("/") and "pytest" in folder.name:
             folder.chmod(0o755)  # so that only the file itself is in the way
     code = (
-        "import sys; from pathlib import Path; from runtime.bag.file import BagWriter; "
+        "import sys; from pathlib import Path; from nodes.mcap.file import BagWriter; "
         "BagWriter(Path(sys.argv[1]), {}).close({})"
     )
     path = tmp_path / "run.mcap"

@@ -17,8 +17,8 @@ from bridges.web.recordings.ratings import ratings_file, read_ratings
 from bridges.web.recordings.reader_process import ReaderProcess
 from bridges.web.recordings.recording import Recorded, read_recording
 from bridges.web.recordings.recordings_folder import MOST_OPEN
+from nodes.mcap.file import BagWriter
 from nodes.msgs import Utterance
-from runtime.bag.file import BagWriter
 from runtime.message import Envelope, Stamped
 from tests.support.running import eventually
 from tests.support.sentences import sentence

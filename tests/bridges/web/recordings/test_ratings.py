@@ -18,8 +18,8 @@ from bridges.web.recordings.rating_page import RateRecording, RatingHandler, See
 from bridges.web.recordings.ratings import Rating, Ratings, agreement, exported, ratings_file, read_ratings
 from bridges.web.recordings.recording import SHORTEST_GAP_S, Recorded, RecordedCamera, read_recording, shown_of
 from nodes.episodes.commands.run import HumanRating as TakenIn
+from nodes.mcap.file import BagWriter
 from nodes.msgs import Action, Image, Utterance
-from runtime.bag.file import BagWriter
 from runtime.errors import RecordingError, UserError
 from runtime.message import Envelope, Message, Stamped
 from tests.support.pages.page_run import ROOT

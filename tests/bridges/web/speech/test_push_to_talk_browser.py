@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from bridges.web.speech.push_to_talk import SAME_NS
-from runtime.bag.file import BagReader
+from nodes.mcap.file import BagReader
 from tests.support.models.spoken import needs_espeak, silence, spoken, write_wav
 from tests.support.pages.axe import findings
 from tests.support.pages.browsing import MARKS, a_browser, text, wait

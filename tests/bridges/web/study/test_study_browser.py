@@ -16,7 +16,7 @@ from PIL import Image
 from bridges.web.study.journal import read_events
 from bridges.web.study.protocol import read_protocol
 from bridges.web.study.steps import steps_of
-from runtime.bag.file import BagReader
+from nodes.mcap.file import BagReader
 from tests.support.pages.axe import findings
 from tests.support.pages.console_run import without_report
 from tests.support.pages.page_run import ROOT, PageRun

@@ -10,12 +10,12 @@ import msgspec
 import numpy as np
 import pytest
 
+from nodes.mcap.file import BagWriter
 from nodes.msgs import Action, Feedback, GuardState, JointCommand, SeenObject, aimed_at
 from nodes.policy.learn.command import main
 from nodes.policy.learn.recordings import INTERVENES, rows_of
 from nodes.policy.learn.rows import FELT, WANTED, Rows
 from nodes.policy.onnx.policy import shipped
-from runtime.bag.file import BagWriter
 from runtime.coordination.lease import Lease
 from runtime.errors import UserError
 from runtime.message import Envelope, Message, Stamped

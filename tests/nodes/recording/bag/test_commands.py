@@ -14,12 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcap.reader import make_reader
 
+from nodes.mcap.file import BagReader, BagWriter, next_chunk
+from nodes.mcap.parts import part_of, parts_of
 from nodes.msgs import Action, Image, Utterance
 from nodes.recording.bag.command import COMMANDS, main
 from nodes.recording.bag.diff import first_difference
 from nodes.recording.images import SCHEMA, SCHEMA_NAME, depth_document, image_document
-from runtime.bag.file import BagReader, BagWriter, next_chunk
-from runtime.bag.parts import part_of, parts_of
 from runtime.message import Envelope, Message, Stamped
 from tests.support.sentences import sentence
 from tests.support.synthetic_run import write_run

@@ -19,9 +19,9 @@ from rosbags.rosbag2 import Reader, StoragePlugin
 from rosbags.rosbag2 import Writer as RosWriter
 from rosbags.typesys import Stores, get_typestore
 
+from nodes.mcap.file import BagReader, BagWriter
 from nodes.msgs import Utterance
 from nodes.recording.bag.command import main
-from runtime.bag.file import BagReader, BagWriter
 from runtime.message import Envelope, Stamped
 from tests.support.sentences import sentence
 

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from nodes.mcap.file import BagWriter
 from nodes.msgs import Utterance
 from nodes.recording.bag import progress
 from nodes.recording.bag.command import main
-from runtime.bag.file import BagWriter
 from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
 

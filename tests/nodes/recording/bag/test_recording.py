@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from nodes.hello import Beat
+from nodes.mcap.file import BagReader, BagWriter
+from nodes.mcap.parts import parts_of
 from nodes.msgs import JointCommand, Utterance
 from nodes.recording.bag.causes import trace
 from nodes.recording.bag.command import main
@@ -16,10 +18,8 @@ from nodes.recording.bag.plot import Curves, rate
 from nodes.recording.bag.recording import Recording
 from nodes.recording.recorder import Recorder, SaveRecording
 from nodes.report.run import read_run
-from runtime.bag.file import BagReader, BagWriter
-from runtime.bag.journal import CallRecord, Calls
-from runtime.bag.parts import parts_of
 from runtime.clock import to_ns
+from runtime.journal.calls import CallRecord, Calls
 from runtime.message import Envelope, Stamped
 from tests.nodes.recording.test_recorder import said
 from tests.nodes.recording.test_ring_buffer import Now, on_clock

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from nodes.mcap.file import BagWriter
 from nodes.msgs import Action, GuardState, Interrupt, JointCommand, Subtask, Utterance
 from nodes.recording.bag.causes import CausalStep, CausalTrace, trace
 from nodes.recording.bag.command import main
 from nodes.recording.bag.latency import KEPT, Durations
 from nodes.recording.bag.recording import Recording
 from nodes.recording.bag.why import describe
-from runtime.bag.file import BagWriter
-from runtime.bag.journal import CallRecord, Calls
 from runtime.clock import to_ns
+from runtime.journal.calls import CallRecord, Calls
 from runtime.launch.latency import read_trace
 from runtime.message import Envelope, Message, Stamped
 from tests.support.sentences import sentence

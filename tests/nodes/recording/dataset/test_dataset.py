@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow.parquet as parquet
 import pytest
 
+from nodes.mcap.file import BagReader, BagWriter
 from nodes.msgs import Interrupt, InterruptRecord, JointCommand, RobotState, Subtask, Trial, Utterance
 from nodes.recording.bag.command import main as bag
 from nodes.recording.bag.recording import Recording
 from nodes.recording.dataset.command import main
 from nodes.recording.dataset.doctor import examine
-from runtime.bag.file import BagReader, BagWriter
 from runtime.clock import to_ns
 from runtime.coordination.lease import Lease
 from runtime.message import Envelope, Message, Stamped

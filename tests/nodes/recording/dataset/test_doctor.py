@@ -13,10 +13,10 @@ import pyarrow as arrow
 import pyarrow.parquet as parquet
 import pytest
 
+from nodes.mcap.file import BagReader, BagWriter
 from nodes.recording.bag.command import main as bag
 from nodes.recording.dataset.command import main
 from nodes.recording.dataset.doctor import examine
-from runtime.bag.file import BagReader, BagWriter
 from tests.nodes.recording.bag.export.ramp_recording import recording
 
 DATA = "data/chunk-000/file-000.parquet"

@@ -13,14 +13,14 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from nodes.mcap.file import BagReader
 from nodes.msgs import Subtask, Utterance
 from nodes.recording.replay.command import main as replay_main
 from runtime import Node, Publisher, Simulation, Stamped, Subscription, UserError, every, on, run
-from runtime.bag.answers import read, written, written_failure
-from runtime.bag.file import BagReader
 from runtime.clock import SystemClock
 from runtime.commands.run import main as run_main
 from runtime.errors import RecordingError
+from runtime.journal.answers import read, written, written_failure
 
 KEY = "sk-very-secret-indeed"
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from nodes.mcap.file import BagReader
 from nodes.msgs import Utterance
 from nodes.recording.replay.command import main as replay_main
 from runtime import Node, Publisher, Simulation, UserError, every, run
-from runtime.bag.file import BagReader
 from runtime.clock import ANSWER_TIMEOUT_S, SystemClock
 from runtime.commands.run import main as run_main
 from runtime.errors import NoAnswerError

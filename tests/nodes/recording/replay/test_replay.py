@@ -14,6 +14,8 @@ import msgspec
 import numpy as np
 import pytest
 
+from nodes.mcap.file import BagReader, BagWriter
+from nodes.mcap.record import BagMessage
 from nodes.msgs import Image
 from nodes.recording.bag.command import main as bag_main
 from nodes.recording.bag.recording import Recording
@@ -24,8 +26,6 @@ from nodes.recording.replay.gaps import ReplayPace, TimeLine
 from nodes.recording.replay.inputs import Inputs
 from nodes.recording.replay.player import NodeResult
 from nodes.recording.replay.recorded_launch import recorded_launch
-from runtime.bag.file import BagReader, BagWriter
-from runtime.bag.record import BagMessage
 from runtime.commands.run import main as run_main
 from runtime.launch.graph import NodeSpec
 from runtime.message import Envelope, Message

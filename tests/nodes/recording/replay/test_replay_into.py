@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from nodes.interrupts.reflex import Reflex
+from nodes.mcap.file import BagReader, BagWriter
 from nodes.recording.bag.command import main as bag_main
 from nodes.recording.replay.command import main
 from nodes.recording.replay.played import Played, played
 from nodes.sim.camera import SimCamera
 from nodes.sim.people.collaborator import Collaborator
 from runtime.abilities import believes, role_of
-from runtime.bag.file import BagReader, BagWriter
 from runtime.clock import to_ns
 from runtime.commands.run import main as run_main
 from runtime.node import ports_of

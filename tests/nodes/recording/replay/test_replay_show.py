@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from nodes.mcap.file import BagReader, BagWriter
 from nodes.msgs import Utterance
 from nodes.recording.replay.command import main
-from runtime.bag.file import BagReader, BagWriter
-from runtime.bag.journal import Calls, LogLine
 from runtime.clock import to_ns
 from runtime.commands.run import main as run_main
+from runtime.journal.calls import Calls, LogLine
 from runtime.message import Envelope, Message, Stamped
 from tests.support.sentences import sentence
 

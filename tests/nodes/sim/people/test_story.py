@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from nodes.mcap.file import BagReader
 from nodes.msgs import Utterance
 from nodes.sim.messages import Truth
-from runtime.bag.file import BagReader
 
 FIRST_ORDER_S, WHOLE_STORY_S = 35.0, 150.0
 PATIENCE_S = 600.0

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from nodes.mcap.file import BagWriter
 from nodes.msgs import Image, JointCommand, RobotState, Subtask
 from nodes.recording.images import SCHEMA, SCHEMA_NAME, image_document
-from runtime.bag.file import BagWriter
 from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
 

@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow.parquet as parquet
 import pytest
 
+from nodes.mcap.file import BagReader, BagWriter
 from nodes.msgs import Action, Feedback, Image, JointCommand, RobotState, SeenObject, Subtask, aimed_at
 from nodes.recording.bag.command import main
 from nodes.recording.bag.recording import Recording
 from nodes.recording.dataset.episode import read_episode
 from nodes.recording.images import SCHEMA, SCHEMA_NAME, image_document
-from runtime.bag.file import BagReader, BagWriter
 from runtime.clock import to_ns
 from runtime.coordination.lease import Lease
 from runtime.errors import RecordingError, UserError

@@ -8,13 +8,13 @@ from pathlib import Path
 import cv2
 import pytest
 
+from nodes.mcap.file import BagReader, BagWriter
+from nodes.mcap.schema import envelope_document
 from nodes.msgs import Subtask
 from nodes.recording.bag.command import main
 from nodes.recording.bag.recording import Recording
 from nodes.recording.dataset.episode import read_episode
 from nodes.recording.images import SCHEMA, SCHEMA_NAME
-from runtime.bag.file import BagReader, BagWriter
-from runtime.bag.schema import envelope_document
 from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
 from tests.nodes.recording.bag.export.ramp_recording import recording

@@ -21,12 +21,12 @@ from rosbags.rosbag2 import Reader, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 from rosbags.typesys.stores import ros2_humble as ros
 
+from nodes.mcap.file import BagReader
 from nodes.msgs import JOINTS, RobotState, Utterance
 from nodes.recording.bag.command import main
 from nodes.recording.bag.recording import Recording
 from nodes.recording.images import depth_of, image_of
 from nodes.recording.ros2_messages import BaseValues, JointValues, description, odometry, robot_state, transform
-from runtime.bag.file import BagReader
 from tests.support.synthetic_run import write_run
 
 STORE = get_typestore(Stores.ROS2_HUMBLE)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from nodes.mcap.file import BagWriter
 from nodes.msgs import Sound
 from nodes.recording.bag.command import main
-from runtime.bag.file import BagWriter
 from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
 from tests.support.sentences import sentence

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from runtime.bag.schema import ENVELOPE_KEY, Document, decode_message, envelope_of
+from nodes.mcap.schema import ENVELOPE_KEY, Document, decode_message, envelope_of
 from runtime.errors import RecordingError
 from runtime.message import Envelope, M
 from runtime.serialization.msgspec_cache import from_json

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from nodes.mcap.file import BagReader, BagWriter
+from nodes.mcap.record import BagMessage
 from nodes.msgs import JointCommand, Utterance
 from nodes.recording.bag.command import main as bag
 from nodes.recording.replay.command import main as replay
-from runtime.bag.file import BagReader, BagWriter
-from runtime.bag.record import BagMessage
 from runtime.message import Envelope, Stamped
 from tests.support.sentences import sentence
 from tests.support.synthetic_run import write_run

@@ -11,10 +11,10 @@ import threading
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from runtime.bag.answers import CANCELLED, SLEPT, WOKEN, blotted, written, written_failure
 from runtime.clock import Clock, TimeSource
 from runtime.context import KEPT_READS, HandlerContext, current_call
 from runtime.errors import RecordingError
+from runtime.journal.answers import CANCELLED, SLEPT, WOKEN, blotted, written, written_failure
 from runtime.message import Epochs, Message
 from runtime.operating_system.telling import text_of
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from runtime.bag.file import head_of
+from nodes.mcap.file import head_of
 
 _KEYS = ("folder", "seed", "launch_file", "git", "clock", "parameters")
 _OF_PROCESSES = ("supervisor_pid", "started_ns")

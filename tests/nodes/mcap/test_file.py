@@ -17,10 +17,10 @@ from jsonschema import Draft202012Validator
 from mcap.reader import make_reader
 from numpy.typing import NDArray
 
+from nodes.mcap.file import FLUSH_S, BagReader, BagWriter
+from nodes.mcap.schema import LISTED, array_forms, encode_message, forms_in, message_schema
 from nodes.msgs import Action, ActionChunk, RobotState, SceneDescription, SeenObject, Utterance, aimed_at
 from nodes.msgs.episode import Score, Scores
-from runtime.bag.file import FLUSH_S, BagReader, BagWriter
-from runtime.bag.schema import LISTED, array_forms, encode_message, forms_in, message_schema
 from runtime.errors import RecordingError
 from runtime.message import Envelope, Message, Stamped
 from tests.support.message_strategies import MESSAGES, envelopes, messages

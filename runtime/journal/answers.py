@@ -15,7 +15,6 @@ import re
 import sys
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -188,20 +187,3 @@ class AnsweredClock(TimeSource):
             raise
         await self._clock.sleep(latency_s)
         return answer
-
-
-def recorded_answers(path: Path) -> dict[str, list[str]]:
-    """By node, what the world outside answered in a recorded run, in order. Raises RecordingError."""
-    from runtime.bag.file import BagReader
-    from runtime.bag.journal import Calls
-
-    found: dict[str, list[tuple[int, int, str]]] = {}
-    lives: dict[str, int] = {}
-    for message in BagReader(path):
-        if message.schema == "Calls":
-            batch = message.message(Calls)
-            lives[batch.node] = lives.get(batch.node, 0) + (message.envelope.seq == 1)
-            waits = (wait for call in batch.calls for wait in call.waits)
-            kept = [(lives[batch.node], order, text) for order, text in waits if text not in (SLEPT, WOKEN)]
-            found.setdefault(batch.node, []).extend(kept)
-    return {node: [text for _, _, text in sorted(answers)] for node, answers in found.items()}

@@ -40,8 +40,8 @@ from mcap.records import Message as Record
 from mcap.stream_reader import StreamReader, breakup_chunk
 from mcap.writer import MCAP0_MAGIC, CompressionType, Writer
 
-from runtime.bag.record import BagMessage
-from runtime.bag.schema import ENVELOPE_KEY, Document, Form, array_forms, encode_message, message_schema
+from nodes.mcap.record import BagMessage
+from nodes.mcap.schema import ENVELOPE_KEY, Document, Form, array_forms, encode_message, message_schema
 from runtime.clock import to_ns
 from runtime.errors import RecordingError
 from runtime.message import Envelope, Stamped

@@ -1,1 +1,0 @@
-"""Recordings in MCAP: files, messages, schemas, the parts of one run, and the journal of handler calls."""
