@@ -362,6 +362,19 @@ class Undecorate(libcst.CSTTransformer):
     A string with a space is a sentence for people, and becomes an f-string, which mutmut does not change.
     """
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._classes: list[str] = []
+
+    def visit_ClassDef(self, node: libcst.ClassDef) -> None:  # noqa: N802  the name is libcst's
+        self._classes.append(node.name.value)
+
+    def leave_ClassDef(  # noqa: N802  the name is libcst's
+        self, original_node: libcst.ClassDef, updated_node: libcst.ClassDef
+    ) -> libcst.ClassDef:
+        self._classes.pop()
+        return updated_node
+
     _LEFT_ALONE = ("staticmethod", "classmethod", "overload", "abstractmethod", "fixture")
 
     def leave_FunctionDef(  # noqa: N802  the name is libcst's
@@ -375,7 +388,9 @@ class Undecorate(libcst.CSTTransformer):
         given = [one.name.value for one in (*params.posonly_params, *params.params)]
         is_method = given[:1] == ["self"]
         arguments = [*given[is_method:], *(f"{one.name.value}={one.name.value}" for one in params.kwonly_params)]
-        call = f"{'self.' if is_method else ''}{name}({', '.join(arguments)})"
+        if is_method:  # by its class: a subclass may have split a method of that name, too
+            name_there, arguments = f"{self._classes[-1]}.{name}", ["self", *arguments]
+        call = f"{name_there if is_method else name}({', '.join(arguments)})"
         body = f"return await {call}" if updated_node.asynchronous else f"return {call}"
         shell = updated_node.with_changes(body=libcst.IndentedBlock([libcst.parse_statement(body)]))
         plain = updated_node.with_changes(decorators=[], name=libcst.Name(name))

@@ -5,6 +5,9 @@ mutmut changes functions. What stands beside them decides as much: an entry of a
 added; a member of a set goes; a number doubles or halves. The tests are collected and run once, to learn how long each
 takes and which names it reads. Each mutant has a process that is forked then, changes the table where it lies, and runs
 the tests that read it until one fails. What no test reads, no test can notice.
+
+`bench/equivalent_mutants.toml` names those that change nothing: table as `function`, the change as `new`. With
+`--again` only those are tried that survived in what an earlier count printed.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from types import CodeType, FrameType, ModuleType
 import pytest
 
 from bench.mutant_tests import is_random
-from bench.mutants import PLUGINS, ROOT, TARGETS
+from bench.mutants import PLUGINS, ROOT, TARGETS, equivalent
 
 GOAL = 0.97
 MODULES = {
@@ -40,6 +43,7 @@ MODULES = {
 }  # fmt: skip
 MORE = {"guard": tuple(f"tests/nodes/guard/test_{name}.py" for name in ("output", "parts", "search"))}
 """Tests that look at the tables themselves."""
+SURVIVED, ENDED = "survived", "it ended"
 LONGEST_S = 240
 """Seconds of the processor: a mutant whose tests take longer does not end."""
 
@@ -113,6 +117,7 @@ def all_of(room: str) -> list[Mutant]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--tables", default="", metavar="ROOM")
     parser.addoption("--tables-sample", type=int, default=0, metavar="N")
+    parser.addoption("--tables-again", default="", metavar="FILE")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -129,6 +134,10 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     mutants = all_of(room)
     random.Random(0).shuffle(mutants)
     mutants = mutants[: session.config.getoption("tables_sample") or None]
+    if again := session.config.getoption("tables_again"):
+        told = Path(again).read_text()
+        mutants = [one for one in mutants if f"{one.name}: {SURVIVED}" in told]
+    same = {f"{one.function}: {one.new}": one.why for one in equivalent()}
     reads = {item: _run_once(session, item) for item in session.items}
     kills = Counter[str]()
     lived = []
@@ -137,11 +146,18 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         items.sort(key=lambda item: (is_random(item), -kills[item.nodeid], reads[item].seconds))
         killer = _forked(lambda items=items, mutant=mutant: _first_failure(session, items, mutant))  # type: ignore[misc]
         kills[killer] += 1
-        print(f"\n{mutant.name}: {killer or 'survived'}", flush=True)
+        why = same.get(mutant.name, "")
+        print(f"\n{mutant.name}: {killer or SURVIVED}{why and f', equivalent: {why}'}", flush=True)
         if killer == "":
             lived.append(mutant.name)
-    share = 1 - len(lived) / max(len(mutants), 1)
-    print(f"\n{room}: {len(mutants) - len(lived)} of {len(mutants)} mutants of tables killed, {share:.1%}", flush=True)
+    endless, nothing = kills[ENDED], sum(name in same for name in lived)
+    killed, changing = len(mutants) - len(lived), len(mutants) - nothing
+    share = killed / max(changing, 1)
+    print(
+        f"\n{room}: {killed} of {len(mutants)} mutants of tables killed, {endless} of them because they did not end; "
+        f"{nothing} of the others change nothing. {share:.1%} of those that change something",
+        flush=True,
+    )
     session.testsfailed = int(share < GOAL)
     return True
 
@@ -189,7 +205,7 @@ def _first_failure(session: pytest.Session, items: Sequence[pytest.Item], mutant
 
 
 def _forked(do: Callable[[], str]) -> str:
-    """What it returns in a fork of this process; "it ended" where that died."""
+    """What it returns in a fork of this process; `ENDED` where that died, or took too long."""
     here, there = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -202,7 +218,7 @@ def _forked(do: Callable[[], str]) -> str:
     with os.fdopen(here, "rb") as pipe:
         told = pipe.read().decode()
     os.waitpid(pid, 0)
-    return told.removeprefix("=") if told else "it ended"
+    return told.removeprefix("=") if told else ENDED
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -212,6 +228,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("room", nargs="*", choices=[[], *MODULES], help="default: all, in turn")
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="so many of each room; default: all")
+    parser.add_argument("--again", default="", metavar="FILE", help="only survivors of what an earlier count printed")
     asked = parser.parse_args(argv)
     code = 0
     for room in asked.room or MODULES:
@@ -219,7 +236,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         tests = dict.fromkeys(
             test for one in TARGETS if one.name in wanted for test in (*MORE.get(room, ()), *one.tests)
         )
-        told = ("-m", "not processes and not long", "--tables", room, "--tables-sample", str(asked.sample))
+        which = (f"--tables={room}", f"--tables-sample={asked.sample}", f"--tables-again={asked.again}")
+        told = ("-m", "not processes and not long", *which)
         command = (sys.executable, "-m", "pytest", "-q", "-s", *PLUGINS, "-p", "bench.mutated_tables", *told, *tests)
         environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "GUARD_STEPS": "600"}
         code |= subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode

@@ -190,6 +190,7 @@ def test_a_ladder_may_ask_for_its_own_rungs_and_for_nothing_else(
 ) -> None:
     authority.hear("policy", "first", NOW_NS)
     assert authority.allows_ladder(request_, NOW_NS + to_ns(2.0)) is is_allowed
+    assert authority.allows_ladder(request_, NOW_NS + to_ns(1.85)) is is_allowed, "it was told late"
     assert not authority.allows_ladder(request_, NOW_NS + to_ns(1.7)), "the guard has heard the holder itself"
 
 

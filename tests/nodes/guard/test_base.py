@@ -11,13 +11,17 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from nodes.guard.base_motion import ASIDE_M, ASIDE_RAD
+from nodes.guard.base_motion import ASIDE_M, ASIDE_RAD, BaseWatch
+from nodes.guard.lasting_faults import CommandedMotion
+from nodes.guard.motion_profile import Motion
 from nodes.guard.state_machine import GuardMachine
 from nodes.msgs import Interrupt, JointCommand, RobotState
 from nodes.stretch.limits import STOW, STRETCH_3
+from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
 from tests.support.guard.guard_driven import MS
 from tests.support.sentences import sentence
+from tests.support.standing import moving
 
 ZEROS = (0.0,) * len(STOW)
 Shown = Callable[[RobotState], RobotState]
@@ -230,6 +234,62 @@ def test_states_that_come_late_say_nothing_of_the_way_between() -> None:
     assert base.faults == []
 
 
+def fault_after_m(asked_mps: float, speed_mps: float, odometry_mps: float, step_s: float = 0.02) -> float | None:
+    """How far a base is asked to go until a fault is found of it, m; None where none is within 30 s."""
+    watch, asked = BaseWatch(), CommandedMotion((Motion(0.0),), asked_mps, 0.0)
+    state = moving(0, STOW, ZEROS, speed_mps)
+    for step in range(round(30.0 / step_s)):
+        at_s = step * step_s
+        now = msgspec.structs.replace(state, read_ns=to_ns(at_s), base_x_m=odometry_mps * at_s)  # type: ignore[type-var]
+        if watch.check(now, asked, step_s, is_stopped=False) is not None:
+            return asked_mps * at_s
+    return None
+
+
+@pytest.mark.parametrize(
+    ("asked_mps", "speed_mps", "odometry_mps", "step_s", "least_m", "most_m"),
+    [
+        (0.05, 0.0, 0.0, 0.02, 0.08, 0.10),  # held fast: behind by 5 cm, its lag, and what is forgotten meanwhile
+        (0.05, 0.0245, 0.0245, 0.02, 0.20, 0.40),  # half as fast as asked
+        (0.3, 0.3, 0.0, 0.02, 0.09, 0.13),  # dead odometry
+        (0.3, 0.0, 0.0, 0.2, 0.15, 0.25),  # held fast, of which five states a second tell
+    ],
+)
+def test_how_far_a_base_is_asked_to_go_until_it_is_found_not_to(
+    asked_mps: float, speed_mps: float, odometry_mps: float, step_s: float, least_m: float, most_m: float
+) -> None:
+    found_m = fault_after_m(asked_mps, speed_mps, odometry_mps, step_s)
+    assert found_m is not None
+    assert least_m < found_m < most_m
+
+
+@pytest.mark.parametrize(
+    ("asked_mps", "speed_mps", "odometry_mps", "step_s"),
+    [
+        (0.05, 0.0325, 0.0325, 0.02),  # a third too slow at a slow pace: forgotten faster than it adds up
+        (0.3, 0.3, 0.225, 0.02),  # wheels that slip a quarter of the way
+        (0.3, 0.0, 0.0, 0.3),  # states that are too far apart to tell
+    ],
+)
+def test_how_far_a_base_may_be_off_for_ever(
+    asked_mps: float, speed_mps: float, odometry_mps: float, step_s: float
+) -> None:
+    assert fault_after_m(asked_mps, speed_mps, odometry_mps, step_s) is None
+
+
+@pytest.mark.parametrize("touch", ["contact", "effort"])
+def test_it_has_half_a_second_to_leave_what_it_touched(touch: str) -> None:
+    base = Base()
+    base.run(2.0, 0.3)
+    base.contact, base.effort = (("base",), base.effort) if touch == "contact" else ((), [100.0, *ZEROS[1:]])
+    base.run(1.5)
+    base.say("resume")
+    base.run(0.56)
+    assert (base.mode, base.faults) == ("retreating", [touch])
+    base.run(0.4)
+    assert (base.mode, base.faults) == ("stopped", [touch, touch])
+
+
 @pytest.mark.parametrize("touch", ["contact", "effort"])
 def test_the_way_back_feels_a_touch_that_stays(touch: str) -> None:
     base = Base()
@@ -248,13 +308,14 @@ def test_the_way_back_feels_a_touch_that_stays(touch: str) -> None:
 
 def test_a_target_in_other_units_is_refused_and_counted_and_one_a_little_beyond_is_followed_and_counted() -> None:
     base, lift = Base(), STRETCH_3.joints[0]
-    for position, is_refused in ((43.8, True), (-30.0, True), (lift.highest + 0.02, False), (lift.highest, False)):
+    asked = ((43.8, True), (-30.0, True), (1.27, True), (1.24, False), (lift.highest, False))  # its range is 1.1 m
+    for position, is_refused in asked:
         base.run(0.1)
         refusal = base.ask(JointCommand(position=(position, *STOW[1:])))
         assert bool(refusal) is is_refused, position
     report = base.machine.report()
-    assert (report.mistaken, report.clamped) == ({"policy": 2}, {"policy": 1})
+    assert (report.mistaken, report.clamped) == ({"policy": 3}, {"policy": 1})
     assert report.beyond_ranges == (
         sentence("guard.beyond_ranges", source="policy", count=1, became="followed to its end"),
-        sentence("guard.beyond_ranges", source="policy", count=2, became=sentence("guard.refused_as_mistake")),
+        sentence("guard.beyond_ranges", source="policy", count=3, became=sentence("guard.refused_as_mistake")),
     )

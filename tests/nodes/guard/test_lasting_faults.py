@@ -279,6 +279,16 @@ def test_what_was_asked_for_more_than_half_a_second_ago_excuses_no_motion() -> N
     assert lab.look(1.0, position=HOME) == "motion"
 
 
+@pytest.mark.parametrize(("ticks", "is_excused"), [(24, True), (26, False)])
+def test_what_was_asked_for_excuses_motion_for_half_a_second(ticks: int, is_excused: bool) -> None:
+    conduct, goes_on = Conduct(STRETCH_3, 95.0), moving(0, HOME, ZEROS, 0.3)
+    joints = tuple(map(Motion, HOME))
+    conduct.check(goes_on, CommandedMotion(joints, 0.3, 0.0), 0)
+    for tick in range(1, ticks + 1):
+        found = conduct.check(goes_on, CommandedMotion(joints, 0.0, 0.0), tick * to_ns(TICK_S))
+    assert ("motion" not in found) is is_excused
+
+
 FAULTS: list[tuple[Fault, dict[str, Any]]] = [
     ("unknown", {"effort": (nan, *ZEROS[1:])}),
     ("unknown", {"effort": ()}),

@@ -83,6 +83,31 @@ def test_each_event_is_known_in_its_own_modes_and_a_fault_in_any_other(event: Ev
     assert {mode for mode, known in TRANSITIONS if known == event} == modes
 
 
+@pytest.mark.parametrize(
+    ("event", "mode"),
+    [
+        ("arm", "armed"),
+        ("rearm", "stopped"),
+        ("hold", "holding"),
+        ("stop", "stopped"),
+        ("retreat", "retreating"),
+        ("resume", "holding"),
+        ("release", "disarmed"),
+        ("estop", "estopped"),
+        ("command", "moving"),
+        ("service", "disarmed"),
+    ],
+)
+def test_each_event_leads_to_one_mode_from_wherever_it_is_known(event: Event, mode: GuardMode) -> None:
+    assert {after for (_, known), after in TRANSITIONS.items() if known == event} == {mode}
+
+
+def test_a_robot_that_homes_before_it_was_armed_stays_disarmed() -> None:
+    story = Story(is_armed=False)
+    assert story.machine.begin_service(story.now_ns) is None
+    assert story.machine.mode == "disarmed"
+
+
 class Deaf(Node):
     """A guard that says that it is stopped, and goes on driving: the fault that the driver's own look is for."""
 

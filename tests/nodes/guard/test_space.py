@@ -32,6 +32,7 @@ from tests.support.standing import HOME, moving, standing
 TICK_S = 0.02
 OUT = (0.6, 0.52, 0.0, 0.0, 0.0, 0.05, 0.0, 0.0)
 IN = (0.6, 0.0, 3.0, 0.0, 0.0, 0.05, 0.0, 0.0)
+FOLDED = KinematicRobot.folded
 DOWN = (0.6, 0.3, 0.0, -pi / 2, 0.0, 0.05, 0.0, 0.0)
 TABLE = {"table": (-0.5, 0.5, -0.9, -0.4, 0.0, 0.5)}
 
@@ -166,6 +167,17 @@ def test_a_joint_that_is_too_fast_for_the_tip_is_slowed_no_more_than_it_must(sha
     step, why = Space(robot).follow(BodyMotion(joints, Wheels()), command, standing(0, OUT), 0.0, dt_s)
     assert bool(why) is (share < 1.0)
     assert least * limit.speed <= step.joints[yaw].velocity <= min(share, 1.0) * limit.speed + 1e-9
+
+
+@pytest.mark.parametrize("part", [1, 2])
+def test_a_box_across_the_way_of_a_braking_base_is_seen_though_the_way_ends_behind_it(part: int) -> None:
+    v_mps, joints = 0.95, tuple(map(Motion, FOLDED))
+    way_m = v_mps * (v_mps / STRETCH_3.base.acceleration_mps2 / 2 + space_module.LAG_S + TICK_S)
+    at_m = way_m * part / 3
+    space = Space(STRETCH_3, (), {"wall": (at_m - 0.02, at_m + 0.02, -5.0, 5.0, 0.0, 2.0)})
+    now, step = BodyMotion(joints, Wheels()), BodyMotion(joints, Wheels(v_mps, v_mps))
+    told = space.fault(now, step, standing(0, FOLDED), 0.0, TICK_S)
+    assert told == sentence("guard.into_keep_out", name="wall")
 
 
 def test_where_it_is_already_it_may_stay_and_come_out_and_go_no_deeper() -> None:
