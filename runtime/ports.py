@@ -114,7 +114,7 @@ class Publisher(Port[M]):
         several. Raises MessageTypeError, a TypeError, for another message and for a field that does not hold what it
         declares, UserError on the class in place of an instance.
         """
-        if type(message) is not self.message or not self._fits(message):
+        if not self._fits(message):  # of this very type, too
             message = self._received(message)
         sink = self.sink
         if sink is not None:
@@ -133,10 +133,8 @@ class Publisher(Port[M]):
         Each is a message of its own, with its own number. They share the moment at which they were published. Small
         ones travel together, which takes a fraction of the time. Raises as `publish` does, before any is sent.
         """
-        declared, fits = self.message, self._fits
-        messages = tuple(
-            message if type(message) is declared and fits(message) else self._received(message) for message in messages
-        )
+        fits = self._fits
+        messages = tuple(message if fits(message) else self._received(message) for message in messages)
         sink_all = self.sink_all
         if sink_all is not None:
             if messages:

@@ -362,6 +362,8 @@ class BoundNode:
         ages, sent, order = self.ages, self._seq, self._order[topic]
         now, acquire, release, call_now = self.clock.now_ns, order.acquire, order.release, current_call.get
         origin, meters = port.message.message_origin, [meter for meter in self.meters if meter.topic == topic]
+        arrays = port.arrays
+        sent.setdefault(topic, 0)
 
         def publish(publisher: Publisher[Any], message: Message, stems_from: Sources = None) -> None:
             call = call_now() if stems_from is None else self._call_of(stems_from)
@@ -373,7 +375,7 @@ class BoundNode:
             acquire()  # an event does not wait for a worker's image
             try:
                 publisher.sent += 1
-                seq = sent[topic] = sent.get(topic, 0) + 1
+                sent[topic] = seq = sent[topic] + 1
                 provenance = publisher.provenance or self.provenance
                 own_ns = 0 if origin is None else captured_ns_of(message, now_ns)
                 if call is not None and not ages.topics:  # what `inherit` would make
@@ -382,14 +384,14 @@ class BoundNode:
                     envelope = Envelope(topic, name, seq, now_ns, origins, call.epochs, cause, provenance, seat)
                 else:
                     envelope = inherit(call, ages, topic, name, seq, now_ns, origin, own_ns, provenance, seat)
-                origins = envelope.origins
+                    origins = envelope.origins
                 if origins and UNKNOWN_NS in origins.values():
                     self._tell_age(envelope)
                 if call is not None and call.notes is not None:
                     call.notes.sent.append(envelope.ident)
                 for meter in meters:
                     meter.add(envelope)
-                for attribute in publisher.arrays:
+                for attribute in arrays:
                     array = getattr(message, attribute)
                     if array is not None:
                         array.flags.writeable = False  # shared from here on

@@ -8,7 +8,8 @@
    Ring      the writing side of a segment: which slot next, fill it, and tell receivers where it lies
    Map       the reading side of a segment
    View      one slot of a Map: bytes to read, locked for as long as the object lives
-   receive   one packet from a socket, and the view that it speaks of
+   receive   one packet from a socket, and the view that it speaks of; receive_run: several, opened
+   offer     one packet to a socket, and whether there was room
    Opener    from the document of a message to the message with its envelope, for one topic
 
    The interpreter's lock guards all of it. It is let go of only while bytes are copied into a slot that is in no list. */
@@ -57,7 +58,11 @@ static int lock(int fd, short kind, uint64_t byte) {
 
 static uint64_t *generation_of(char *base, uint64_t slot) { return (uint64_t *)(base + GENERATIONS + 8 * slot); }
 
-static PyTypeObject *view_type; /* made once with the module */
+static PyTypeObject *view_type; /* made once with the module, as the names */
+static PyObject *open_name, *is_new_name;
+
+/* Exported by 3.11 as well, though its headers name it in the limited API from 3.12 on only. */
+PyObject *PyObject_Vectorcall(PyObject *callable, PyObject *const *args, size_t number, PyObject *names);
 
 /* ---- Map and View: the reading side */
 
@@ -374,28 +379,27 @@ static PyObject *send_plain(PyObject *module, PyObject *const *args, Py_ssize_t 
     return broken < 0 ? NULL : PyLong_FromLong(broken);
 }
 
-/* receive(fd, channels, maps) -> None | bytes | (channel, document, view)
-
-   None: nothing has come. A tuple is the usual case: a document alone (view: ()), or with one array in a segment that
-   is in `maps` (None where it has been overwritten). Bytes are any other packet, as it came; b"": the end. */
-static PyObject *receive(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
-    char packet[RECEIVE_BYTES];
+/* offer(fd, packet) -> whether it was sent: False where there is no room, or nobody. */
+static PyObject *offer(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    Py_buffer packet;
     (void)module;
-    if (nargs != 3 || !PyDict_Check(args[1]) || !PyDict_Check(args[2])) {
-        PyErr_SetString(PyExc_TypeError, "receive takes a descriptor and two dicts");
+    if (nargs != 2) {
+        PyErr_SetString(PyExc_TypeError, "offer takes a descriptor and a packet");
         return NULL;
     }
     long fd = PyLong_AsLong(args[0]);
-    if (fd == -1 && PyErr_Occurred()) return NULL;
-    ssize_t size = recv((int)fd, packet, sizeof packet, MSG_DONTWAIT);
-    if (size < 0) {
-        if (errno == EAGAIN || errno == EINTR) Py_RETURN_NONE;
-        return PyErr_SetFromErrno(PyExc_OSError);
-    }
+    if ((fd == -1 && PyErr_Occurred()) || PyObject_GetBuffer(args[1], &packet, PyBUF_SIMPLE)) return NULL;
+    int is_sent = send((int)fd, packet.buf, (size_t)packet.len, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+    PyBuffer_Release(&packet);
+    return PyBool_FromLong(is_sent);
+}
+
+/* What a packet says, as `receive` returns it. */
+static PyObject *understand(char *packet, ssize_t size, PyObject *channels, PyObject *maps) {
     char *end = packet + size, *zero = size ? memchr(packet, 0, (size_t)size) : NULL;
     if (!zero || zero + 1 >= end) return PyBytes_FromStringAndSize(packet, size);
     PyObject *topic = PyBytes_FromStringAndSize(packet, zero - packet);
-    PyObject *channel = topic ? PyDict_GetItemWithError(args[1], topic) : NULL; /* borrowed */
+    PyObject *channel = topic ? PyDict_GetItemWithError(channels, topic) : NULL; /* borrowed */
     Py_XDECREF(topic);
     char *at = zero + 2;
     PyObject *view = NULL;
@@ -405,7 +409,7 @@ static PyObject *receive(PyObject *module, PyObject *const *args, Py_ssize_t nar
         Place place;
         memcpy(&place, at, sizeof place);
         PyObject *key = place.arrays == 1 ? PyBytes_FromStringAndSize(place.segment, KEY_BYTES) : NULL;
-        Map *map = key ? (Map *)PyDict_GetItemWithError(args[2], key) : NULL; /* borrowed */
+        Map *map = key ? (Map *)PyDict_GetItemWithError(maps, key) : NULL; /* borrowed */
         Py_XDECREF(key);
         if (map) {
             at += sizeof place;
@@ -422,10 +426,73 @@ static PyObject *receive(PyObject *module, PyObject *const *args, Py_ssize_t nar
     return found;
 }
 
-/* ---- Opener: from the document of a message to the message with its envelope */
+/* receive(fd, channels, maps) -> None | bytes | (channel, document, view)
 
-/* Exported by 3.11 as well, though its headers name it in the limited API from 3.12 on only. */
-PyObject *PyObject_Vectorcall(PyObject *callable, PyObject *const *args, size_t number, PyObject *names);
+   None: nothing has come. A tuple is the usual case: a document alone (view: ()), or with one array in a segment that
+   is in `maps` (None where it has been overwritten). Bytes are any other packet, as it came; b"": the end. */
+static PyObject *receive(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    char packet[RECEIVE_BYTES];
+    (void)module;
+    if (nargs != 3 || !PyDict_Check(args[1]) || !PyDict_Check(args[2])) {
+        PyErr_SetString(PyExc_TypeError, "receive takes a descriptor and two dicts");
+        return NULL;
+    }
+    long fd = PyLong_AsLong(args[0]);
+    if (fd == -1 && PyErr_Occurred()) return NULL;
+    ssize_t size = recv((int)fd, packet, sizeof packet, MSG_DONTWAIT);
+    if (size >= 0) return understand(packet, size, args[1], args[2]);
+    if (errno == EAGAIN || errno == EINTR) Py_RETURN_NONE;
+    return PyErr_SetFromErrno(PyExc_OSError);
+}
+
+/* receive_run(fd, channels, maps, most, opened) -> what `receive` returns
+
+   Receive and open one packet after another, as many as `most`, into the list `opened`. What ends the run is returned:
+   None where nothing waits, else what `receive` returns of a packet that is no usual document; () after `most`. */
+static PyObject *receive_run(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    char packet[RECEIVE_BYTES], head[KEPT_BYTES]; /* topic and mark of the documents that `open` opens */
+    size_t head_size = 0;
+    PyObject *open = NULL, *is_new = NULL, *found = NULL;
+    (void)module;
+    if (nargs != 5 || !PyDict_Check(args[1]) || !PyDict_Check(args[2]) || !PyList_Check(args[4])) {
+        PyErr_SetString(PyExc_TypeError, "receive_run takes a descriptor, two dicts, a number and a list");
+        return NULL;
+    }
+    long fd = PyLong_AsLong(args[0]), most = PyLong_AsLong(args[3]);
+    if (PyErr_Occurred()) return NULL;
+    while (!found && most-- > 0) {
+        ssize_t size = recv((int)fd, packet, sizeof packet, MSG_DONTWAIT);
+        if (size < 0) {
+            found = errno == EAGAIN || errno == EINTR ? Py_NewRef(Py_None) : PyErr_SetFromErrno(PyExc_OSError);
+            break;
+        }
+        PyObject *document, *stamped = NULL;
+        if (head_size && (size_t)size >= head_size && !memcmp(packet, head, head_size)) {
+            document = PyBytes_FromStringAndSize(packet + head_size, size - (ssize_t)head_size);
+        } else {
+            found = understand(packet, size, args[1], args[2]);
+            if (!found || !PyTuple_Check(found) || !PyTuple_Check(PyTuple_GetItem(found, 2))) break;
+            head_size = strlen(packet) + 2;
+            if (head_size > sizeof head) head_size = 0; /* a name that long is looked up each time */
+            memcpy(head, packet, head_size);
+            document = Py_NewRef(PyTuple_GetItem(found, 1));
+            Py_XDECREF(open), Py_XDECREF(is_new);
+            open = PyObject_GetAttr(PyTuple_GetItem(found, 0), open_name);
+            is_new = open ? PyObject_GetAttr(PyTuple_GetItem(found, 0), is_new_name) : NULL;
+            Py_CLEAR(found);
+        }
+        PyObject *both[] = {document, is_new};
+        if (document && is_new) stamped = PyObject_Vectorcall(open, both, 2, NULL);
+        if (stamped == Py_None) found = understand(packet, size, args[1], args[2]);
+        int is_over = !stamped || stamped == Py_None || PyList_Append(args[4], stamped);
+        Py_XDECREF(document), Py_XDECREF(stamped);
+        if (is_over) break;
+    }
+    Py_XDECREF(open), Py_XDECREF(is_new);
+    return found || PyErr_Occurred() ? found : PyTuple_New(0);
+}
+
+/* ---- Opener: from the document of a message to the message with its envelope */
 
 /* A text or a map of the envelope before: most messages repeat them. */
 typedef struct {
@@ -648,7 +715,10 @@ static PyType_Spec opener_spec = {"runtime.transport._lane.Opener", sizeof(Opene
 
 static PyMethodDef functions[] = {
     {"receive", (PyCFunction)(void (*)(void))receive, METH_FASTCALL, "receive(fd, channels, maps)"},
+    {"receive_run", (PyCFunction)(void (*)(void))receive_run, METH_FASTCALL,
+     "receive_run(fd, channels, maps, most, opened)"},
     {"send", (PyCFunction)(void (*)(void))send_plain, METH_FASTCALL, "send(head, document, fds) -> broken sockets"},
+    {"offer", (PyCFunction)(void (*)(void))offer, METH_FASTCALL, "offer(fd, packet) -> whether it was sent"},
     {0}};
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_lane", "The lane's usual case, in C.", -1, functions,
                                         0, 0, 0, 0};
@@ -658,7 +728,8 @@ PyMODINIT_FUNC PyInit__lane(void) {
     PyObject *map = PyType_FromSpec(&map_spec), *ring = PyType_FromSpec(&ring_spec);
     PyObject *opener = PyType_FromSpec(&opener_spec);
     view_type = (PyTypeObject *)PyType_FromSpec(&view_spec);
-    if (!module || !map || !ring || !view_type || PyModule_AddObjectRef(module, "Map", map) ||
+    open_name = PyUnicode_InternFromString("open"), is_new_name = PyUnicode_InternFromString("is_new");
+    if (!module || !map || !ring || !view_type || !open_name || !is_new_name || PyModule_AddObjectRef(module, "Map", map) ||
         PyModule_AddObjectRef(module, "Ring", ring) || PyModule_AddObjectRef(module, "Opener", opener)) {
         Py_XDECREF(module);
         module = NULL;

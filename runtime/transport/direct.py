@@ -125,11 +125,12 @@ def _inline_packet(head: bytes, document: bytes, arrays: Sequence[Frame]) -> byt
 class _Receiver:
     """A connection to a process that handles our messages."""
 
-    __slots__ = ("events", "is_apart", "limits", "lock", "name", "send", "socket", "topics", "waiting")
+    __slots__ = ("events", "fd", "is_apart", "limits", "lock", "name", "send", "socket", "topics", "waiting")
 
     def __init__(self, connection: socket.socket, events: select.epoll) -> None:
         """`events` is to tell when there is room again."""
         self.socket = connection
+        self.fd = connection.fileno()
         self.events = events
         self.waiting: deque[tuple[bytes, bytes, bytes]] = deque()
         """Events for which there was no room: packet, or "" for one that goes apart, and its head and document."""
@@ -450,14 +451,14 @@ class DirectReader:
         for topic in self._most_hz:
             self._channels[topic.encode()].gap = "max_hz"
         self._views = Views()
-        self._receive = lane.chosen.receive
+        self._receive, self._receive_run = lane.chosen.receive, lane.chosen.receive_run
         self._failures: Counter[str] = Counter()  # by segment
         self._receiver, self._publishers = receiver, {topic: publishers[topic] for topic in types}
         self._links: list[DirectLink] = []
         self.by_fd: dict[int, DirectLink] = {}
         """The connections that are up; a new dict with each change."""
         self.held: deque[Stamped[Any]] | None = None
-        """Where the events of a bundle are kept for whoever has room for them; None: all are delivered at once."""
+        """Where events are kept that came together, for whoever has room for them; None: all are delivered at once."""
         self.ended_ns: int | None = None
         """When the handler of what was taken last had finished; None where it was queued."""
         self.is_complete = False
@@ -558,6 +559,27 @@ class DirectReader:
             self.ended_ns = channel.handle(stamped) if is_free else self._deliver(stamped)
         return True
 
+    def take_run(self, link: DirectLink, most: int) -> bool:
+        """Receive events into `held`, at most so many; False where no more wait, or the publisher has gone."""
+        assert self.held is not None
+        if link.expects_fd:
+            return self._take_after_announcement(link)
+        opened: list[Stamped[Any]] = []
+        try:
+            found = self._receive_run(link.fd, self._channels, self._views.maps, most, opened)
+        except OSError:
+            found = b""
+        self.held.extend(opened)
+        if type(found) is not tuple:
+            return found is not None and self._take_rarer(link, found, -1)
+        if found:
+            channel, document, array = found
+            if array is None:
+                channel.lose(document, "overwritten")
+            else:
+                self._take_decoded(channel, document, (array,) if array else ())
+        return True
+
     def _take_decoded(self, channel: Channel, document: Frame, arrays: Sequence[Frame]) -> None:
         try:
             stamped = channel.decode(channel.topic, document, arrays)
@@ -565,7 +587,10 @@ class DirectReader:
             channel.lose(document, "garbled", str(problem))
             return
         if channel.is_new(stamped.envelope):
-            self._deliver(stamped)
+            if self.held is not None:
+                self.held.append(stamped)  # behind those that came before it
+            else:
+                self._deliver(stamped)
 
     def _take_rarer(self, link: DirectLink, packet: bytes, fd: int) -> bool:
         """Take in what is no document alone, and no array in memory that is known."""

@@ -1,8 +1,9 @@
 """The inner steps of passing a message between two processes of one host; in C where that was built, otherwise in
 Python.
 
-`Ring` is the writing side of a segment of shared memory, `Map` its reading side. `receive` takes one packet in, `send`
-sends one. What `opener` makes opens a document. `_lane.c` implements the same five; `chosen` is the variant in use.
+`Ring` is the writing side of a segment of shared memory, `Map` its reading side. `receive` takes one packet in, and
+`receive_run` several. `send` sends one to all, `offer` to one. What `opener` makes opens a document. `_lane.c`
+implements the same seven; `chosen` is the variant in use.
 `POLYRHYTHM_NATIVE=0` in the environment selects the Python one. After a rest of milliseconds each further Python
 function costs about ten microseconds, so each common case is one function.
 """
@@ -79,7 +80,9 @@ class Variant(msgspec.Struct, frozen=True):
     Ring: Callable[[int, mmap.mmap, int, int], RingLike]
     Map: Callable[[str], MapLike]
     receive: Callable[[int, Mapping[bytes, Any], Mapping[bytes, Any]], Any]
+    receive_run: Callable[[int, Mapping[bytes, Any], Mapping[bytes, Any], int, list[Stamped[Any]]], Any]
     send: Callable[[bytes, bytes, list[int]], int]
+    offer: Callable[[int, bytearray], bool]
     opener: Callable[[bytes, str, str, dict[str, Envelope], Callable[[bytes], Any], Callable[[bytes], Any]], Open]
 
 
@@ -279,6 +282,35 @@ def receive(fd: int, channels: Mapping[bytes, Any], maps: Mapping[bytes, Map]) -
     return channel, packet[begin:], mapping.view(slot, generation, size)
 
 
+def receive_run(
+    fd: int, channels: Mapping[bytes, Any], maps: Mapping[bytes, Map], most: int, opened: list[Stamped[Any]]
+) -> Any:
+    """Receive and open one packet after another, at most so many, into a list; returns what ended the run.
+
+    That is None where none waits, () after so many, else what `receive` returned of a packet that is no usual document.
+    Raises OSError.
+    """
+    for _ in range(most):
+        found = receive(fd, channels, maps)
+        if type(found) is not tuple or found[2] != ():
+            return found
+        channel, document, _ = found
+        stamped = channel.open(document, channel.is_new)
+        if stamped is None:
+            return found
+        opened.append(stamped)
+    return ()
+
+
+def offer(fd: int, packet: bytearray) -> bool:
+    """Send one packet without waiting; returns False where there is no room, or nobody."""
+    try:
+        os.write(fd, packet)
+    except OSError:
+        return False
+    return True
+
+
 def send(head: bytes, document: bytes, fds: list[int]) -> int:
     """Send one packet of two parts to each of these sockets without waiting; returns how many of them are broken."""
     packet, broken = head + document, 0
@@ -332,7 +364,7 @@ def _native() -> Variant | None:
         from runtime.transport import _lane as built
     except ImportError:  # not built, or for another machine
         return None
-    if not hasattr(built, "Opener"):
+    if not hasattr(built, "receive_run"):
         return None  # built from an older source
 
     def native_opener(
@@ -346,10 +378,10 @@ def _native() -> Variant | None:
         start = b"".join((head, b"\x93", _encode(fingerprint), b"\x99", _encode(topic)))
         return built.Opener(start, topic, last, Envelope, Stamped, read_payload).open
 
-    return Variant(built.Ring, built.Map, built.receive, built.send, native_opener)
+    return Variant(built.Ring, built.Map, built.receive, built.receive_run, built.send, built.offer, native_opener)
 
 
-PYTHON = Variant(Ring, Map, receive, send, opener)
+PYTHON = Variant(Ring, Map, receive, receive_run, send, offer, opener)
 NATIVE = _native()
 variants: dict[str, Variant] = {"0": PYTHON} if NATIVE is None else {"0": PYTHON, "1": NATIVE}
 """The implementations by the value of POLYRHYTHM_NATIVE."""

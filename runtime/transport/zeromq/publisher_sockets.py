@@ -18,13 +18,14 @@ from runtime.serialization.arrays import is_numbers, write_array
 from runtime.serialization.codec import (
     Frame,
     document_encoder,
+    document_writer,
     encode_bundles,
     encode_parts,
     fingerprint,
     holds_arrays,
 )
 from runtime.transport import lane
-from runtime.transport.direct import DONTWAIT, INLINE_BYTES, DirectSender
+from runtime.transport.direct import INLINE_BYTES, DirectSender
 from runtime.transport.lane import LARGEST_PACKET
 from runtime.transport.reliable.tag import Terms
 from runtime.transport.shared_memory import Pool, SlotAddress, sweep
@@ -305,30 +306,26 @@ class PublisherSockets:
         self, topic: str, message: type[Message], direct: DirectSender
     ) -> Callable[[Envelope, Message], None]:
         general, subscribers, to, look = self.publish, self._subscribers, direct.to, self.look
-        mark, encode, head = fingerprint(message), document_encoder(write_array), topic.encode() + b"\0\0"
+        mark, encode_into, offer = fingerprint(message), document_writer(write_array), lane.chosen.offer
         subscribers[topic] += 0
-        most, look_ns = LARGEST_PACKET - len(head), 0
+        packet, look_ns = bytearray(topic.encode() + b"\0\0"), 0
+        begin = len(packet)
 
         def write(envelope: Envelope, message: Message) -> None:
             nonlocal look_ns
-            if subscribers[topic] > 0 or topic not in to:
+            receivers = to.get(topic)
+            if receivers is None or subscribers[topic] > 0:
                 return general(envelope, message)
             try:
-                document = encode((mark, envelope, message))
+                encode_into((mark, envelope, message), packet, begin)
             except Exception:  # noqa: BLE001  # it says why
                 return general(envelope, message)
-            if len(document) > most:
+            if len(packet) > LARGEST_PACKET:
                 return general(envelope, message)
-            packet = head + document
-            for one in to[topic]:  # as `offer`, without a call: after a rest each is dear
-                with one.lock:
-                    if not one.waiting:
-                        try:
-                            one.send(packet, DONTWAIT)
-                            continue
-                        except OSError:
-                            pass  # full or gone: it finds out
-                if not one.offer(packet, packet[:0], document):
+            for one in receivers:
+                # Without its lock: once a message of this thread waits, so do its later ones; others' have no order.
+                is_sent = not one.waiting and offer(one.fd, packet)
+                if not is_sent and not one.offer(bytes(packet), b"", b""):  # it is full, or has gone
                     direct.look()
             if envelope.published_ns > look_ns:  # behind the message: whoever came meanwhile gets the next one
                 look_ns = envelope.published_ns + _LOOK_EVENTS_NS

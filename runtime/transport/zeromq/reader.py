@@ -8,7 +8,7 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import zmq
@@ -40,7 +40,7 @@ from runtime.transport.zeromq.sockets import (
 Vouched = Mapping[str, Mapping[str, Collection[str]]]
 """For each topic and process, the nodes in whose names that process may publish there."""
 _POLLIN = int(zmq.POLLIN)
-_BURST = 16  # events received between two looks at the sockets
+_BURST = 16  # events received between two looks at the sockets, or at once where they come straight
 _FAILURES = 3  # of one segment, before a reader asks for whole messages
 
 _place_decoder = msgspec.msgpack.Decoder(SlotAddress)
@@ -342,17 +342,22 @@ class Reader:
     def serve_straight(self, end_ns: int) -> tuple[int, bool]:
         """As `serve`, only events that come straight; returns also whether there may be more."""
         number, held, events = 0, self._held, self.direct_events
-        while held and self._handles:  # what is left of a bundle
-            stamped = held.popleft()
-            number += 1
-            ended_ns = self._handles.get(stamped.envelope.topic, self._deliver)(stamped)
-            if ended_ns is None or ended_ns > end_ns:
-                return number, True
-        for link in events.by_fd.values() if events is not None and self._handles else ():
-            assert events is not None
-            while events.take(link, is_free=True):
+        handles, deliver = self._handles, self._deliver
+        if not handles:
+            return 0, False
+        links = list(events.by_fd.values()) if events is not None else []
+        topic, handle = "", cast(Handle, deliver)
+        while held or links:
+            if not held and events is not None and not events.take_run(links[-1], _BURST):
+                links.pop()
+            while held:
+                stamped = held.popleft()
                 number += 1
-                if events.ended_ns is None or events.ended_ns > end_ns:
+                if stamped.envelope.topic is not topic:
+                    topic = stamped.envelope.topic
+                    handle = handles.get(topic, deliver)
+                ended_ns = handle(stamped)
+                if ended_ns is None or ended_ns > end_ns:
                     return number, True
         return number, False
 

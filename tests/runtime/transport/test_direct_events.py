@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -108,6 +108,38 @@ def test_messages_of_one_publish_all_come_one_by_one_as_there_is_room(wire: Wire
     assert wire.heard == [1, 2, 3]
     eventually(lambda: not wire.take() and len(wire.heard) == 101, "all has come")
     assert wire.heard == [*range(1, 102)]
+
+
+@pytest.mark.parametrize("most", [7, 1000])
+def test_what_was_received_at_once_is_handled_in_order_whatever_stands_between(wire: Wire, most: int) -> None:
+    kept, served = deque[Stamped[Any]](), 0
+
+    def handle(stamped: Stamped[Any]) -> int | None:  # now and then something else is due, and the lane gets it
+        nonlocal served
+        served += 1
+        if kept or served % most == 0:
+            kept.append(stamped)
+            return None
+        wire.heard.append(stamped.message.count)
+        return 0
+
+    wire.reader.use({"word": handle})
+    for count in range(1, 201):
+        if count % 40 == 0:  # together with the next one, which makes it a bundle
+            words = [Word(count=count), Word(count=count + 1)]
+            wire.outlet.publish_all(Envelope("word", "talker", count, count), words)
+        elif count % 40 != 1 or count == 1:
+            epochs = {f"seat{number}": 1 for number in range(20 * (count % 9 == 0))}  # not the usual kind
+            wire.write(Envelope("word", "talker", count, count, epochs=epochs), Word(count=count))
+
+    def is_done() -> bool:
+        while kept:
+            wire.heard.append(kept.popleft().message.count)
+        return wire.reader.serve(0) == 0 and not kept and len(wire.heard) == 201
+
+    eventually(is_done, "all has come")
+    assert wire.heard == [*range(1, 202)]
+    assert wire.lost == {}
 
 
 def test_a_publisher_that_closes_sends_what_waits_first(wire: Wire) -> None:

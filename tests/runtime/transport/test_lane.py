@@ -235,6 +235,53 @@ def test_documents_are_opened_alike_whatever_is_in_them(monkeypatch: pytest.Monk
     assert told[0][1]
 
 
+def test_runs_of_packets_are_opened_alike_and_end_at_what_is_not_usual(
+    monkeypatch: pytest.MonkeyPatch, ends: tuple[socket.socket, socket.socket]
+) -> None:
+    told = []
+    long = "w" * 130  # longer than the topics that the part in C remembers
+    for variant in lane.variants.values():
+        monkeypatch.setattr(lane, "chosen", variant)
+        channels = {topic.encode(): Channel(topic, Word, b"", lambda *_: None) for topic in ("word", "other", long)}
+        chance, steps, seqs = random.Random(3), [], dict.fromkeys(channels, 0)
+        for _ in range(200):
+            for _ in range(chance.randrange(9)):
+                topic = chance.choice((b"word", b"word", b"word", b"other", long.encode()))
+                seqs[topic] += chance.choice((1, 1, 1, 1, 1, 1, 0))  # not all are new
+                envelope = Envelope(topic.decode(), "talker", seqs[topic], seqs[topic])
+                document = _encode((fingerprint(Word), envelope, Word(text="x", number=1.0)))
+                usual = topic + b"\0\0" + document
+                bundle, unknown = topic + b"\0\1" + document, b"nobody\0\0" + document
+                ends[0].send(chance.choice((*[usual] * 20, bundle, unknown, usual[:-1], topic, b"\0")))
+            found: Any = ()
+            while found is not None:
+                opened: list[Any] = []
+                found = variant.receive_run(ends[1].fileno(), channels, {}, 4, opened)
+                assert len(opened) <= 4
+                steps.append((opened, found and found[0] and found[1:] if isinstance(found, tuple) else found))
+        told.append(steps)
+    assert all(one == told[0] for one in told)
+    assert {type(found) for _, found in told[0]} == {tuple, bytes, type(None)}
+    assert sum(len(opened) for opened, _ in told[0]) > 500
+
+
+@pytest.mark.parametrize("name", lane.variants)
+def test_an_event_is_offered_until_there_is_no_room_and_nobody_takes_it_after_the_end(
+    ends: tuple[socket.socket, socket.socket], name: str
+) -> None:
+    variant = lane.variants[name]
+    out, inward = (end.fileno() for end in ends)
+    packet, number = bytearray(b"t\0\0" + bytes(1000)), 0
+    while variant.offer(out, packet):
+        number += 1
+    assert 30 < number < 3000
+    assert sum(1 for _ in iter(lambda: variant.receive(inward, {}, {}), None)) == number
+    ends[1].close()
+    assert not variant.offer(out, packet)
+    with pytest.raises(OSError):  # noqa: PT011  # any
+        variant.receive_run(inward, {}, {}, 1, [])
+
+
 def test_in_c_wrong_arguments_are_errors_and_no_crashes(tmp_path: Path) -> None:
     if lane.NATIVE is None:
         pytest.skip("not built")
@@ -244,6 +291,13 @@ def test_in_c_wrong_arguments_are_errors_and_no_crashes(tmp_path: Path) -> None:
         lambda: native.receive(0, {}),
         lambda: native.receive("a", {}, {}),
         lambda: native.receive(0, [], {}),
+        lambda: native.receive_run(0, {}, {}, 1),
+        lambda: native.receive_run("a", {}, {}, 1, []),
+        lambda: native.receive_run(0, {}, {}, "a", []),
+        lambda: native.receive_run(0, {}, {}, 1, ()),
+        lambda: native.offer(0),
+        lambda: native.offer("a", b""),
+        lambda: native.offer(0, "a"),
         lambda: native.send("a", b"", []),
         lambda: native.send(b"", b"", (1,)),
         lambda: opener(b"", "", "", (), None, None)(b"", None),
