@@ -7,13 +7,16 @@ from pathlib import Path
 import pytest
 
 from nodes.interrupts.intent import says_yes, understand
-from nodes.interrupts.people import People
-from nodes.interrupts.reflex import AGAIN, KEPT, LETS_GO, ONLY_GO_ON, REFUSALS
+from nodes.interrupts.people import Judged, People, RobotVoice, is_echo
+from nodes.interrupts.reflex import AGAIN, KEPT, LETS_GO, ONLY_GO_ON, REFUSALS, Reflex
 from nodes.msgs import Saying, Utterance
 from nodes.msgs.signature import make_token, words
 from nodes.policy.allowed import PLEASE
 from nodes.seats.ladder import DRIVER_BACK, DRIVER_GONE, GO_ON
+from runtime import Simulation
 from runtime.clock import to_ns
+from runtime.launch.graph import NodeSpec
+from runtime.launch.latency import Latency
 from runtime.message import Envelope, Stamped
 from runtime.run_facts import RunFacts
 
@@ -115,6 +118,112 @@ def test_a_loudspeaker_that_tells_no_end_makes_nobody_unheard_for_ever() -> None
     for after_s, is_counted in ((29.0, False), (31.0, True)):
         at_ns = NOW_NS + to_ns(after_s)
         assert listener.judge(heard(said(captured_ns=at_ns), at_ns=at_ns), at_ns).counts is is_counted
+
+
+def test_a_loudspeaker_may_be_heard_from_exactly_when_until_exactly_when() -> None:
+    voice = RobotVoice()
+    voice.speaking(saying("begun"), NOW_NS)
+    voice.speaking(saying("done"), NOW_NS + to_ns(1.0))
+    first_ns, last_ns = NOW_NS - to_ns(0.1), NOW_NS + to_ns(1.5)
+    found = [voice.plays_at(at_ns) for at_ns in (first_ns - 1, first_ns, last_ns - 1, last_ns)]
+    assert found == [False, True, True, False]
+    until_ns = NOW_NS + to_ns(3.0)
+    words = saying("begun").text
+    assert [voice.has_just_said(words, at_ns) for at_ns in (until_ns - 1, until_ns)] == [True, False]
+
+
+def test_the_end_of_a_saying_whose_beginning_nobody_heard_counts_from_there_once() -> None:
+    voice = RobotVoice()
+    ended = Saying(id="said:planner:1", text="Say go on again now.", spoken="Say go on", phase="cut")
+    for at_s in (0.0, 0.4):
+        voice.speaking(ended, NOW_NS + to_ns(at_s))
+    found = [voice.plays_at(NOW_NS + to_ns(at_s)) for at_s in (-0.2, 0.0, 0.4, 0.6)]
+    assert found == [False, True, True, False]
+    assert voice.has_just_said("go on", NOW_NS)
+    assert not voice.has_just_said("again now", NOW_NS), "that was not spoken any more"
+    assert not voice.has_just_said("go on", NOW_NS + to_ns(2.1))
+
+
+def test_the_end_of_one_saying_is_not_the_end_of_another() -> None:
+    voice = RobotVoice()
+    voice.speaking(saying("begun"), NOW_NS)
+    voice.speaking(Saying(id="said:vlm:1", text="Look.", phase="done"), NOW_NS + to_ns(1.0))
+    assert voice.plays_at(NOW_NS + to_ns(5.0))
+    voice.speaking(saying("done"), NOW_NS + to_ns(6.0))
+    voice.speaking(saying("done"), NOW_NS + to_ns(9.0))
+    assert not voice.plays_at(NOW_NS + to_ns(8.0)), "what has ended is not longer for being told again"
+
+
+def test_a_loudspeaker_that_begins_ends_the_guess_of_when_its_words_end() -> None:
+    voice, text = RobotVoice(), "One two three four five six seven eight nine ten"
+    voice.said(said(text), NOW_NS)
+    voice.said(said("Alpha beta gamma"), NOW_NS)
+    voice.speaking(saying("begun", text), NOW_NS + to_ns(0.5))
+    voice.speaking(saying("done", text), NOW_NS + to_ns(1.0))
+    assert voice.has_just_said("one two three", NOW_NS + to_ns(2.9))
+    assert not voice.has_just_said("one two three", NOW_NS + to_ns(3.1)), "its ten words would have taken 4 s"
+    assert voice.has_just_said("alpha beta", NOW_NS + to_ns(3.1)), "of other words it tells nothing"
+
+
+def test_names_and_words_are_kept_within_a_bound_and_the_oldest_go() -> None:
+    voice = RobotVoice()
+    for number in range(31):
+        voice.said(said(f"word{number} here", speaker=f"Robot{number}"), NOW_NS)
+        voice.said(said(f"again{number} here", speaker=f"ROBOT{number}"), NOW_NS)
+    assert voice.is_name("robot")
+    assert voice.is_name("robot30")
+    voice.said(said("more", speaker="Rosie"), NOW_NS)
+    assert not voice.is_name("robot")
+    assert voice.is_name("Robot0")
+    assert [voice.has_just_said(f"word{number} here", NOW_NS) for number in (15, 16, 30)] == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("heard", "spoken", "is_it"),
+    [
+        ("go on", "Please go on now.", True),
+        ("go on", "Please go right on.", False),  # of two words, one behind the other
+        ("on go", "Please go on now.", False),
+        ("oni", "Please go on now.", False),
+        ("", "Please go on now.", False),
+        ("...", "Please go on now.", False),
+        ("go on", "", False),
+        ("please go on", "Please go right on now.", True),  # of three, all in their order
+        ("please stop on", "Please go on.", False),  # two of three
+        ("one two three four five six seven x y z", "One two three four five six seven eight.", True),  # 7 of 10
+        ("one two three four five six x y z w", "One two three four five six seven eight.", False),
+        ("three two one", "One two three.", False),
+        ("\u7ee7\u7eed", "\u8bf7\u7ee7\u7eed\u5427", True),
+        ("\u7ee7\u7eed\u8bf7\u5427", "\u8bf7\u7ee7\u7eed\u5427", False),  # four characters, in another order
+        ("\u4e00\u4e8c\u4e09\u56db\u4e94\u516d", "\u4e00\u4e8c\u4e09\u56db\u4e94\u516d", True),
+        ("\u4e00\u4e8c\u4e09\u56db\u4e94\u4e03", "\u4e00\u4e8c\u4e09\u56db\u4e94\u516d", False),
+        ("\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03", "\u4e00\u4e8c\u4e09\u56db\u4e94\u516d", True),
+    ],
+)
+def test_what_is_an_echo_of_what(heard: str, spoken: str, is_it: bool) -> None:
+    assert is_echo(heard, [spoken]) is is_it
+    assert is_echo(heard, ["Something else.", spoken, "And more."]) is is_it
+    assert not is_echo(heard, [])
+
+
+def test_what_the_robot_says_counts_from_when_it_was_told_and_not_from_when_it_was_read() -> None:
+    reflex = Reflex()
+    sim = Simulation(NodeSpec("reflex", Reflex, instance=reflex, latency={"listen": Latency.parse(1.0, "reflex")}))
+    sim.publish("heard", said("Hm."))
+    sim.publish("said", said("Please continue.", speaker="robot"))
+    sim.publish("saying", saying("begun"))
+    sim.publish("saying", saying("done"))
+    told_ns = sim.clock.now_ns()
+    sim.run(seconds=2.0)
+    voice = reflex.people.voice
+    assert voice.has_just_said("continue", told_ns + to_ns(2.7))
+    assert not voice.has_just_said("continue", told_ns + to_ns(2.9))
+    assert voice.plays_at(told_ns)
+    assert not voice.plays_at(told_ns + to_ns(0.6))
+
+
+def test_words_that_no_handler_has_before_it_are_nobodys() -> None:
+    assert Reflex().judge(said()) == Judged("", "not_ears")
 
 
 @pytest.mark.parametrize(
