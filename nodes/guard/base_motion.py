@@ -33,7 +33,6 @@ STANDS_S = 1.0
 """So long after it is asked to stand a base stands, or moves by itself."""
 ASIDE_M, ASIDE_RAD = 0.03, 0.0524
 """A base that was at rest in a stop and is then measured further away than this moves by itself: 3 cm, 3 degrees."""
-MOST = ((BEHIND_M, APART_M), (BEHIND_M, APART_M), (BEHIND_RAD, APART_RAD))
 SHORT, OTHERWISE = "the base does not move as far as it is asked to", "the base moves otherwise than it is asked to"
 MOVES_IN_A_STOP = "the base moves while the robot is stopped"
 
@@ -91,7 +90,8 @@ class _Ways:
         self._last, self._pending = state, (0.0, 0.0, 0.0)
         behind_keeps, apart_keeps = exp(-measured_s / FORGETS_S), exp(-measured_s / APART_FORGETS_S)
         found: tuple[Fault, str] | None = None
-        for axis, (behind_most, apart_most) in enumerate(MOST):
+        meters, turn = (BEHIND_M, APART_M), (BEHIND_RAD, APART_RAD)
+        for axis, (behind_most, apart_most) in enumerate((meters, meters, turn)):
             off, slack = wanted[axis] - done[axis], OFF_SHARE * abs(wanted[axis])
             self._behind[axis] = behind_keeps * self._behind[axis] + copysign(max(abs(off) - slack, 0.0), off)
             self._apart[axis] = apart_keeps * self._apart[axis] + done[axis] - moved[axis]

@@ -6,6 +6,7 @@ All that leaves is made here, in steps that keep the limits: towards a command, 
 from __future__ import annotations
 
 from dataclasses import replace
+from math import isnan
 from typing import Literal
 
 from nodes.guard.lasting_faults import CommandedMotion
@@ -139,7 +140,7 @@ class CommandedBody:
         """Take one slow step of a way back, the gripper keeping its grip; where it is not free, brake: False."""
         joints = tuple(
             brake(motion, limit, dt_s)
-            if limit.name == GRIPPER
+            if limit.name == GRIPPER or isnan(target)
             else toward(motion, target, replace(limit, speed=limit.speed * SHARE), dt_s)
             for motion, target, limit in zip(self._joints, step.position, self.limits.joints, strict=True)
         )

@@ -6,11 +6,12 @@ It keeps measured positions, not commanded ones: a joint that was blocked goes b
 from __future__ import annotations
 
 from collections import deque
+from math import nan
 from typing import Literal
 
 import msgspec
 
-from nodes.guard.lasting_faults import jumps
+from nodes.guard.lasting_faults import RANGE_SHARE, jumps
 from nodes.msgs import RobotState
 from nodes.robot.protocol import RobotLimits
 from nodes.robot.rest import is_at_rest
@@ -22,7 +23,10 @@ BACK_S = 1.0
 
 
 class TrailStep(msgspec.Struct, frozen=True):
-    """One step of the way: joint positions in m or rad, base velocity in m/s and rad/s, and its duration in s."""
+    """One step of the way: joint positions in m or rad, base velocity in m/s and rad/s, and its duration in s.
+
+    A joint that stays where it is has nan.
+    """
 
     position: tuple[float, ...]
     base_v_mps: float
@@ -41,6 +45,11 @@ class Trail:
 
     def __bool__(self) -> bool:
         return bool(self._steps)
+
+    @property
+    def end(self) -> tuple[float, ...]:
+        """Where its last step has led the joints, m or rad."""
+        return self._steps[-1].position if self._steps else ()
 
     def note(self, state: RobotState, dt_s: float) -> None:
         """Add this step; a robot that stands adds none."""
@@ -105,6 +114,8 @@ class WayBack:
     def __init__(self, limits: RobotLimits) -> None:
         self._limits = limits
         self._was: RobotState | None = None
+        self._newest: RobotState | None = None
+        self._stays: frozenset[int] = frozenset()  # joints that are not where their way ends
         self._since_s = 0.0  # since it was measured there
         self.due: Due = "nothing"
         self.begun_ns = 0  # when it began, or was gone on with
@@ -127,6 +138,7 @@ class WayBack:
 
     def note(self, state: RobotState, dt_s: float) -> None:
         """Add the measured state of a step that lasted `dt_s`; a false one leads nowhere."""
+        self._newest = state
         self._since_s += dt_s
         if self._was is not None and jumps(self._limits, self._was, state, self._since_s):
             return
@@ -149,14 +161,22 @@ class WayBack:
             self.forget()
             return False
         self.begun_ns = now_ns
+        joints = zip(self._limits.joints, self._newest.position if self._newest else (), self._came.end, strict=False)
+        self._stays = frozenset(
+            place
+            for place, (limit, here, end) in enumerate(joints)
+            if abs(here - end) > RANGE_SHARE * (limit.highest - limit.lowest)
+        )
         return True
 
     def step(self, dt_s: float) -> TrailStep | None:
-        """The next step of the way back; None at its end."""
+        """The next step of the way back; None at its end. A joint that is not where its way ends stays."""
         step = self._came.back(dt_s)
         if step is None:
             self.forget()
-        return step
+            return None
+        position = tuple(nan if place in self._stays else there for place, there in enumerate(step.position))
+        return msgspec.structs.replace(step, position=position)
 
     def block(self) -> None:
         """Record that the way is not free."""

@@ -169,8 +169,8 @@ class Driver(ForRobot, Node):
         stamped = self.command.peek()
         command = stamped.message if stamped is not None else None
         is_usable = command is not None and is_complete(command, len(self._joints))
-        if command is not None and is_usable:
-            robot.command(self._allowed(command))
+        if stamped is not None and command is not None and is_usable:
+            robot.command(self._allowed(command, stamped.envelope.published_ns))
         else:
             self._brake.forget()
             robot.stop()
@@ -178,7 +178,7 @@ class Driver(ForRobot, Node):
             self._is_commanded = is_usable
             self.log.info("commands arrive" if is_usable else "no usable command: the robot stands still")
 
-    def _allowed(self, asked: JointCommand) -> JointCommand:
+    def _allowed(self, asked: JointCommand, asked_ns: int) -> JointCommand:
         """The command, or what is left of it while the guard says that the robot is stopped."""
         guard, read = self.guard.peek(), self._read  # not read: what is measured does not stem from what is asked
         if read is None or len(read.position) != len(asked.position):
@@ -186,6 +186,8 @@ class Driver(ForRobot, Node):
         is_stopped = guard is not None and guard.message.is_stopped
         told = self._brake.apply(asked, read.position, is_stopped=is_stopped)
         is_cut = abs(told.base_v_mps - asked.base_v_mps) + abs(told.base_w_radps - asked.base_w_radps) > CUT
+        # A guard that has let go of the robot asks for nothing; its last word from before the stop is still at hand.
+        is_cut = is_cut and guard is not None and asked_ns >= guard.envelope.published_ns
         if is_cut and not self._is_cut:
             self.log.error("the guard is stopped, and asks for motion all the same: the robot only brakes")
         self._is_cut = is_cut

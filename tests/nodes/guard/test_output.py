@@ -113,7 +113,7 @@ class Deaf(Node):
 
     command = Publisher(JointCommand, "robot/command", qos=ALONE)
     told = Publisher(GuardState, "guard/state", qos=ALONE)
-    is_stopped = False
+    is_stopped = has_let_go = False
     lift_m = STOW[0]
 
     def devices(self) -> tuple[str, ...]:
@@ -122,6 +122,8 @@ class Deaf(Node):
     @every(hz=50, phase=0.5)
     def tick(self) -> None:
         self.told.publish(GuardState(mode="stopped" if self.is_stopped else "moving", reason=""))
+        if self.has_let_go:
+            return
         self.lift_m = min(self.lift_m + 0.001, 0.9)
         self.command.publish(JointCommand(position=(self.lift_m, *STOW[1:]), base_v_mps=0.2, base_w_radps=-0.2))
 
@@ -148,6 +150,20 @@ def test_a_driver_does_not_drive_on_for_a_guard_that_is_stopped_and_asks_for_mot
     guard.is_stopped = False
     sim.run(seconds=1.0)
     assert robot.read(sim.clock.now_ns()).base_v_mps > 0.15
+
+
+def test_a_guard_that_lets_go_of_a_robot_that_drives_is_not_said_to_ask_for_motion(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    driver, guard = Driver(robot="nodes.sim.kinematic:KinematicRobot"), Deaf()
+    sim = Simulation(NodeSpec("driver", Driver, instance=driver), guard)
+    sim.run(seconds=2.0)
+    guard.is_stopped = guard.has_let_go = True
+    sim.run(seconds=0.1)
+    robot = driver.robot
+    assert isinstance(robot, KinematicRobot)
+    assert robot.read(sim.clock.now_ns()).base_v_mps < 0.199, "it brakes all the same"
+    assert sentence("guard.driver_brakes") not in caplog.text
 
 
 HERE = (0.5,) * len(JOINTS)

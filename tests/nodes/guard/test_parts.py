@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import get_args
 
 import msgspec
@@ -18,7 +19,7 @@ from nodes.msgs import GuardMode, GuardState, Interrupt, JointCommand
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.message import Envelope, Stamped
 from tests.support.guard.guard_driven import MS
-from tests.support.standing import moving
+from tests.support.standing import moving, standing
 
 ZEROS = (0.0,) * len(STOW)
 
@@ -84,11 +85,26 @@ def test_a_posture_that_it_cannot_have_reached_is_no_part_of_the_way(seconds: fl
     way, lift_m = WayBack(STRETCH_3), STOW[0] + 0.3
     way.note(moving(0, STOW, ZEROS, 0.3), 0.5)
     way.note(moving(0, (lift_m, *STOW[1:]), ZEROS, 0.3), seconds)
+    way.note(standing(0, (lift_m if is_believed else STOW[0], *STOW[1:])), 0.02)
     way.touch()
     assert way.begin(7, is_false_alarm=False)
     step = way.step(0.02)
     assert step is not None
     assert step.position[0] == (lift_m if is_believed else STOW[0])
+
+
+@pytest.mark.parametrize(("lift_m", "stays"), [(STOW[0] + 0.02, False), (STOW[0] + 0.05, True)])
+def test_a_joint_that_is_not_where_its_way_ends_stays_where_it_is(lift_m: float, stays: bool) -> None:
+    way, here = WayBack(STRETCH_3), (lift_m, *STOW[1:])
+    way.note(moving(0, STOW, ZEROS, 0.3), 0.5)
+    way.note(standing(0, here), 0.02)
+    way.touch()
+    assert way.begin(7, is_false_alarm=False)
+    step = way.step(0.02)
+    assert step is not None
+    assert [isnan(there) for there in step.position] == [stays] + [False] * 7
+    assert step.position[1:] == STOW[1:]
+    assert step.base_v_mps < 0.0
 
 
 def body_in(control: Control) -> CommandedBody:
