@@ -355,6 +355,9 @@ def _names(ends: Iterable[End]) -> list[str]:
 def specs_of(nodes: Iterable[object]) -> list[NodeSpec]:
     """The nodes of a run made in Python, as specs. Raises GraphError where two have one name."""
     specs: list[NodeSpec] = []
+    if not isinstance(nodes, Iterable) or isinstance(nodes, str):
+        given = nodes.name if isinstance(nodes, Node) else repr(nodes)[:40]
+        raise GraphError(f"Graph({given}): expected a list of nodes, such as Graph([Camera(), Policy()])")
     for node in nodes:
         if isinstance(node, Graph):
             specs.extend(node.nodes.values())

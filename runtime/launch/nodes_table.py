@@ -256,7 +256,7 @@ def load_module(name: str, kind: str) -> tuple[ModuleType, str]:
     `kind` ends the sentence about a name of another form.
     """
     module_name, colon, attribute = name.partition(":")
-    if not colon or not module_name or not attribute:
+    if not colon or not attribute or "" in module_name.split("."):  # also where it begins with a dot
         raise UserError(f"{name!r} names no {kind}")
     try:
         return importlib.import_module(module_name), attribute

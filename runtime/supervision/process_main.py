@@ -203,6 +203,12 @@ class Process:
         self._control.tell("failed", text=f"ended itself: {wish}")
         return 1
 
+    def _end_by(self, number: signal.Signals) -> None:
+        """Somebody ends this process by a signal: where that is not the supervisor at the end, it is told which."""
+        if not self._stop.is_set():
+            self._control.tell("failed", text=f"was ended by {number.name}")
+        self._stop.set()
+
     def _hold_signals(self) -> None:
         """A handler forks: a signal to the child must not come before it has handlers of its own."""
         self._held.mask = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)
@@ -239,7 +245,7 @@ class Process:
 
     async def _run(self) -> None:
         for number in (signal.SIGTERM, signal.SIGHUP):
-            self._loop.add_signal_handler(number, self._stop.set)
+            self._loop.add_signal_handler(number, self._end_by, number)
         run: dict[str, Any] = json.loads((self._folder / "run.json").read_text())
         plan = msgspec.convert(run["processes"][self._name], ProcessPlan)
         path = Path(run["launch_file"])

@@ -79,7 +79,10 @@ class Stepper:
                 self._tell(HELP)
 
     def _latest(self, topic: str) -> str:
-        stamped = self._simulation.latest_stamped(topic)
+        try:
+            stamped = self._simulation.latest_stamped(topic)
+        except UserError as problem:
+            return str(problem)
         if stamped is None:
             return f"nothing on {topic!r} yet; topics with messages: {choices(self._simulation.topics_seen)}"
         return line_of(stamped)

@@ -5,6 +5,9 @@ Each function returns, or raises UserError that says what was given, what was ex
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection
+
 from runtime.coordination.fence import FENCE_TOPIC
 from runtime.coordination.lease import LEASE_TOPIC
 from runtime.errors import UserError
@@ -40,10 +43,32 @@ def check_name(topic: object, do: str) -> str:
     return check_topic(topic)
 
 
-def check_type(message: object, do: str) -> None:
-    """A class of messages."""
+def check_topic_of(topic: object, do: str, graph: Graph, told: Collection[str] = ()) -> str:
+    """The name of a topic that the graph has, or on which something was published (`told`)."""
+    name = check_name(topic, do)
+    if name not in told and not _may_carry(graph, name):
+        raise UserError(f"{do}({name!r}, ...): no node of this graph has this topic; {guess(name, graph.topics)}")
+    return name
+
+
+def _may_carry(graph: Graph, topic: str) -> bool:
+    return topic in graph.types or graph.is_recorded or topic in (FENCE_TOPIC, LEASE_TOPIC)
+
+
+def check_type(message: object, do: str, declared: type[Message] | None = None) -> None:
+    """A class of messages, which is that of the topic where one is declared, or above it."""
     if not (isinstance(message, type) and issubclass(message, Message)):
         raise UserError(f"{do}(..., {shown(message)}): expected a class of messages, like Beat")
+    if declared is not None and not issubclass(declared, message):
+        raise UserError(f"{do}(..., {message.__name__}): the topic's type is {declared.__name__}")
+
+
+def check_start(seed: object, health_hz: object) -> None:
+    """Of `Simulation` itself: numbers."""
+    if not isinstance(seed, int) or isinstance(seed, bool):
+        raise UserError(f"Simulation(seed={shown(seed)}): expected a whole number, as in Simulation(Dice(), seed=7)")
+    if not is_number(health_hz) or not 0 <= health_hz < math.inf:  # type: ignore[operator]
+        raise UserError(f"Simulation(health_hz={shown(health_hz)}): expected Hz, 0 for none")
 
 
 def check_message(topic: object, message: object, graph: Graph) -> None:
@@ -59,8 +84,7 @@ def check_message(topic: object, message: object, graph: Graph) -> None:
         raise UserError(
             f"publish({name!r}, ...): the topic's type is {declared.__name__}, not {type(message).__name__}"
         )
-    if declared is None and not graph.is_recorded and name not in (FENCE_TOPIC, LEASE_TOPIC):
-        raise UserError(f"publish({name!r}, ...): no node of this graph has this topic; {guess(name, graph.topics)}")
+    check_topic_of(name, "publish", graph)
 
 
 def check_span(seconds: object, until: object) -> None:

@@ -35,7 +35,15 @@ from runtime.ports import Publisher, Subscription, checked
 from runtime.run_facts import RunFacts
 from runtime.virtual.delivery import OUTSIDE, Delivery, Observer
 from runtime.virtual.lanes import VirtualLanes
-from runtime.virtual.requests import check_function, check_message, check_name, check_port, check_span, check_type
+from runtime.virtual.requests import (
+    check_function,
+    check_message,
+    check_port,
+    check_span,
+    check_start,
+    check_topic_of,
+    check_type,
+)
 from runtime.virtual.sandbox import DeterminismGuard
 from runtime.virtual.scheduler import TIMER, OutsideCall, Scheduler, VirtualClock, VirtualLoop
 from runtime.virtual.trace import MessageTrace
@@ -72,6 +80,7 @@ class Simulation:
         goes_on: bool = False,
     ) -> None:
         """`goes_on`: what a handler raises is logged and counted, and the node goes on, as in real time."""
+        check_start(seed, health_hz)
         self.scheduler = Scheduler()
         self.clock = VirtualClock(self.scheduler)
         self.outcome: tuple[bool, str] | None = None
@@ -150,8 +159,8 @@ class Simulation:
 
     def record_topic(self, topic: str, message: type[M]) -> list[M]:
         """A list that grows by each message published on the topic from now on."""
-        check_name(topic, "record_topic")
-        check_type(message, "record_topic")
+        check_topic_of(topic, "record_topic", self.graph, self._delivery.newest)
+        check_type(message, "record_topic", self.graph.types.get(topic))
         found: list[M] = []
 
         def observe(stamped: Stamped[Any]) -> None:
@@ -173,7 +182,7 @@ class Simulation:
 
     def latest_stamped(self, topic: str) -> Stamped[Any] | None:
         """The newest message on the topic with its envelope; None before the first."""
-        return self._delivery.newest.get(check_name(topic, "latest"))
+        return self._delivery.newest.get(check_topic_of(topic, "latest", self.graph, self._delivery.newest))
 
     @property
     def topics_seen(self) -> tuple[str, ...]:

@@ -77,6 +77,10 @@ MISTAKES = {
     f"graph.toml: [nodes.talker] {sentence('runtime.names_no_class', use='nodes.hello')}": (
         '[nodes.talker]\nuse = "nodes.hello"'
     ),
+    **{
+        f"graph.toml: [nodes.talker] {sentence('runtime.names_no_class', use=use)}": f'[nodes.talker]\nuse = "{use}"'
+        for use in ("..hello:Talker", ".hello:Talker", "nodes..hello:Talker", "nodes.:Talker", ":Talker")
+    },
     f"graph.toml: [nodes.talker] {sentence('runtime.makes_no_node', use='nodes.hello:Beat', node='Talker')}": (
         TALKER + 'stand_in = "nodes.hello:Beat"'
     ),

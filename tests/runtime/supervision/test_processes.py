@@ -171,6 +171,14 @@ def test_who_stops_late_hears_what_the_others_say_at_their_end(start: Start) -> 
     assert re.findall(r"mourner: heard word (\d)", run.output) == ["1", "2", "3"]
 
 
+def test_a_node_that_somebody_ends_by_a_signal_is_told_with_the_signal(start: Start) -> None:
+    run = start("counter Counter params = { last = 100000 }", "checker Checker params = { last = 100000 }")
+    run.wait_for("checker: 50 heard")
+    os.kill(run.pid_of("counter"), signal.SIGTERM)
+    assert run.end() == 1
+    assert sentence("runtime.ended_by_signal", node="counter") in run.output
+
+
 def test_a_killed_publisher_is_restarted_and_its_first_message_heard(start: Start) -> None:
     run = start("counter Counter", "checker Checker params = { last = 100, starts = 2 }")
     run.wait_for("checker: 50 heard")

@@ -82,11 +82,14 @@ def test_a_step_that_is_no_number_does_not_move_time_and_says_what_can_be_asked(
 
 
 def test_a_look_does_not_move_time(hello: Simulation) -> None:
-    told = walk(hello, "topics", "latest beat", "latest said", "what?", "quit")
+    asked = ("latest health/talker", "latest beet", "latest Beat!")
+    told = walk(hello, "topics", "latest beat", *asked, "what?", "quit")
     assert told[1] == "at 0.000000 s\n  beat    0.000 s old  Beat(count=1)"
     assert told[2] == told[0]
-    assert told[3] == sentence("runtime.nothing_on_topic", topic="said", topics="beat")
-    assert "Enter or continue" in told[4]
+    assert told[3] == sentence("runtime.nothing_on_topic", topic="health/talker", topics="beat")
+    assert "did you mean 'beat'?" in told[4], "a topic of nobody is no topic that is silent"
+    assert "'Beat!' is no topic name" in told[5]
+    assert "Enter or continue" in told[6]
     assert hello.clock.now_ns() == 0
 
 

@@ -13,7 +13,7 @@ from runtime import GraphError, Node, Publisher, Simulation, every
 from runtime.clock import to_ns
 from runtime.coordination.health import Health
 from runtime.errors import PolyrhythmError, UserError
-from runtime.launch.graph import NodeSpec
+from runtime.launch.graph import Graph, NodeSpec
 from runtime.launch.latency import Latency
 from tests.runtime.virtual.virtual_nodes import Level, Number, Plain, Source, arrivals, simulated
 from tests.support.sentences import pattern, sentence
@@ -267,6 +267,24 @@ def test_received_is_delivered_and_dropped_and_waiting_in_every_health_message()
 
 
 @pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (lambda: Simulation(Dice(), seed="x"), sentence("runtime.seed_of_simulation", given="'x'")),  # type: ignore[arg-type]
+        (lambda: Simulation(Dice(), seed=True), sentence("runtime.seed_of_simulation", given="True")),
+        (lambda: Simulation(Dice(), seed=1.5), sentence("runtime.seed_of_simulation", given="1.5")),  # type: ignore[arg-type]
+        (lambda: Simulation(Dice(), health_hz=-1), sentence("runtime.health_hz_of_simulation", given="-1")),
+        (lambda: Graph(None), sentence("runtime.graph_of_a_list", given="None")),  # type: ignore[arg-type]
+        (lambda: Graph("dice"), sentence("runtime.graph_of_a_list", given="'dice'")),  # type: ignore[arg-type]
+        (lambda: Graph(Dice()), sentence("runtime.graph_of_a_list", given="dice")),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_made_wrongly_is_a_sentence(made: Any, words: str) -> None:
+    with pytest.raises(UserError) as refusal:
+        made()
+    assert str(refusal.value) == words
+
+
+@pytest.mark.parametrize(
     ("asked", "words"),
     [
         (lambda simulation: simulation.record("number"), sentence("runtime.record_port")),
@@ -277,6 +295,13 @@ def test_received_is_delivered_and_dropped_and_waiting_in_every_health_message()
         (lambda simulation: simulation.publish("number", Beat(count=1)), sentence("runtime.publish_type")),
         (lambda simulation: simulation.publish("numbre", Number(value=1.0)), sentence("runtime.publish_nowhere")),
         (lambda simulation: simulation.latest(3), sentence("runtime.latest_name")),
+        (lambda simulation: simulation.latest("numbre"), sentence("runtime.topic_of_nobody", do="latest")),
+        (lambda simulation: simulation.latest_stamped("numbre"), sentence("runtime.topic_of_nobody", do="latest")),
+        (
+            lambda simulation: simulation.record_topic("numbre", Number),
+            sentence("runtime.topic_of_nobody", do="record_topic"),
+        ),
+        (lambda simulation: simulation.record_topic("number", Beat), sentence("runtime.record_topic_type")),
         (lambda simulation: simulation.observe(None), sentence("runtime.observe_function")),
         (lambda simulation: simulation.run(until=5), sentence("runtime.until_seconds")),
         (lambda simulation: simulation.run("5"), sentence("runtime.run_seconds")),

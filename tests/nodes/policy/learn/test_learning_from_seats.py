@@ -213,7 +213,8 @@ def test_it_learns_what_it_was_taught_and_the_file_can_learn_on(told: Told, tmp_
     off_m = [abs(float(one(_tensor(rows.felt[20:21]))[0][0, LIFT].detach()) - 0.9) for one in (before, taught)]
     assert off_m[1] < 0.02 < off_m[0]
     assert as_onnx(taught, {}) == as_onnx(restored(as_onnx(taught, {})), {})
-    assert main([str(recording), *more[:-1], "1", "--model", str(model)]) == 0
+    again = ["--out", str(tmp_path / "again.onnx"), "--rows", str(kept), "--epochs", "1", "--model", str(model)]
+    assert main([str(recording), *again]) == 0
     assert len(Rows.read(kept).felt) == len(rows.felt), "a recording that is named again teaches nothing twice"
 
 
