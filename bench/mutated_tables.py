@@ -16,6 +16,7 @@ import argparse
 import importlib
 import os
 import random
+import re
 import resource
 import subprocess
 import sys
@@ -76,7 +77,8 @@ class Mutant:
 def mutants_of(module: ModuleType) -> Iterator[Mutant]:
     """Of each constant that is this module's own."""
     for constant, value in list(vars(module).items()):
-        if not constant.isupper() or f"\n{constant}" not in f"\n{Path(str(module.__file__)).read_text()}":
+        own = re.compile(rf"^(\w+, )*{constant}\b", re.MULTILINE)  # alone, or one of several in a row
+        if not constant.isupper() or not own.search(Path(str(module.__file__)).read_text()):
             continue
         for what, new in changes(value):
             yield Mutant(module.__name__, constant, what, new)

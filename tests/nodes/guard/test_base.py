@@ -252,6 +252,7 @@ def fault_after_m(asked_mps: float, speed_mps: float, odometry_mps: float, step_
         (0.05, 0.0, 0.0, 0.02, 0.08, 0.10),  # held fast: behind by 5 cm, its lag, and what is forgotten meanwhile
         (0.05, 0.0245, 0.0245, 0.02, 0.20, 0.40),  # half as fast as asked
         (0.3, 0.3, 0.0, 0.02, 0.09, 0.13),  # dead odometry
+        (0.3, 0.3, 0.2, 0.02, 0.50, 1.10),  # wheels that slip a third of the way
         (0.3, 0.0, 0.0, 0.2, 0.15, 0.25),  # held fast, of which five states a second tell
     ],
 )
@@ -261,6 +262,39 @@ def test_how_far_a_base_is_asked_to_go_until_it_is_found_not_to(
     found_m = fault_after_m(asked_mps, speed_mps, odometry_mps, step_s)
     assert found_m is not None
     assert least_m < found_m < most_m
+
+
+@pytest.mark.parametrize(
+    ("asked_radps", "speed_radps", "odometry_radps", "least_rad", "most_rad"),
+    [
+        (0.2, 0.0, 0.0, 0.22, 0.40),  # held fast
+        (0.5, 0.5, 0.0, 0.20, 0.35),  # dead odometry
+    ],
+)
+def test_how_far_a_base_is_asked_to_turn_until_it_is_found_not_to(
+    asked_radps: float, speed_radps: float, odometry_radps: float, least_rad: float, most_rad: float
+) -> None:
+    watch, asked, at_s = BaseWatch(), CommandedMotion((Motion(0.0),), 0.0, asked_radps), 0.0
+    state = moving(0, STOW, ZEROS, 0.0, speed_radps)
+    now = state
+    while watch.check(now, asked, 0.02, is_stopped=False) is None:
+        at_s += 0.02
+        assert at_s < 5.0
+        now = msgspec.structs.replace(state, read_ns=to_ns(at_s), base_heading_rad=odometry_radps * at_s)  # type: ignore[type-var]
+    assert least_rad < asked_radps * at_s < most_rad
+
+
+@pytest.mark.parametrize(("v_mps", "w_radps"), [(0.05, 0.0), (0.0, 0.09)])
+def test_a_stopped_base_that_is_moved_by_less_than_3_cm_or_3_degrees_is_left_alone_and_by_more_is_not(
+    v_mps: float, w_radps: float
+) -> None:
+    base = Base()
+    base.stand()
+    base.moves = v_mps, w_radps
+    base.run(0.5)  # 2.5 cm, 2.6 degrees
+    assert not base.machine.needs_runstop(base.now_ns)
+    base.run(0.2)
+    assert base.machine.needs_runstop(base.now_ns)
 
 
 @pytest.mark.parametrize(

@@ -180,6 +180,19 @@ def test_a_box_across_the_way_of_a_braking_base_is_seen_though_the_way_ends_behi
     assert told == sentence("guard.into_keep_out", name="wall")
 
 
+def test_a_post_on_the_arc_of_a_hand_is_seen_by_looks_that_lie_close_together() -> None:
+    joints, wheel_mps, age_s = tuple(map(Motion, OUT)), 0.165, 0.2
+    turn_rad = 2 * wheel_mps / STRETCH_3.base.track_m
+    turn_rad *= wheel_mps / STRETCH_3.base.acceleration_mps2 / 2 + space_module.LAG_S + age_s + TICK_S
+    x_m, y_m = max(outline(OUT), key=lambda ball: hypot(ball[0], ball[1]))[:2]
+    at_rad = turn_rad / 5  # the first of five looks, as 0.15 rad are at most between two
+    x_m, y_m = x_m * cos(at_rad) - y_m * sin(at_rad), x_m * sin(at_rad) + y_m * cos(at_rad)
+    post = (x_m - 0.004, x_m + 0.004, y_m - 0.004, y_m + 0.004, 0.0, 2.0)
+    now, step = BodyMotion(joints, Wheels()), BodyMotion(joints, Wheels(-wheel_mps, wheel_mps))
+    told = Space(STRETCH_3, (), {"post": post}).fault(now, step, standing(0, OUT), age_s, TICK_S)
+    assert told == sentence("guard.into_keep_out", name="post")
+
+
 def test_where_it_is_already_it_may_stay_and_come_out_and_go_no_deeper() -> None:
     space = Space(STRETCH_3, keep_out={"wall": (FRONT_M - 0.2, 9.0, -3.0, 3.0, -1.0, 3.0)})
 

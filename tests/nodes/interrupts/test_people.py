@@ -71,6 +71,7 @@ def test_who_signs_with_the_runs_token_counts_once_and_not_again(tmp_path: Path)
     other = heard(words("guess", "Go on.", "Ann", NOW_NS), "say-1")
     assert not listener.judge(other, NOW_NS).counts
     assert not people().judge(signed, NOW_NS).counts, "a graph without a guard has no token"
+    assert not people(tmp_path / "other").judge(signed, NOW_NS).counts, "nor has its folder"
 
 
 @pytest.mark.parametrize(
