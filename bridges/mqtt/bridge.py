@@ -46,6 +46,7 @@ from runtime import (
     on,
     wall_time_ns,
 )
+from runtime.extras import install
 
 if TYPE_CHECKING:
     from bridges.mqtt.client import Incoming
@@ -102,7 +103,7 @@ class MqttBridge(ForRobot, RobotPorts):
         address, port, tls, ca_file = self.place
         problems = self.topics.problems()
         if importlib.util.find_spec("aiomqtt") is None:
-            problems.append("aiomqtt is not installed; the bridge needs it: pip install 'polyrhythm[mqtt]'")
+            problems.append(f"aiomqtt is not installed; the bridge needs it: {install('bridges[mqtt]')}")
         unknown = [verb for verb in self.commands if verb not in VERBS]
         if unknown:
             problems.append(f"commands names {', '.join(map(repr, unknown))}; known: {', '.join(sorted(VERBS))}")

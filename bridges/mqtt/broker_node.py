@@ -13,6 +13,7 @@ import socket
 from pathlib import Path
 
 from runtime import Node, ParameterError, every
+from runtime.extras import install
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -32,7 +33,7 @@ class MqttBroker(Node):
         address, port, certificate, key = self.place
         problems = []
         if importlib.util.find_spec("amqtt") is None:
-            problems.append("amqtt is not installed; the broker needs it: pip install 'polyrhythm[broker]'")
+            problems.append(f"amqtt is not installed; the broker needs it: {install('bridges[broker]')}")
         for name, file in (("certificate", certificate), ("key", key)):
             if file and not Path(file).is_file():
                 problems.append(f"{name} is {file!r}: there is no such file")

@@ -12,6 +12,7 @@ from runtime.command_line.arguments import answered, port_number, seconds
 from runtime.command_line.attach import StopSignal, add_run_argument, attach, hear
 from runtime.coordination.health import Health
 from runtime.errors import CodecError, UserError
+from runtime.extras import install
 from runtime.serialization.codec import decode
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _collector(endpoint: str) -> Collector:
     try:
         from bridges.telemetry.otlp import Collector
     except ImportError as problem:
-        raise UserError(f"{problem.name} is not installed: pip install 'polyrhythm[telemetry]'") from problem
+        raise UserError(f"{problem.name} is not installed: {install('bridges[telemetry]')}") from problem
     return Collector(endpoint)
 
 

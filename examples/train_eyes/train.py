@@ -13,10 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
+from runtime.extras import install
+
 try:
     import torch
 except ModuleNotFoundError:
-    sys.exit("examples.train_eyes.train: torch is not installed; pip install 'polyrhythm[train]' brings it")
+    sys.exit(f"examples.train_eyes.train: torch is not installed: {install('nodes[train]')}")
 from torch import nn
 
 from nodes.kitchen.vision.crops import COLOURS, CONTENTS, FILLS, KINDS, KNOWN_FROM, MODEL, SIDE_PX

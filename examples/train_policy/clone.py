@@ -3,7 +3,7 @@
 In each round the pupil is given its own lessons (DAgger): it moves, the teacher says what it would have done there.
 The first rounds are imagined, the last ones have physics and the guard. `--whole N` plays N whole tables after each of
 those, with the VLM's targets and a person who objects: how many are cleared is the figure to look at. Same seed, same
-versions, same machine: the same file. Needs torch and onnx: pip install 'polyrhythm[train]'.
+versions, same machine: the same file. Needs torch and onnx: pip install './nodes[train]'.
 """
 
 from __future__ import annotations

@@ -14,10 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
+from runtime.extras import install
+
 try:
     import torch
 except ModuleNotFoundError:
-    sys.exit("examples.train_stop_spotter.train: torch is not installed; pip install 'polyrhythm[train]' brings it")
+    sys.exit(f"examples.train_stop_spotter.train: torch is not installed: {install('nodes[train]')}")
 from torch import nn
 
 from nodes.voice.hearing.alarm_spotter import BANDS, FIELD, MODEL, SMOOTHED, STRIDE, WORDS

@@ -9,7 +9,7 @@ The steps, in this order; each reads and writes the folder, and can be given aga
     write     the ONNX file
 
 Tables are laid by seeds from 10,000 on; small ones are for measuring. Needs torch and onnx: pip install
-'polyrhythm[train]'.
+'./nodes[train]'.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ from pathlib import Path
 
 import numpy as np
 
+from runtime.extras import install
+
 try:
     import torch
 except ModuleNotFoundError:
-    sys.exit("examples.train_visuomotor.train: torch is not installed; pip install 'polyrhythm[train]' brings it")
+    sys.exit(f"examples.train_visuomotor.train: torch is not installed: {install('nodes[train]')}")
 
 from examples.train_visuomotor.learning import acts, flat, learn_eyes, learn_hand
 from examples.train_visuomotor.lessons import imagine

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from runtime.clock import Clock, to_ns, wall_time_ns
 from runtime.errors import PolyrhythmError
+from runtime.extras import install
 
 WAIT_MS = 200
 OLDEST_NS = to_ns(0.3)
@@ -36,7 +37,7 @@ class RealSense:
             self._library: Any = importlib.import_module("pyrealsense2")
         except ImportError as problem:
             raise PolyrhythmError(
-                f"pyrealsense2 cannot be imported ({problem}); pip install 'polyrhythm[realsense]', and libusb-1.0"
+                f"pyrealsense2 cannot be imported ({problem}); {install('nodes[realsense]')}, and libusb-1.0"
             ) from problem
         self._clock = clock
         self.lost, self.refused = "", list[str]()

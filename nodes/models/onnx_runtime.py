@@ -15,6 +15,7 @@ from onnxruntime import InferenceSession, NodeArg, OrtValue
 from runtime import Node
 from runtime.clock import SystemClock
 from runtime.errors import ParameterError, PolyrhythmError, choices
+from runtime.extras import install
 
 __all__ = [
     "Held",
@@ -138,7 +139,7 @@ def provider_notes(providers: tuple[str, ...]) -> list[str]:
         if provider in known:
             break
         remedy = (
-            "pip uninstall onnxruntime, then pip install 'polyrhythm[gpu]', on a machine with an NVIDIA card"
+            f"pip uninstall onnxruntime, then {install('nodes[gpu]')}, on a machine with an NVIDIA card"
             if provider in _OF_GPU_BUILD
             else f"known: {choices(known)}"
         )

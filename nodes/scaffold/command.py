@@ -10,6 +10,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+from runtime import __version__
 from runtime.command_line.arguments import answered
 from runtime.errors import UserError
 
@@ -53,6 +54,7 @@ BEGINS_IN = {
 }
 NAME, CLASS = "my_robot", "MyRobot"
 """What the templates call the project; every place of these two words is given the user's name."""
+VERSION = "OUR_VERSION"
 OURS = ("runtime", "nodes", "bridges", "polyrhythm")
 
 
@@ -129,6 +131,7 @@ def write_project(folder: Path, name: str, kind: str) -> list[Path]:
     for template in _templates(kind):
         place = Path(*template.relative_to(TEMPLATES).parts[1:])
         text = template.read_text(encoding="utf-8").replace(NAME, name).replace(CLASS, class_name_of(name))
+        text = text.replace(VERSION, __version__)
         file = folder / str(place).removesuffix(".txt").replace(NAME, name)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")

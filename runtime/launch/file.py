@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 
 from runtime.coordination.health import GatewayHealth, gateway_topic
 from runtime.errors import LaunchFileError, MissingVariable, UserError, choices, nearest
+from runtime.extras import or_absent
 from runtime.hosts.hosts_table import Host, parse_hosts
 from runtime.launch.budgets_table import Budgets, parse_budgets
 from runtime.launch.graph import Graph, NodeSpec
@@ -109,13 +111,16 @@ def find(name: str) -> Path:
         raise LaunchFileError(f"{name}: {what}; expected a launch file, or the name of a shipped one", code="P001")
     near = nearest(name, [*beside, *known])
     meant = f"did you mean {near}? " if near else ""
-    raise LaunchFileError(f"{name}: no such launch file; {meant}shipped ones, by name: {choices(known)}", code="P001")
+    there = f"shipped ones, by name: {choices(known)}" if known else or_absent("expected a path")
+    raise LaunchFileError(f"{name}: no such launch file; {meant}{there}", code="P001")
 
 
 def shipped() -> dict[str, Path]:
-    """The shipped launch files, by name."""
-    package = Path(__file__).resolve().parents[1]
-    folders = (package.parent / "launch", package / "launch_files")
+    """The shipped launch files, by name: they come with the nodes."""
+    nodes = importlib.util.find_spec("nodes")
+    homes = [Path(place) for place in (nodes.submodule_search_locations or () if nodes else ())]
+    homes.append(Path(__file__).resolve().parents[2] / "nodes")  # also where a folder of the user's hides them
+    folders = [folder for home in homes for folder in (home.parent / "launch", home / "launch_files")]
     return {file.stem: file for folder in folders for file in sorted(folder.glob("*.toml"))}
 
 
@@ -156,7 +161,7 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
         )
     for table in tables:
         if table not in known:
-            raise LaunchFileError(f"{path}: unknown table [{table}]; {guess(table, known)}", code="P003")
+            raise LaunchFileError(or_absent(f"{path}: unknown table [{table}]; {guess(table, known)}"), code="P003")
     nodes = tables.get("nodes", {})
     if not isinstance(nodes, dict) or not nodes:
         raise LaunchFileError(f"{path}: no nodes; expected at least one table like [nodes.talker]", code="P004")

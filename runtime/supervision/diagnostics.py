@@ -10,6 +10,7 @@ import shutil
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -18,7 +19,7 @@ from packaging.requirements import Requirement
 
 from runtime.clock import SystemClock
 from runtime.errors import PolyrhythmError
-from runtime.extras import weights_here
+from runtime.extras import PACKAGES, install, missing, weights_here
 from runtime.launch.nodes_table import load_name
 from runtime.operating_system.machine import NATIVE, PORTABLE, WITHOUT, can, is_portable
 from runtime.supervision.registry import check_root, find_runs, left_behind
@@ -27,6 +28,9 @@ from runtime.transport import lane
 Level = Literal["ok", "note", "problem"]
 
 OLDEST_PYTHON = (3, 11)
+FOLDERS = {".": "polyrhythm", **PACKAGES}
+"""Of what is installed, by its folder in a checkout."""
+
 _GL_PROBE = "nodes.sim.rendering.gl_probe:enable_gl"
 _PROGRAMS = {
     "mosquitto": "only the MQTT bridge wants a broker; polyrhythm run mqtt-broker is one",
@@ -76,14 +80,15 @@ def _packages() -> list[Finding]:
     needed, extras = _requirements()
     if not needed:
         return [Finding("packages", "problem", "it is not known what is needed: neither installed nor a source tree")]
-    problems, versions = compare(needed, _installed)
+    problems, versions = compare(dict.fromkeys(needed), _installed)
     findings = [Finding("packages", "problem", problem) for problem in problems]
     if not problems:
         findings.append(Finding("packages", "ok", ", ".join(versions)))
+    findings += [Finding(name, "note", f"not there: {install(name)}") for name in PACKAGES if missing([name])]
     for extra, requirements in extras.items():
         lacking, _ = compare(requirements, _installed)
         if lacking:
-            text = f"{'; '.join(lacking)} (wanted for that only: pip install 'polyrhythm[{extra}]')"
+            text = f"{'; '.join(lacking)} (wanted for that only: {install(extra)})"
             findings.append(Finding(f"extra {extra}", "note", text))
         else:
             findings.append(Finding(f"extra {extra}", "ok", "complete"))
@@ -115,34 +120,46 @@ def _installed(name: str) -> str | None:
 
 
 def _requirements() -> tuple[list[str], dict[str, list[str]]]:
-    """What is needed, and what each extra needs besides: from the source tree, or as installed."""
-    project = Path(__file__).resolve().parents[2] / "pyproject.toml"
-    if project.is_file():
-        table = tomllib.loads(project.read_text()).get("project", {})
-        if table.get("name") == "polyrhythm":
-            extras = table.get("optional-dependencies", {})
-            return table["dependencies"], {extra: spelled_out(extra, extras) for extra in extras}
-    try:
-        lines = importlib.metadata.requires("polyrhythm") or []
-    except importlib.metadata.PackageNotFoundError:
-        return [], {}
-    needed, extras = [], dict[str, list[str]]()
-    for line in lines:
-        match = re.search(r"""extra\s*==\s*['"]([^'"]+)['"]""", line)
-        if match:
-            extras.setdefault(match[1], []).append(line.partition(";")[0].strip())
-        else:
-            needed.append(line)
+    """What is needed, and what each extra such as "nodes[sim]" needs besides: from the source tree, or as installed."""
+    needed, extras = list[str](), dict[str, list[str]]()
+    for folder, name in FOLDERS.items():
+        own, more = _of_source(folder) or _as_installed(name)
+        needed += own
+        extras |= {f"{folder}[{extra}]": lines for extra, lines in more.items()}
+    return needed, {extra: spelled_out(extra, extras) for extra in extras}
+
+
+def _of_source(folder: str) -> tuple[list[str], dict[str, list[str]]] | None:
+    """What a package of ours asks for in the source tree that this is of; None where it is of none."""
+    project = Path(__file__).resolve().parents[2] / folder / "pyproject.toml"
+    table = tomllib.loads(project.read_text()).get("project", {}) if project.is_file() else {}
+    if table.get("name") != FOLDERS[folder]:
+        return None
+    needed = table.get("dependencies") or _as_installed(FOLDERS[folder])[0]  # where it is made by the build
+    return needed, table.get("optional-dependencies", {})
+
+
+def _as_installed(name: str) -> tuple[list[str], dict[str, list[str]]]:
+    """What the metadata of that distribution asks for; nothing where it is not there."""
+    needed, extras = list[str](), dict[str, list[str]]()
+    with suppress(importlib.metadata.PackageNotFoundError):
+        for line in importlib.metadata.requires(name) or ():
+            if match := re.search(r"""extra\s*==\s*['"]([^'"]+)['"]""", line):
+                extras.setdefault(match[1], []).append(line.partition(";")[0].strip())
+            else:
+                needed.append(line)
     return needed, extras
 
 
 def spelled_out(extra: str, extras: Mapping[str, list[str]]) -> list[str]:
     """What an extra needs, including the extras that it contains."""
+    folder_of = {name: folder for folder, name in FOLDERS.items()}
     found: list[str] = []
     for text in extras[extra]:
         requirement = Requirement(text)
-        included = sorted(requirement.extras) if requirement.name == "polyrhythm" else []
-        found += [line for other in included for line in spelled_out(other, extras)] if included else [text]
+        included = sorted(requirement.extras) if requirement.name in folder_of else []
+        inner = [f"{folder_of[requirement.name]}[{other}]" for other in included]
+        found += [line for other in inner for line in spelled_out(other, extras)] if inner else [text]
     return found
 
 

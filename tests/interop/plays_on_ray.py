@@ -1,7 +1,7 @@
 """Plays runs on a real Ray cluster of two machines (both are this one), and kills a worker and then a machine of it.
 
 usage: python tests/interop/plays_on_ray.py [evaluation]  (an interpreter that has polyrhythm and Ray; make interop
-does both; `evaluation` asks for the extra `demo` besides)
+does both; `evaluation` asks for nodes[demo] besides)
 
 The same run in one process must give the same, to the last character; no answer that had come back is asked for again,
 and a budget holds over all workers.

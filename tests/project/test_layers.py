@@ -295,6 +295,15 @@ BEYOND_PUBLIC = {
     "nodes/seats/ladder.py": {"runtime.launch.seats_table": "climbs the ladders of the launch file"},
     "nodes/seats/replayed.py": {"runtime.node": "plays by whichever ports its subclass declares"},
     "nodes/policy/remote/openpi.py": {"runtime.hosts.proxies": "asks nobody on this machine through a proxy"},
+    **{
+        file: {"runtime.extras": "says what brings its library, from where there is no index"}
+        for file in (
+            "bridges/mqtt/bridge.py",
+            "bridges/mqtt/broker_node.py",
+            "nodes/voice/loudspeaker.py",
+            "nodes/voice/microphone.py",
+        )
+    },
 }
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.wheel.wheels import ROOT, build_wheel, install
+from tests.support.wheel.wheels import ROOT, build_wheels, install
 
 pytestmark = [pytest.mark.processes, pytest.mark.long]
 
@@ -104,8 +104,8 @@ def all_mistakes() -> str:
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an environment with the wheel."""
-    return install(build_wheel(tmp_path_factory.mktemp("dist")), tmp_path_factory.mktemp("typed"))
+    """The Python of an environment with the wheels."""
+    return install(build_wheels(tmp_path_factory.mktemp("dist")).values(), tmp_path_factory.mktemp("typed"))
 
 
 @pytest.fixture(scope="module")

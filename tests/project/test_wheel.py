@@ -1,4 +1,4 @@
-"""The wheel carries the whole of it; alone it brings the bus, and says which extra brings the rest."""
+"""Three wheels carry the whole of it; the runtime's stands alone, and says which of the others brings what it lacks."""
 
 from __future__ import annotations
 
@@ -9,21 +9,26 @@ import re
 import signal
 import subprocess
 import sys
+import tomllib
 import zipfile
+from collections.abc import Sequence
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
-from runtime.extras import EXTRA_OF
+import runtime
+from runtime.extras import EXTRA_OF, PACKAGES
 from tests.support.running import eventually
 from tests.support.sentences import sentence
-from tests.support.wheel.wheels import ROOT, build_wheel, extras, install
+from tests.support.wheel.wheels import FOLDERS, ROOT, build_wheels, extras, install, requirements
 
 pytestmark = pytest.mark.processes
 
-PACKAGES = ("runtime", "nodes", "bridges", "polyrhythm")
+OURS = ("runtime", "nodes", "bridges", "polyrhythm")
 PROGRAM = (
     "import sys; from runtime.cli import main; print(sys.modules['runtime'].__file__); sys.exit(main(sys.argv[1:]))"
 )
@@ -58,15 +63,15 @@ print(json.dumps(said))
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built from this tree."""
-    return build_wheel(tmp_path_factory.mktemp("dist"))
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The wheels, built from this tree, by their names."""
+    return build_wheels(tmp_path_factory.mktemp("dist"))
 
 
 @pytest.fixture(scope="module")
-def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an environment with the wheel and its dependencies, without extras."""
-    return install(wheel, tmp_path_factory.mktemp("core"))
+def python(wheels: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of an environment with the wheels and their dependencies, without extras."""
+    return install(wheels.values(), tmp_path_factory.mktemp("core"))
 
 
 def run(python: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -77,19 +82,80 @@ def run(python: Path, folder: Path, *arguments: str) -> subprocess.CompletedProc
     )
 
 
-def test_the_wheel_carries_code_launch_files_types_the_licence_and_nothing_else(wheel: Path) -> None:
-    names = zipfile.ZipFile(wheel).namelist()
+CARRIES = {"polyrhythm": ("runtime", "polyrhythm"), "polyrhythm-nodes": ("nodes",), "polyrhythm-bridges": ("bridges",)}
+
+
+@pytest.mark.parametrize("name", CARRIES)
+def test_a_wheel_carries_its_packages_with_types_and_the_licence_and_nothing_else(
+    wheels: dict[str, Path], name: str
+) -> None:
+    names = zipfile.ZipFile(wheels[name]).namelist()
     top = {name.partition("/")[0] for name in names}
-    assert {name for name in top if not name.endswith(".dist-info")} == set(PACKAGES)
-    shipped = {f"runtime/launch_files/{file.name}" for file in (ROOT / "launch").glob("*.toml")}
-    assert {name for name in names if name.startswith("runtime/launch_files/")} == shipped
-    for folder in PACKAGES:
+    assert {name for name in top if not name.endswith(".dist-info")} == set(CARRIES[name])
+    for folder in CARRIES[name]:
         assert f"{folder}/py.typed" in names
+        besides = {ROOT / folder / "pyproject.toml", ROOT / folder / "LICENSE"}  # what the wheel is built by
         for file in (ROOT / folder).rglob("*"):
             if file.is_file() and "__pycache__" not in file.parts:
-                assert str(file.relative_to(ROOT)) in names
+                assert (str(file.relative_to(ROOT)) in names) == (file not in besides), file
     (licence,) = (name for name in names if name.endswith(".dist-info/licenses/LICENSE"))
-    assert zipfile.ZipFile(wheel).read(licence) == (ROOT / "LICENSE").read_bytes()
+    assert zipfile.ZipFile(wheels[name]).read(licence) == (ROOT / "LICENSE").read_bytes()
+
+
+def test_launch_files_come_with_the_nodes(wheels: dict[str, Path]) -> None:
+    names = zipfile.ZipFile(wheels["polyrhythm-nodes"]).namelist()
+    shipped = {f"nodes/launch_files/{file.name}" for file in (ROOT / "launch").glob("*.toml")}
+    assert {name for name in names if "launch_files/" in name} == shipped
+
+
+def test_whatever_asks_for_a_package_of_ours_asks_for_a_version_that_no_index_takes(wheels: dict[str, Path]) -> None:
+    version = Version(runtime.__version__)
+    assert version.local, "without a local label anybody may upload it"
+    exact = {f"{name}=={version}" for name in FOLDERS}
+    for name, wheel in wheels.items():
+        asked = [line for line in requirements(wheel) if Requirement(line).name in FOLDERS]
+        pinned = {line for line in asked if line in exact}
+        named = {Requirement(line).name for line in asked}
+        assert named - {name} == {Requirement(line).name for line in pinned}, (name, asked)
+    for project in [*(ROOT / "examples").glob("*/pyproject.toml")]:
+        assert {*tomllib.loads(project.read_text())["project"]["dependencies"]} <= exact
+
+
+def test_the_nodes_alone_refuse_where_an_index_has_a_strangers_package_of_our_name(
+    wheels: dict[str, Path], tmp_path: Path
+) -> None:
+    for name in FOLDERS:
+        for version in (Version(runtime.__version__).public, "99.0"):
+            stranger(tmp_path, name, version)
+    for library in ("mcap", "zstandard"):  # what the nodes ask for besides is there
+        stranger(tmp_path, library, "1.9")
+
+    def installed(*folders: str, more: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+        offline = ["--no-index", "--find-links", str(tmp_path), "--no-build-isolation"]
+        command = [sys.executable, "-m", "pip", "install", "--dry-run", *more, *offline, *folders]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    alone = installed("./nodes", more=["--ignore-installed"])
+    assert alone.returncode == 1, alone.stdout
+    assert sentence("project.none_of_ours", version=runtime.__version__) in alone.stderr
+    together = installed(str(wheels["polyrhythm"]), f"{wheels['polyrhythm-nodes']}[demo]")
+    assert together.returncode == 0, together.stderr
+    (would,) = (line for line in together.stdout.splitlines() if line.startswith("Would install"))
+    version = runtime.__version__
+    assert would == f"Would install polyrhythm-{version} polyrhythm-nodes-{version}"
+
+
+def stranger(folder: Path, name: str, version: str) -> None:
+    """A wheel of that name that is not ours."""
+    stem = f"{name.replace('-', '_')}-{version}"
+    with zipfile.ZipFile(folder / f"{stem}-py3-none-any.whl", "w") as file:
+        told = {
+            "METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+            "WHEEL": "Wheel-Version: 1.0\nGenerator: stranger\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+            "RECORD": "",
+        }
+        for part, text in told.items():
+            file.writestr(f"{stem}.dist-info/{part}", text)
 
 
 def test_hello_runs_from_any_folder_with_the_wheel_and_no_extra(python: Path, tmp_path: Path) -> None:
@@ -100,15 +166,17 @@ def test_hello_runs_from_any_folder_with_the_wheel_and_no_extra(python: Path, tm
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_runtime_alone_checks_tests_runs_and_echoes_what_the_readme_writes(wheel: Path, tmp_path: Path) -> None:
-    python = install(wheel, tmp_path / "alone", only=("runtime", "polyrhythm"))
+def test_the_runtime_alone_checks_tests_runs_and_echoes_what_the_readme_writes(
+    wheels: dict[str, Path], tmp_path: Path
+) -> None:
+    python = install([wheels["polyrhythm"]], tmp_path / "alone")
     project = tmp_path / "project"
     project.mkdir()
     classes, checked = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     (project / "mine.py").write_text(classes)
     (project / "test_mine.py").write_text(f"from mine import Talker\nfrom runtime import Simulation\n\n{checked}")
     launch = (ROOT / "launch" / "hello.toml").read_text().replace("nodes.hello:", "mine:")
-    (project / "mine.toml").write_text(launch)
+    (project / "mine.toml").write_text(f'{launch}\n[run]\nbeside = "view"\n')  # a bridge's: it goes without
 
     def did(*words: str, code: int = 0) -> str:
         ran = run(python, project, "-c", PROGRAM, *words)
@@ -121,13 +189,22 @@ def test_the_runtime_alone_checks_tests_runs_and_echoes_what_the_readme_writes(w
     command = [str(python), "-P", "-c", PROGRAM, "run", "mine.toml", "--for", "30"]
     with subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE, text=True) as running:
         try:
-            eventually(lambda: "beat" in run(python, project, "-c", PROGRAM, "topics").stdout, "it runs")
-            assert "count" in did("echo", "beat", "--count", "1")
+            it = ("--run", str(running.pid))
+            eventually(lambda: "beat" in run(python, project, "-c", PROGRAM, "topics", *it).stdout, "it runs")
+            assert "count" in did("echo", "beat", "--count", "1", *it)
         finally:
             running.send_signal(signal.SIGINT)
-        assert "heard beat 41" in str(running.communicate(timeout=20)[0])
-    assert sentence("robot.no_module", name="nodes") in did("run", "mine.toml", "--record", "mine.mcap", code=2)
-    assert not re.search(r"guard|joint|e-?stop", did("--help"))
+        ran = running.communicate(timeout=20)[0]
+    nodes, more = sentence("project.needs_nodes"), sentence("project.more_comes")
+    assert "heard beat 41" in ran
+    assert more in ran
+    assert nodes in did("run", "mine.toml", "--record", "mine.mcap", code=2)
+    assert nodes in did("guard", "estop", code=2)
+    for asked in (("replay", "mine.mcap"), ("record", "mine.mcap"), ("run", "laptop")):
+        assert more in did(*asked, code=2)
+    told = did("--help")
+    assert more in told
+    assert not re.search(r"robot|guard|joint|e-?stop", told)
 
 
 def test_without_extras_every_shipped_launch_file_is_checked_or_told_what_to_install(
@@ -139,9 +216,9 @@ def test_without_extras_every_shipped_launch_file_is_checked_or_told_what_to_ins
     said: dict[str, tuple[int, str]] = json.loads(ran.stdout)
     assert said["hello"][0] == 0
     assert said["laptop"][0] == 2
-    assert "pip install 'polyrhythm[sim]'" in said["laptop"][1]
+    assert "pip install './nodes[sim]'" in said["laptop"][1]
     assert said["sotopia-chat"][0] == 2
-    assert "pip install 'polyrhythm[console]'" in said["sotopia-chat"][1]
+    assert "pip install './bridges[console]'" in said["sotopia-chat"][1]
     assert not [name for name, (_, words) in said.items() if "Traceback" in words]
 
 
@@ -156,7 +233,7 @@ def test_a_run_without_images_is_recorded_and_reported_without_extras(python: Pa
     assert "beat" in told.stdout, told.stdout + told.stderr
     drawn = run(python, tmp_path, "-c", PROGRAM, "report", "own.mcap")
     assert drawn.returncode == 2, drawn.stdout + drawn.stderr
-    assert "pip install 'polyrhythm[report]'" in drawn.stderr
+    assert "pip install './nodes[report]'" in drawn.stderr
     assert "Traceback" not in drawn.stderr
 
 
@@ -183,19 +260,23 @@ def imported(file: Path) -> set[str]:
 
 
 def test_every_library_that_is_imported_anywhere_is_of_the_core_or_has_an_extra() -> None:
-    named = {name for folder in PACKAGES for file in (ROOT / folder).rglob("*.py") for name in imported(file)}
+    named = {name for folder in OURS for file in (ROOT / folder).rglob("*.py") for name in imported(file)}
     core = {"argcomplete", "mcap", "msgpack", "msgspec", "numpy", "packaging", "rich", "zmq", "zstandard"}
     in_tests = {"hypothesis", "pytest"}
     elsewhere = {"sotopia", "litellm"}  # extract_package_prompts.py runs in an environment of the user's that has them
     elsewhere |= {"lerobot", "draccus", "grpc", "safetensors"}  # so does LeRobot's own Python, for its sides
-    assert named - set(sys.stdlib_module_names) - set(PACKAGES) - core - in_tests - elsewhere <= set(EXTRA_OF)
+    assert named - set(sys.stdlib_module_names) - set(OURS) - core - in_tests - elsewhere <= set(EXTRA_OF)
 
 
-def test_the_extra_that_is_named_brings_the_library(wheel: Path) -> None:
-    named, providers = extras(wheel), packages_distributions()
+def test_the_extra_that_is_named_brings_the_library(wheels: dict[str, Path]) -> None:
+    named = {name: extras(wheels[name]) for name in PACKAGES.values()}
+    brought = {
+        f"{folder}[{extra}]": brings for folder, name in PACKAGES.items() for extra, brings in named[name].items()
+    }
+    providers = packages_distributions()
     for library, extra in EXTRA_OF.items():
-        if library in providers:  # what is not installed here, such as a robot's, is not looked at
-            assert {canonicalize_name(provider) for provider in providers[library]} & named[extra], (library, extra)
+        if library in providers and library not in PACKAGES:  # what is not installed here is not looked at
+            assert {canonicalize_name(provider) for provider in providers[library]} & brought[extra], (library, extra)
 
 
 def test_polyrhythm_gives_out_the_names_of_runtime(python: Path, tmp_path: Path) -> None:

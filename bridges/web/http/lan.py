@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from runtime.clock import to_s, wall_time_ns
 from runtime.errors import UserError
+from runtime.extras import install
 from runtime.operating_system.machine import home
 from runtime.operating_system.whole_file import PRIVATE, write_whole
 
@@ -54,8 +55,8 @@ def certificate_for(names: Sequence[str], folder: Path | None = None) -> tuple[s
             _make(certificate, key, names)
     except ImportError as problem:
         raise UserError(
-            "console: a certificate for the local network needs the package cryptography: pip install "
-            "'polyrhythm[console]'; or give certificate and key"
+            "console: a certificate for the local network needs the package cryptography: "
+            f"{install('bridges[console]')}; or give certificate and key"
         ) from problem
     except OSError as problem:
         raise UserError(

@@ -32,6 +32,7 @@ from bridges.web.http.wire import (
 )
 from runtime.clock import Clock, to_s
 from runtime.errors import UserError
+from runtime.extras import install
 from runtime.operating_system.whole_file import PRIVATE, write_whole
 
 if TYPE_CHECKING:
@@ -300,7 +301,7 @@ class WebServer:
         except ImportError as problem:
             bound.close()
             raise UserError(
-                f"the console needs {problem.name}, which is not installed; pip install 'polyrhythm[console]'"
+                f"the console needs {problem.name}, which is not installed; {install('bridges[console]')}"
             ) from problem
         self.port = bound.getsockname()[1]
         self._door = AllowedOrigins.of(host, self.port, has_tls=bool(self.certificate), also=self._also)

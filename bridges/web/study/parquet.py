@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from runtime.errors import UserError
+from runtime.extras import install
 
 TEXT = ("value",)
 """Columns whose cells may be numbers and words: text in all rows."""
@@ -16,7 +17,7 @@ def check_parquet() -> None:
     try:
         import pyarrow.parquet  # noqa: F401
     except ImportError as problem:
-        raise UserError("--parquet needs pyarrow: pip install 'polyrhythm[export]'; CSV needs nothing") from problem
+        raise UserError(f"--parquet needs pyarrow: {install('nodes[export]')}; CSV needs nothing") from problem
 
 
 def write_parquet(rows: Sequence[Mapping[str, str | int | float]], columns: Sequence[str], path: Path) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runtime.errors import UserError
-from runtime.extras import lacking, missing
+from runtime.extras import install, lacking, missing
 from runtime.hosts.proxies import open_url
 
 Vectors = NDArray[np.float64]
@@ -54,7 +54,7 @@ def token_counter(where: Path) -> Callable[[str], int]:
 
         found = tokenizers.Tokenizer.from_file(str(file))
     except ModuleNotFoundError:
-        raise UserError(f"--tokenizer {where}: needs tokenizers: pip install 'polyrhythm[embeddings]'") from None
+        raise UserError(f"--tokenizer {where}: needs tokenizers: {install('nodes[embeddings]')}") from None
     except Exception as problem:  # the library raises Exception itself
         raise UserError(f"--tokenizer {file}: is no tokenizer.json: {str(problem)[:200]}") from problem
     found.no_padding()

@@ -11,6 +11,7 @@ from nodes.policy.learn.rows import RATE_HZ, Rows
 from nodes.policy.onnx.policy import place_of
 from runtime.command_line.arguments import answered, check_new, count
 from runtime.errors import UserError
+from runtime.extras import install
 from runtime.operating_system.whole_file import write_whole
 
 
@@ -72,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="polyrhythm learn",
         description="A state policy learns from recordings in which the scripted policy or a person taught it: from "
-        "beside its seat, or in it. Needs torch: pip install 'polyrhythm[train]'.",
+        f"beside its seat, or in it. Needs torch: {install('nodes[train]')}.",
         epilog="example: polyrhythm learn runs/*/run.mcap --model clear-table --rows rows.npz --out mine.onnx",
     )
     parser.add_argument("recordings", nargs="+", type=Path, metavar="recording", help="a .mcap file of a run")

@@ -32,6 +32,7 @@ from nodes.policy.onnx.training import PolicyTraining, training_of
 from nodes.robot.robot_from_launch import DEFAULT, load_limits
 from runtime.command_line.arguments import check_new, count
 from runtime.errors import PolyrhythmError, UserError, choices
+from runtime.extras import install
 from runtime.operating_system.whole_file import write_whole
 
 if TYPE_CHECKING:
@@ -177,7 +178,7 @@ def adopt(
     try:
         import onnx
     except ModuleNotFoundError as problem:
-        raise UserError("adopting a model needs onnx: pip install 'polyrhythm[adopt]'") from problem
+        raise UserError(f"adopting a model needs onnx: {install('nodes[adopt]')}") from problem
     training = training or PolicyTraining()
     config = _decoded(folder / "config.json", Config)
     before, after = (_processor(folder / f"policy_{which}processor.json") for which in ("pre", "post"))

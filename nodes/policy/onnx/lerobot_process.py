@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runtime.errors import PolyrhythmError, UserError
+from runtime.extras import install
 from runtime.operating_system.processes import foreign_environment
 
 SIDE = Path(__file__).with_name("lerobot_side")
@@ -67,7 +68,7 @@ def as_lerobot_says(model: bytes, given: Mapping[str, NDArray[np.float32]], answ
 
         session, _ = open_session(model, name="the adopted model", providers=("CPUExecutionProvider",))
     except ModuleNotFoundError:
-        return "not compared with LeRobot's own answer: pip install 'polyrhythm[onnx]'"
+        return f"not compared with LeRobot's own answer: {install('nodes[onnx]')}"
     except PolyrhythmError as problem:
         raise UserError(str(problem)) from problem
     wanted = [one.name for one in session.get_inputs()]

@@ -19,7 +19,7 @@ def main(argv: list[str]) -> int:
         prog="polyrhythm dataset",
         description="Examine a LeRobot dataset (v2.0, v2.1 or v3.0, anybody's), or leave episodes of it out. "
         "`polyrhythm bag export --to lerobot` makes one of recordings, `polyrhythm bag import` recordings of one. "
-        "Needs the extra polyrhythm[export].",
+        "Needs the extra nodes[export].",
         epilog="example: polyrhythm dataset doctor cups-lerobot",
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from nodes.vlm.onnx.folder import END_OF_TURN
 from runtime.errors import PolyrhythmError
+from runtime.extras import install
 
 START, FAKE, GLOBAL, IMAGE = "<|im_start|>", "<fake_token_around_image>", "<global-img>", "<image>"
 MEANING = (START, END_OF_TURN, FAKE, GLOBAL, IMAGE)
@@ -19,7 +20,7 @@ MEANING = (START, END_OF_TURN, FAKE, GLOBAL, IMAGE)
 def why_no_tokenizer() -> str:
     """What is not installed, in a sentence, or ""."""
     if importlib.util.find_spec("tokenizers") is None:
-        return "the package tokenizers is not installed: pip install 'polyrhythm[vlm]'"
+        return f"the package tokenizers is not installed: {install('nodes[vlm]')}"
     return ""
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from nodes.msgs import SOUND_RATE_HZ
 from runtime.clock import to_ns
 from runtime.errors import UserError
+from runtime.extras import install
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -152,7 +153,7 @@ def _opened(model: Path, sha256: str) -> InferenceSession:
     try:
         from nodes.models.onnx_runtime import open_session
     except ImportError as problem:
-        raise UserError(f"{problem.name} is not installed: pip install 'polyrhythm[voice]'") from problem
+        raise UserError(f"{problem.name} is not installed: {install('nodes[voice]')}") from problem
     try:
         data = model.read_bytes()
     except OSError as problem:

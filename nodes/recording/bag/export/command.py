@@ -20,10 +20,10 @@ def main(argv: list[str]) -> int:
     """`polyrhythm bag export`: 0; 1 where the recording has not what the format needs, or a chunk was left out."""
     parser = argparse.ArgumentParser(
         prog="polyrhythm bag export",
-        description="Write a recording as a LeRobot dataset, v3.0 or v2.1 (needs the extra polyrhythm[export]), "
-        "as a ROS 2 bag (needs polyrhythm[ros2]), as a Rerun file (needs polyrhythm[rerun]), as JSON lines, as one CSV "
+        description="Write a recording as a LeRobot dataset, v3.0 or v2.1 (needs the extra nodes[export]), "
+        "as a ROS 2 bag (needs nodes[bags]), as a Rerun file (needs nodes[rerun]), as JSON lines, as one CSV "
         "file a topic, as one video a camera, or as one sound a microphone. Tables are made of any MCAP file, too: "
-        "JSON, ROS 1, ROS 2 and protobuf (needs polyrhythm[mcap]).",
+        "JSON, ROS 1, ROS 2 and protobuf (needs nodes[mcap]).",
         epilog="example: polyrhythm bag export run.mcap --to lerobot --out dataset",
     )
     parser.add_argument(
@@ -202,8 +202,8 @@ def import_main(argv: list[str]) -> int:
     """`polyrhythm bag import`: a ROS 2 bag or a LeRobot dataset as recordings; 1 where it holds less than it says."""
     parser = argparse.ArgumentParser(
         prog="polyrhythm bag import",
-        description="Read a ROS 2 bag (a folder of rosbag2; needs polyrhythm[ros2], no ROS) or a LeRobot dataset "
-        "(v2.0, v2.1 or v3.0; needs polyrhythm[export]) into recordings that can be replayed. Of a bag: images, "
+        description="Read a ROS 2 bag (a folder of rosbag2; needs nodes[bags], no ROS) or a LeRobot dataset "
+        "(v2.0, v2.1 or v3.0; needs nodes[export]) into recordings that can be replayed. Of a bag: images, "
         "JointState with Odometry, String on heard and said. Of a dataset: images, state, action, tasks and words, "
         "and each episode becomes a recording.",
         epilog="example: polyrhythm bag import kitchen_bag --out kitchen.mcap",

@@ -129,7 +129,7 @@ def test_an_embeddings_endpoint_is_asked_for_all_texts_at_once_and_its_vectors_a
 HAS_MINILM = encoder_of("auto")[0] == MINILM
 
 
-@pytest.mark.skipif(not HAS_MINILM, reason="needs polyrhythm[embeddings]")
+@pytest.mark.skipif(not HAS_MINILM, reason="needs nodes[embeddings]")
 def test_minilm_finds_what_the_models_own_page_says() -> None:
     vectors = encoder_of("auto")[1]([
         "That is a happy person", "That is a happy dog", "That is a very happy person", "Today is a sunny day",

@@ -97,7 +97,7 @@ def test_auto_is_the_server_where_one_is_named_and_names_the_command_where_nothi
     ears = Recogniser(by="auto")
     assert ears.by == "api"
     assert any(sentence("voice.installs") in problem for problem in ears.problems())
-    assert not any("polyrhythm[models]" in problem for problem in Recogniser().problems())
+    assert not any("nodes[models]" in problem for problem in Recogniser().problems())
 
 
 def folder_of(place: Path, *, words: int) -> str:
