@@ -239,6 +239,13 @@ class Node:
     provenance: ClassVar[str] = ""
     """Who makes this node's messages, as "model:NAME", "script:NAME" or "person"; default "script:CLASS"."""
 
+    def __delattr__(self, name: str) -> None:
+        if isinstance(vars(self).get(name), Port):  # it would come back unconnected, and nobody would hear of it
+            raise UserError(
+                f"{type(self).__name__}.{name} is a port, which stays for the whole run; delete nothing of it"
+            )
+        super().__delattr__(name)
+
     @property
     def name(self) -> str:
         """The node's name in the graph."""

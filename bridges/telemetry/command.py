@@ -85,6 +85,9 @@ def _serve(asked: argparse.Namespace) -> int:
             if collector is not None:
                 send(collector)  # what came since the last batch
                 collector.close()
+                if collector.dropped:
+                    number = f"{collector.dropped} batch{'es were' if collector.dropped > 1 else ' was'}"
+                    print(f"! {asked.otlp}: {collector.problem}; {number} dropped", file=sys.stderr)
     return 0
 
 

@@ -130,7 +130,8 @@ class Collector:
             pass  # it does not keep up
         self._thread.join(LAST_S)
         if self._thread.is_alive():
-            self.dropped += self._waiting.qsize()
+            self.dropped += sum(batch is not None for batch in self._waiting.queue) + 1  # the last: not answered
+            self.problem = self.problem or "it does not answer"
 
     def _post_all(self) -> None:
         while (batch := self._waiting.get()) is not None:

@@ -86,6 +86,9 @@ def _escaped(text: str) -> str:
     return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
+_LOOK_S = 0.05  # between two looks for the order to close
+
+
 class MetricsPage:
     """`/metrics` on an address, in threads of its own."""
 
@@ -111,7 +114,7 @@ class MetricsPage:
             raise UserError(f"{address}:{port} cannot be taken ({problem}); choose another --port") from problem
         self._server.daemon_threads = True
         self.port = int(self._server.server_address[1])
-        self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(_LOOK_S,), name="metrics", daemon=True)
         self._thread.start()
 
     def close(self) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from runtime.abilities import LosesThings, SpendsMoney
 from runtime.coordination.health import Health, PortHealth, TimerHealth
 from runtime.execution.bound_node import BoundNode
+from runtime.journal.answers import blotted
 
 _MS = 1e-6
 _MOST_SAID = 500  # characters of an error, which goes out with each report
@@ -55,7 +56,7 @@ def health_of(
         ports=ports,
         sent={publisher.topic: publisher.sent for publisher in bound.publishers},
         errors=bound.failures.count,
-        last_error=bound.failures.last[:_MOST_SAID],
+        last_error=blotted(bound.failures.last)[:_MOST_SAID],  # it is recorded
         voided=bound.voided,
         unacknowledged={
             publisher.topic: dict(unacknowledged[publisher.topic])

@@ -2,7 +2,8 @@
 
 Plain values come back as they were: numbers, texts, bytes, lists, tuples, dicts, arrays, messages, dataclasses. What
 was asked is not kept, nor is anything that a client is made of: no key and no header gets here. What an environment
-variable calls a key, token, secret or password is blotted out of answers, too, where a server repeats it.
+variable calls a key, token, secret or password is blotted out of answers, too, where a server repeats it; so is what
+an address (`?key=`, `user:password@`) or a header of an error shows of one that came from a file.
 """
 
 from __future__ import annotations
@@ -32,6 +33,17 @@ SHORTEST_SECRET = 8
 """Characters; a shorter one would blot out words."""
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 _HEADER = re.compile(r"(proxy-)?authorization|(x-)?api[-_]key|(set-)?cookie2?", re.IGNORECASE)
+_SHOWN = re.compile(
+    r"""(?P<kept>
+        [?&\#;]([\w-]*(key|token|secret|passw(or)?d|signature|credential)|sig|auth)=
+        |((proxy-)?authorization|(x-)?api[-_]key)(["'\\]+\s*[,:=]|\s*[:=])\s*["'\\]*((bearer|basic|token)\s+)?
+        |\bbearer\s+(?=[^\s"']*\d)
+    )[^\s"'\\&\#,;<>)\]}]{4,}
+    |(?P<cookie>(set-)?cookie2?\s*:)[^\r\n"\\]+
+    |(?P<address>://)[^/\s@:"]*:[^/\s@"]+(?=@)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""A key as addresses, headers and errors about them show it."""
 _KIND, _VALUE = "$", "v"
 
 
@@ -64,11 +76,11 @@ def read(text: str) -> Any:
 
 
 def blotted(text: str) -> str:
-    """The text without what the environment calls secret."""
+    """The text without what the environment calls secret, and without keys as addresses and headers show them."""
     for name, secret in os.environ.items():
         if len(secret) >= SHORTEST_SECRET and _SECRET.search(name):
             text = text.replace(secret, "***").replace(json.dumps(secret)[1:-1], "***")
-    return text
+    return _SHOWN.sub(lambda found: f"{found['kept'] or found['cookie'] or found['address']}***", text)
 
 
 def _name_of(cls: type) -> str:

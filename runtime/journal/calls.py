@@ -154,6 +154,9 @@ class Journal:
                 self._lines.append(line)
 
 
+_MOST_READ, _MOST_KEPT = 16_000, 8_000  # characters of a log line; blotted before the cut, which may halve a key
+
+
 class JournalLog(logging.Handler):
     """Puts a node's log lines into its journal.
 
@@ -170,7 +173,9 @@ class JournalLog(logging.Handler):
         text = text_of(record)
         if secret := getattr(record, "secret", ""):
             text = text.replace(str(secret), "(secret)")
-        self._journal.say(LogLine(at_ns=self._clock.now_ns(), level=record.levelno, text=blotted(text[:8000])))
+        self._journal.say(
+            LogLine(at_ns=self._clock.now_ns(), level=record.levelno, text=blotted(text[:_MOST_READ])[:_MOST_KEPT])
+        )
 
 
 class JournalClock(TimeSource):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from runtime.clock import to_ns
 from runtime.context import HandlerContext, current_call
-from runtime.errors import GraphError
+from runtime.errors import GraphError, UserError
 from runtime.message import Envelope, Message, Stamped
 from runtime.node import Node
 from runtime.ports import Publisher, Subscription
@@ -236,3 +236,17 @@ def test_an_event_that_comes_late_is_handled_but_is_never_the_newest(has_handler
     assert port.received == port.delivered + sum(port.dropped.values()) + port.unread == 2
     port.push(Stamped(Word(value=0), Envelope("word", "other", 1, 0)))
     assert port.latest() == Word(value=0), "the stamps of two senders are not compared"
+
+
+def test_a_port_is_not_deleted_and_all_else_is() -> None:
+    class Talks(Node):
+        beat = Publisher(Reading, "beat")
+
+    node = Talks()
+    node.kept = 1  # type: ignore[attr-defined]
+    del node.kept  # type: ignore[attr-defined]
+    assert not hasattr(node, "kept")
+    port = node.beat
+    with pytest.raises(UserError, match=r"Talks\.beat is a port"):
+        del node.beat
+    assert node.beat is port

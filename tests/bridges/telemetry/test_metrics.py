@@ -157,13 +157,16 @@ def test_a_collector_that_never_answers_keeps_nobody_waiting_at_the_end(monkeypa
         serving = subprocess.Popen(
             [sys.executable, "-m", "runtime", "metrics", "--port", "0", "--otlp",
              f"http://127.0.0.1:{silent.getsockname()[1]}"],
-            stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
         )  # fmt: skip
         try:
             held, _ = silent.accept()  # it has posted, and waits for an answer
             with held:
                 serving.send_signal(signal.SIGINT)
                 assert serving.wait(3.0) == 0, "within a second, and what a busy machine takes"
+                assert serving.stderr is not None
+                assert "it does not answer; " in serving.stderr.read()
         finally:
             serving.kill()
             serving.communicate()

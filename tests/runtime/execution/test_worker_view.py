@@ -137,7 +137,7 @@ class Careless(Node):
     @every(hz=5, blocking=True)
     def look(self) -> None:
         for name in ("_clock", "_random", "_name", "out"):
-            delattr(self, name)
+            vars(self).pop(name)
         self.clock.now_s()
         self.random.random()
 

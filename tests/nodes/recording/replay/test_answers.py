@@ -19,8 +19,9 @@ from nodes.recording.replay.command import main as replay_main
 from runtime import Node, Publisher, Simulation, Stamped, Subscription, UserError, every, on, run
 from runtime.clock import SystemClock
 from runtime.commands.run import main as run_main
+from runtime.coordination.health import Health
 from runtime.errors import RecordingError
-from runtime.journal.answers import read, written, written_failure
+from runtime.journal.answers import blotted, read, written, written_failure
 
 KEY = "sk-very-secret-indeed"
 
@@ -246,3 +247,58 @@ def test_a_latency_that_is_none_is_a_sentence(latency_s: Any) -> None:
 
     with pytest.raises(UserError, match="latency_s"):
         asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "GET https://lab.example/v1?key={key} failed: 500",
+        "302 to https://lab.example/cb?x=1&access_token={key}#api_key={key}",
+        "https://bucket.example/a?X-Amz-Credential={key}&X-Amz-Signature={key}",
+        "https://ann:{key}@lab.example/v1 is gone",
+        "Authorization: Bearer {key}",
+        "proxy-authorization: Basic {key}",
+        "X-Api-Key: {key} refused",
+        "{{'x-api-key': '{key}', 'accept': '*/*'}}",
+        '[["Authorization", "Bearer {key}"], ["x-api-key", "{key}"]]',
+        "Set-Cookie: id={key}; Path=/; other={key}",
+        "the server said: bearer {key} has expired",
+    ],
+)
+def test_a_key_that_no_variable_names_is_blotted_out_where_addresses_and_headers_show_it(text: str) -> None:
+    shown = text.format(key="file-k3y.of_Ann-77")
+    for kept in (blotted(shown), written(shown), written({"text": [shown]}), written_failure(OSError(shown))):
+        assert "k3y" not in kept
+        assert "***" in kept
+    json.loads(written({"text": [shown]}))
+
+
+def test_what_a_node_tells_of_its_last_failure_shows_no_key() -> None:
+    class Fails(Node):
+        @every(hz=10)
+        def tick(self) -> None:
+            raise OSError("GET https://lab.example/v1?key=file-k3y.of_Ann-77 failed")
+
+    simulation = Simulation(Fails(), health_hz=5, goes_on=True)
+    simulation.run(1.0)
+    health = simulation.latest("health/fails")
+    simulation.close()
+    assert isinstance(health, Health)
+    assert health.last_error.endswith("GET https://lab.example/v1?key=*** failed")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the authorization failed",
+        "who has the key? ann=3, of course",
+        "at https://lab.example:8080/v1?page=2&seed=77",
+        "http://127.0.0.1:8000/health: 503",
+        "the bearer shouldered it",
+        "a cookie is on the table, the key: under it",
+        "mail ann@lab.example",
+    ],
+)
+def test_words_that_are_no_key_stay(text: str) -> None:
+    assert blotted(text) == text
+    assert read(written(text)) == text
