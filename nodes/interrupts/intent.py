@@ -58,6 +58,7 @@ _APART = ("negator", "order", "no")
 """What begins something new behind the words of a stop; anything else may be what is to be stopped: "stop that cup"."""
 _CORRECTS = ("correction", "correction_end", "colour")
 _SHOUTED_NO = 3
+_IMPERATIVES = ("stop", "stop_end", "cry")
 _ENDS_GUIDING = ("guiding", "stop_unsure", "cry")
 _NOT_NOW = frozenset({"elsewhere", "needless", "device"})
 """Tables of words that speak of another time or of something else to stop, or say that nothing need stop."""
@@ -207,8 +208,13 @@ def _stop(clauses: Sequence[MatchedClause]) -> Meaning:
 def _is_plain_stop(clauses: Sequence[MatchedClause]) -> bool:
     """Whether it contains a stop that is more than a short sound which may be meant for anybody."""
     for before, clause in pairwise((None, *clauses)):
-        is_quoted = before is not None and before.ends("reported", "me") and bool(_reports(before))
-        if clause is not None and not is_quoted and _stops(clause):
+        is_told = (
+            before is not None
+            and clause is not None
+            and (clause.is_behind_colon or before.ends("reported", "me"))
+            and bool(_reports(before))
+        )
+        if clause is not None and not (is_told or clause.is_quoted) and _stops(clause):
             return True
     if _tells_parent(clauses) or _is_misheard(clauses) or "plainly" in map(_is_wished, _wishes_in_two(clauses)):
         return True
@@ -259,7 +265,10 @@ def _stops(clause: MatchedClause) -> bool:
             return True
     if "stop_end" in found:
         last = clause.ending("tail")
-        if any(one.end in last and not _is_negated(clause, one.start) for one in found["stop_end"]):
+        if any(
+            one.end in last and not _is_negated(clause, one.start) and not _is_told(clause, one.start)
+            for one in found["stop_end"]
+        ):
             return True
     if clause.is_all(_STOPS, "courtesy", "lead", "tail") and not _denies(clause, "stop", "stop_end"):
         return True
@@ -271,6 +280,8 @@ def _stops(clause: MatchedClause) -> bool:
 def _may_stop(clause: MatchedClause) -> bool:
     if "needless" in clause.found:
         return False
+    if clause.is_quoted and _stops(clause):
+        return True
     is_named = "elsewhere" not in clause.found and _hurts_somebody_named(clause)
     return (
         is_named
@@ -316,17 +327,28 @@ def _stands_behind(clause: MatchedClause) -> Certainty:
 
 
 def _ends_guiding(clause: MatchedClause) -> bool:
-    """Whether somebody guides the robot, and a stop or a sound ends that: "a bit more a bit more stop".
+    """Whether somebody guides or urges the robot, and a stop or a sound ends that: "a bit more a bit more stop".
 
     A sound ends an order, too ("pass me the salt ow").
     """
-    if clause.found.keys().isdisjoint(_ENDS_GUIDING):
+    if clause.found.keys().isdisjoint(_ENDS_GUIDING) and clause.found.keys().isdisjoint(_IMPERATIVES):
         return False
-    guided = {one.name for one in clause.of("guiding")}
     first, last = clause.opening("courtesy"), clause.ending("tail")
+    begins = min((one.start for one in clause.of(*_IMPERATIVES) if one.end in last), default=0)
+    if _is_urged(clause.words[:begins]):
+        return True
+    guided = {one.name for one in clause.of("guiding")}
     ordered = {one.name for one in clause.of("order") if one.start in first} - _SOUNDS_LIKE_HERE
     return any(one.end in last and one.name in guided for one in clause.of(*_STOPS)) or any(
         one.end in last and one.start > 1 and one.name in guided | ordered for one in clause.of("stop_unsure", "cry")
+    )
+
+
+def _is_urged(words: Sequence[str]) -> bool:
+    """Whether the last words were said twice in a row, as by somebody who guides; one character does not count."""
+    return any(
+        len(words) >= 2 * many and words[-many:] == words[-2 * many : -many] and len("".join(words[-many:])) > 1
+        for many in (1, 2, 3)
     )
 
 
@@ -494,7 +516,7 @@ def _belongs_to_sentence(clause: MatchedClause, start: int) -> bool:
 def _is_distress(clause: MatchedClause) -> bool:
     """Whether it says that somebody is hurt or caught, here and now."""
     found = clause.found
-    if found.keys().isdisjoint(_DANGERS):
+    if found.keys().isdisjoint(_DANGERS) or (clause.is_asked and "question" in found and "me" not in found):
         return False
     cried = {
         one.end for one in clause.of("startled", "stop_unsure", "cry") if not _is_told(clause, one.start, TOLD_REACH)

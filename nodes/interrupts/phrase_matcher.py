@@ -24,6 +24,7 @@ END_CHARS = 300
 """Of a longer utterance, only this many characters at either end are read, because a stop waits for the result."""
 
 TABLE = Path(__file__).with_name("intent.toml")
+_QUOTES = frozenset('"«»“”„「」『』')
 _CLAUSE_END = re.compile(r"[.,;:!?…–—、。！？，；：؟،۔।॥¡¿\n\r\t\x00-\x1f|/()\"«»“”„「」『』]+")
 _STRAIGHT = str.maketrans(dict.fromkeys("'’ʼ`´\u0640\u093c\u200b\u200c\u200d\u200e\u200f\ufeff", ""))
 _ALIKE = str.maketrans(
@@ -70,6 +71,8 @@ class MatchedClause(msgspec.Struct):
     unknown: frozenset[int] = frozenset()  # the places of words that no table has, not even their beginning
     is_corrected: bool = False  # a word was none, and read as the one that it looks like
     is_asked: bool = False  # a question mark follows
+    is_quoted: bool = False  # it stands between quotation marks, and other words beside them
+    is_behind_colon: bool = False
 
     def of(self, *tables: str) -> Iterable[Match]:
         """The matches of these tables."""
@@ -163,6 +166,9 @@ def is_clipped(text: str) -> bool:
 def clauses_in(text: str) -> tuple[MatchedClause, ...]:
     """The parts between punctuation marks with the phrases found in them, without empty ones."""
     clauses: list[MatchedClause] = []
+    quoted: list[int] = []  # since the quotation mark that opened
+    closed: set[int] = set()
+    is_inside = has_colon = False
     text = normalised(clipped(text))
     if len(text) > 4 * END_CHARS:  # one character may stand for eighteen
         text = f"{text[: 2 * END_CHARS]}\n{text[-2 * END_CHARS :]}"
@@ -173,9 +179,21 @@ def clauses_in(text: str) -> tuple[MatchedClause, ...]:
         if words:
             clauses.append(find(words))
             clauses[-1].is_asked = mark is not None and ("?" in mark[0] or "؟" in mark[0])
+            clauses[-1].is_behind_colon = has_colon
+            if is_inside:
+                quoted.append(len(clauses) - 1)
         if mark is None:
             break
+        for _ in _QUOTES.intersection(mark[0]):
+            is_inside = not is_inside
+            if not is_inside:
+                closed |= set(quoted)
+            quoted.clear()
+        has_colon = ":" in mark[0] or "：" in mark[0]
         at = mark.end()
+    if len(closed) < len(clauses):
+        for place in closed:
+            clauses[place].is_quoted = True
     return tuple(clauses)
 
 

@@ -1,4 +1,4 @@
-"""`SecondJudge`: hears what the reflex hears, with a small network; it adds stops and shortens soft holds."""
+"""`SecondJudge`: hears what the reflex hears, with a small network; it adds stops and holds, and shortens holds."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Literal
 from nodes.interrupts.intent import understand
 from nodes.interrupts.people import HearsPeople
 from nodes.interrupts.phrase_matcher import clipped, load
+from nodes.interrupts.reflex import HOLD_S
 from nodes.interrupts.stop_classifier import StopClassifier
 from nodes.msgs import Interrupt, Utterance
 from runtime import URGENT, Publisher, QoS, Subscription, on
 
 
 class SecondJudge(HearsPeople):
-    """May stop the robot for words that the reflex did not understand, and end a soft hold early. It lifts no stop.
+    """May stop or hold for words that the reflex did not understand, and end a soft hold early. It lifts no stop.
 
     Give it a process of its own (`process = "judge"`): nothing waits for it.
     """
@@ -33,10 +34,15 @@ class SecondJudge(HearsPeople):
 
     @on(heard)
     def listen(self, utterance: Utterance) -> None:
-        """Stop for words that are very likely a stop."""
-        if self._certainty(utterance.text) >= StopClassifier.stops_from(understand(utterance.text)):
-            person = self.judge(utterance).person
-            self._publish("stop", clipped(utterance.text), utterance.speaker, person=person)
+        """Stop for words that are very likely a stop, and hold for those that may be one where the reflex does not."""
+        certainty, meaning = self._certainty(utterance.text), understand(utterance.text)
+        if certainty >= StopClassifier.stops_from(meaning):
+            depth: Literal["stop", "hold"] = "stop"
+        elif certainty >= StopClassifier.holds_from(meaning):
+            depth = "hold"
+        else:
+            return
+        self._publish(depth, clipped(utterance.text), utterance.speaker, person=self.judge(utterance).person)
 
     @on(interrupts)
     def review(self, interrupt: Interrupt) -> None:
@@ -56,6 +62,6 @@ class SecondJudge(HearsPeople):
         self.interrupt.publish(
             Interrupt(
                 id=f"{self.name}-{self.count}", depth=depth, text=text, by=by, cause="person" if person else "",
-                person=person, takes_back=takes_back,
+                person=person, takes_back=takes_back, hold_s=HOLD_S if depth == "hold" and not takes_back else 0.0,
             )
         )  # fmt: skip

@@ -26,9 +26,9 @@ LINES = [
 ]
 
 
-def figures() -> ReflexFigures:
-    certainty = {"Blimp wozzle!": 0.99, "Blimp soup": 0.01}
-    return figures_of("made", score(LINES, lambda text: certainty.get(text, 0.5), StopClassifier))
+def figures(**said: float) -> ReflexFigures:
+    certainty = {"Blimp wozzle!": 0.99, "Blimp soup": 0.01, **said}
+    return figures_of("made", score(LINES, lambda text: certainty.get(text, 0.3), StopClassifier))
 
 
 def test_a_stop_counts_as_latched_by_the_table_by_the_judge_or_as_held() -> None:
@@ -36,6 +36,8 @@ def test_a_stop_counts_as_latched_by_the_table_by_the_judge_or_as_held() -> None
     assert stops.latched_by_table.successes == 1
     assert stops.latched.successes == 2
     assert (stops.latched_or_held.successes, stops.latched_or_held.runs) == (3, 4)
+    held = {one.group: one for one in figures(**{"Make me a coffee": StopClassifier.HOLDS_FROM}).stops}["stop_plain"]
+    assert (held.latched.successes, held.latched_or_held.successes) == (2, 4)
 
 
 def test_the_cost_of_harmless_lines_stands_beside_it() -> None:

@@ -324,3 +324,22 @@ def test_a_child_that_calls_somebody_and_names_the_robot_makes_it_hold() -> None
     assert understand("grandma the robot is doing something strange with lily").may_stop
     assert not understand("grandma the soup is doing something strange in the pot").may_stop
     assert not understand("grandma the robot did something strange with lily yesterday").may_stop
+
+
+@pytest.mark.parametrize(
+    ("told", "meant"),
+    [
+        ('Mama rief "stopp" und lachte', '"Stopp!"'),
+        ('on the label it says "robot stop" in red', '"robot stop"'),
+        ("На двери написано: не трогать", "Не трогать"),
+        ("the sign says: do not move", "I say: do not move"),
+    ],
+)
+def test_what_stands_in_quotation_marks_or_behind_a_colon_is_told_and_holds_at_most(told: str, meant: str) -> None:
+    assert understand(told).wants != "stop"
+    assert understand(meant).wants == "stop"
+
+
+@pytest.mark.parametrize("text", ["left left left halt", "kom maar kom maar stop", "dobra jedź jedź jedź stój"])
+def test_who_urges_the_robot_on_and_then_stops_it_means_it(text: str) -> None:
+    assert understand(text).wants == "stop"

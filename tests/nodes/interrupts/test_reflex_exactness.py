@@ -440,6 +440,22 @@ def test_a_judge_stops_from_its_certainty_on_and_not_below(monkeypatch: pytest.M
     assert [one.id.rpartition("-")[2] for one in judged.hear(UNKNOWN)] == ["1", "2"]
 
 
+ORDER = "Make me a coffee"
+
+
+@pytest.mark.parametrize(("text", "certainty", "depths"), [
+    (ORDER, StopClassifier.HOLDS_FROM, ["hold"]), (ORDER, StopClassifier.HOLDS_FROM - 1e-6, []),
+    (ORDER, StopClassifier.STOPS_FROM, ["stop"]), (UNKNOWN, StopClassifier.HOLDS_FROM, []),
+    ("He said: stop the blimp", 1.0, []), ("There is no need to stop", 1.0, []), ("Go on", 1.0, []),
+])  # fmt: skip
+def test_a_judge_holds_for_what_may_be_a_stop_and_adds_nothing_to_what_is_told_or_denied(
+    monkeypatch: pytest.MonkeyPatch, text: str, certainty: float, depths: list[str]
+) -> None:
+    raised = Judged(monkeypatch, certainty).hear(text)
+    assert [one.depth for one in raised] == depths
+    assert [one.hold_s for one in raised] == [HOLD_S if depth == "hold" else 0.0 for depth in depths]
+
+
 def test_a_judge_that_has_not_read_its_network_yet_neither_stops_nor_ends_a_hold() -> None:
     judge = SecondJudge()
     judge.listen(Utterance(speaker="Ann", text=UNKNOWN))
