@@ -233,7 +233,7 @@ class KitchenPolicy(ExpertPolicy):
     def _drive(self, action: Action, state: RobotState) -> Plan | str:
         target = action.target
         assert target is not None
-        pose = stand_for(self.kitchen, target.x_m, target.y_m)
+        pose = self.kitchen.stand_for(target.x_m, target.y_m)
         near = self.obstacles.latest()
         circles = (*near.furniture, *near.people) if near is not None else ()
         name = target.name
@@ -246,21 +246,6 @@ class KitchenPolicy(ExpertPolicy):
         return (
             (fold, corners[0]), *((_DRIVE, corner) for corner in corners[:-1]), (replace(_DRIVE, succeeds=True), last)
         )  # fmt: skip
-
-
-def place_near(kitchen: WorldFile, x_m: float, y_m: float) -> Place:
-    """The place at which something is, or that it is nearest to."""
-
-    def away(place: Place) -> float:
-        dx = max(place.x_m[0] - x_m, 0.0, x_m - place.x_m[1])
-        return math.hypot(dx, max(place.y_m[0] - y_m, 0.0, y_m - place.y_m[1]))
-
-    return min(kitchen.places.values(), key=away)
-
-
-def stand_for(kitchen: WorldFile, x_m: float, y_m: float) -> tuple[float, float, float]:
-    """Where the base stands to work at a point: x, y, heading."""
-    return place_near(kitchen, x_m, y_m).stand_m(x_m, y_m)
 
 
 def _before(state: RobotState) -> Spot:

@@ -57,6 +57,10 @@ class Thing:
     rgb: Rgb
 
 
+ROOM_M, EDGE_M = 0.15, 0.08
+"""Room around what is set down; so far from an edge it stays."""
+
+
 class Place(Table, frozen=True):
     """A piece of furniture that things stand on or in."""
 
@@ -85,6 +89,11 @@ class Place(Table, frozen=True):
         """Whether a point is above it."""
         (left, right), (low, high) = self.x_m, self.y_m
         return left - margin_m < x_m < right + margin_m and low - margin_m < y_m < high + margin_m
+
+    def away_m(self, x_m: float, y_m: float) -> float:
+        """How far a point is from it, seen from above."""
+        dx = max(self.x_m[0] - x_m, 0.0, x_m - self.x_m[1])
+        return math.hypot(dx, max(self.y_m[0] - y_m, 0.0, y_m - self.y_m[1]))
 
     def contains(self, x_m: float, y_m: float, z_m: float) -> bool:
         """Whether a thing with its middle there lies in it, where it is a box."""
@@ -123,6 +132,20 @@ class Place(Table, frozen=True):
         first = -(number - 1) / 2 * SLOT_M
         front = [self.point_m(first + step * SLOT_M, ROW_M[0]) for step in range(number)]
         return front + [self.point_m(first + (step + 0.5) * SLOT_M, ROW_M[1]) for step in range(number - 1)]
+
+    def free_point_m(self, taken: Sequence[PointM]) -> PointM:
+        """Where there is most room, near the middle of its front: ROOM_M from all that is taken, where it can be."""
+        half = max(self.length_m / 2 - EDGE_M, 0.0)
+        alongs = [step * 0.06 for step in range(-20, 21) if abs(step * 0.06) <= half] or [0.0]
+        deeps: tuple[float, ...] = (0.12, 0.18)
+        if self.length_m <= 0.5:  # something small is used up to its corners
+            alongs = [*alongs, -half, half]
+            deeps = (0.14, 0.10, *(deep for deep in (0.20, 0.26, 0.30) if deep <= self.depth_m - EDGE_M))
+        points = [self.point_m(along, deep) for deep in deeps for along in alongs]
+        free = [at for at in points if all(math.dist(at, other) > ROOM_M for other in taken)]
+        if free:
+            return min(free, key=lambda at: math.dist(at, self.point_m(0.0, 0.12)))
+        return max(points, key=lambda at: min(math.dist(at, other) for other in taken))
 
 
 class Obstacle(Table, frozen=True):
@@ -194,6 +217,18 @@ class WorldFile(Table, frozen=True):
     seeded_as: str = ""
     """A word that its seeds are drawn by, with their number."""
 
+    def place_near(self, x_m: float, y_m: float) -> Place:
+        """The place at which something is, or that it is nearest to."""
+        return min(self.places.values(), key=lambda one: one.away_m(x_m, y_m))
+
+    def stand_for(self, x_m: float, y_m: float) -> tuple[float, float, float]:
+        """Where the base stands to work at a point: x, y, heading."""
+        return self.place_near(x_m, y_m).stand_m(x_m, y_m)
+
+    def fills(self, place: str) -> str:
+        """What a machine there fills vessels with; "" for nothing."""
+        return self.places[place].fills if place in self.places else ""
+
 
 Circle = tuple[float, float, float]
 """x, y and radius of something that stands in the room, m."""
@@ -214,12 +249,7 @@ class FreeSpace:
             return False
         if any(math.dist(at, (cx, cy)) < r + radius for cx, cy, radius in self._circles):
             return False
-        for place in self._kitchen.places.values():
-            dx = max(place.x_m[0] - x, 0.0, x - place.x_m[1])
-            dy = max(place.y_m[0] - y, 0.0, y - place.y_m[1])
-            if math.hypot(dx, dy) < r:
-                return False
-        return True
+        return all(place.away_m(x, y) >= r for place in self._kitchen.places.values())
 
 
 class ThingSpec(Table, frozen=True):

@@ -12,7 +12,17 @@ from typing import Literal
 
 import msgspec
 
-from nodes.msgs import Action, Argument, FeedbackCode, Reference, SeenObject, SkillArgument, SkillSpec, Subtask
+from nodes.msgs import (
+    Action,
+    Argument,
+    FeedbackCode,
+    Reference,
+    Relation,
+    SeenObject,
+    SkillArgument,
+    SkillSpec,
+    Subtask,
+)
 
 Progress = Literal["idle", "working", "finished", "failed", "held"]
 Outcome = Literal["running", "success", "failure"]
@@ -53,15 +63,22 @@ class Situation:
     vetoed: tuple[Reference, ...] = ()  # what a person does not want touched
     preferred: str = ""  # colour that a person asked for
     objects: tuple[SeenObject, ...] = ()
+    relations: tuple[Relation, ...] = ()  # between them, where the eyes tell
     holding: SeenObject | None = None
     moved: tuple[SeenObject, ...] = ()  # brought to the place for this subtask
     doing: Action | None = None
     outcome: Outcome = "running"  # of `doing`
     why: str = ""  # it failed
+    code: FeedbackCode = ""  # and what programs ask of that
+    is_counted: bool = False  # this failure is among `steps`
+    ended_ns: int = 0  # when the last action did
+    succeeded_ns: int = 0  # when one did last
+    now_ns: int = 0
     is_for_task: bool = True  # `doing` was chosen for this subtask
     did: tuple[str, ...] = ()  # actions that succeeded for it
     failures: Mapping[str, int] = field(default_factory=dict)  # by name
     reasons: Mapping[str, str] = field(default_factory=dict)  # of the last one
+    steps: Mapping[str, int] = field(default_factory=dict)  # failures by skill and thing
     gone: tuple[SeenObject, ...] = ()  # what left its place without the robot, and was not seen again
     looks: int = 0  # gazes completed since the robot last changed the scene
     is_looking_over: bool = True  # False: the image of the last gaze is not in yet
@@ -87,6 +104,7 @@ class Decision:
     arguments: tuple[Argument, ...] = ()  # where it takes more, or others, than the target
     code: FeedbackCode = ""  # "failed": what programs ask of the reason
     why: str = ""  # "failed": the reason alone, where `text` tells more
+    counts: str = ""  # the action under way has failed, and that is a failure of this step
 
 
 def held_up(now: Situation) -> Decision | None:
@@ -497,17 +515,18 @@ def _gaze(now: Situation) -> SeenObject:
     if known and now.looks == 0:
         count = len(known)
         middle = (sum(t.x_m for t in known) / count, sum(t.y_m for t in known) / count, known[0].z_m)
-        return _place(*middle)
+        return spot("place", *middle, is_place=False)
     if now.looks == len(GAZES) and (gone := lost(now)):  # the floor on this side of where it stood
-        return _place((gone[0].x_m + now.base[0]) / 2, (gone[0].y_m + now.base[1]) / 2, 0.0)
-    return _place(*_before(now.base, GAZES[now.looks % len(GAZES)]))
+        return spot("place", (gone[0].x_m + now.base[0]) / 2, (gone[0].y_m + now.base[1]) / 2, 0.0, is_place=False)
+    return spot("place", *_before(now.base, GAZES[now.looks % len(GAZES)]), is_place=False)
 
 
-def _place(x_m: float, y_m: float, z_m: float) -> SeenObject:
-    """A place to look at, where nothing is known to be."""
+def spot(label: str, x_m: float, y_m: float, z_m: float, *, ident: str = "", is_place: bool = True) -> SeenObject:
+    """A place by where it is alone: to look at, or to set a thing onto."""
     return SeenObject(
-        label="place", colour="", x_m=x_m, y_m=y_m, z_m=z_m, width_m=0.0, height_m=0.0, u_px=0.0, v_px=0.0
-    )
+        id=ident, label=label, colour="", x_m=x_m, y_m=y_m, z_m=z_m, width_m=0.0, height_m=0.0, u_px=0.0, v_px=0.0,
+        is_place=is_place,
+    )  # fmt: skip
 
 
 def _is_picking(now: Situation) -> bool:

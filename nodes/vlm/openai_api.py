@@ -23,7 +23,7 @@ class OpenAIVLM(PointingVLM):
     `context` is how many tokens the model reads, `extra_body` further fields of each request, `fallback` who is asked
     where the server does not answer: MODEL@URL. `prompt` is a TOML file whose texts and sizes stand in place of those
     of `nodes/vlm/model_prompt.toml`; `places` are what things can be brought to, before any is seen. Where the model
-    chooses no skill, the rules of `LocalVLM` carry out what the subtask says; with `rules=False` nothing does.
+    chooses no skill, rules carry out what the subtask says; with `rules=False` nothing does.
     """
 
     provenance = "model:openai-api"
@@ -75,5 +75,5 @@ class OpenAIVLM(PointingVLM):
     def on_start(self) -> None:
         if problems := self.problems():
             raise ParameterError(f"{self.name}: {'; '.join(problems)}")
-        self._name_model(self.settings.model)
+        self.of_model(self.settings.model)
         self.chat.start(self.clock, self.random.random, budget_of(self.name, self.run_info, self.settings.max_calls))

@@ -14,6 +14,8 @@ from nodes.interrupts.objection import may_object
 from nodes.msgs import Reference, SeenObject, Subtask, Utterance
 from nodes.planner.orders import Surroundings
 
+SORRY = "Sorry! I have stopped."
+
 
 @dataclass(frozen=True, slots=True)
 class WorkUnderWay:

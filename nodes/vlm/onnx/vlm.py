@@ -28,7 +28,6 @@ class OnnxVLM(PointingVLM):
     """
 
     provenance = "model:onnx"
-    has_ids = False  # its answers are led word by word, by pixels alone
 
     def __init__(
         self,
@@ -62,7 +61,9 @@ class OnnxVLM(PointingVLM):
             max_tokens=max_tokens,
             max_objects=max_objects,
         )
-        super().__init__(self.local, coordinates, speaker, limits)
+        super().__init__(
+            self.local, coordinates, speaker, limits, has_ids=False
+        )  # its answers are led, by pixels alone
         self.folder = folder
         self.precision = precision
         self.providers = tuple(providers)
@@ -102,8 +103,8 @@ class OnnxVLM(PointingVLM):
         try:
             eyes = LocalVisionModel(
                 found,
-                system=system_prompt(self.coordinates),
-                coordinates=self.coordinates,
+                system=system_prompt(self.model.coordinates),
+                coordinates=self.model.coordinates,
                 providers=self.providers,
                 threads=self.threads,
             )
@@ -112,5 +113,5 @@ class OnnxVLM(PointingVLM):
         self.log.info("%s is loaded, after %.1f s", found.name, self.clock.since_s(begun_ns))
         for note in eyes.notes:
             self.log.warning("%s", note)
-        self._name_model(eyes.name)
+        self.of_model(eyes.name)
         self.local.start(self.clock, eyes, budget_of(self.name, self.run_info, self.local.budget.max_calls))

@@ -12,12 +12,17 @@ from nodes.interrupts.intent import understand
 from nodes.interrupts.records import InterruptRecords
 from nodes.interrupts.reflex import TAKE_BACK_S, Reflex, StopCalled, taken_back
 from nodes.msgs import Action, Feedback, GuardState, Interrupt, InterruptRecord, SeenObject, Subtask, Utterance
+from nodes.perception.shapes import shape_names
 from nodes.planner.scripted import ScriptedPlanner
 from nodes.policy.expert import ExpertPolicy
 from nodes.sim.driver import SimDriver
 from nodes.stretch.limits import STRETCH_3
-from nodes.vlm.local import LocalVLM
+from nodes.vlm.belief import TableBelief
+from nodes.vlm.grammar_talk import GrammarTalk
 from nodes.vlm.memory import Known
+from nodes.vlm.next_action import decide
+from nodes.vlm.node import VLM
+from nodes.vlm.parts import EyesAsk, Moment, VLMEyes
 from runtime import Simulation
 from runtime.clock import NS_PER_S
 from runtime.launch.graph import NodeSpec
@@ -154,12 +159,24 @@ BIN = SeenObject(
 )
 
 
-class KnowingVLM(LocalVLM):
+class Knowing(VLMEyes):
+    """See what is there without a look."""
+
+    def __init__(self, belief: TableBelief) -> None:
+        self.belief = belief
+
+    def look(self, now: Moment) -> EyesAsk:
+        self.belief.images += 1
+        self.belief.known = tuple(Known(thing, 9, 0, ((thing.label, thing.colour),)) for thing in (CUP, BIN))
+        return EyesAsk()
+
+
+class KnowingVLM(VLM):
     """Knows what is there without looking."""
 
-    def _look(self) -> None:
-        self.images_since_gaze += 1
-        self.known = tuple(Known(thing, 9, 0, ((thing.label, thing.colour),)) for thing in (CUP, BIN))
+    def __init__(self) -> None:
+        belief = TableBelief(shape_names())
+        super().__init__(Knowing(belief), belief, GrammarTalk(), decide)
 
 
 class Room:

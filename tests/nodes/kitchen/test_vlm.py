@@ -22,7 +22,7 @@ from nodes.msgs import (
     Utterance,
 )
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
-from nodes.vlm.local import STILL_WAITS
+from nodes.vlm.hold import STILL_WAITS
 from runtime import Simulation
 from runtime.clock import Clock, to_s
 from runtime.message import Envelope, Message, Stamped
@@ -52,8 +52,8 @@ class Bench:
         self.published: list[Message] = []
         for port in (self.vlm.action, self.vlm.said, self.vlm.description):
             port.sink = lambda _, message, __: self.published.append(message)
-        vars(self.vlm.eyes)["clock"] = self
-        self.vlm.eyes.push(Stamped(Scene(things=(MUG,)), Envelope("sim/eyes", "eyes", 1, self.ns)))
+        vars(self.vlm.shown)["clock"] = self
+        self.vlm.shown.push(Stamped(Scene(things=(MUG,)), Envelope("sim/eyes", "eyes", 1, self.ns)))
         self.vlm.remember(standing(self.ns))
 
     def now_ns(self) -> int:
@@ -146,7 +146,9 @@ def test_a_plan_that_was_on_its_way_when_somebody_objected_does_not_answer_them(
         sim.run(seconds=1.0)
         sim.publish("heard", Utterance(speaker="Ana", text="No, not that one!"))
         sim.run(seconds=1.0)
-        vlm.objected_ns += 1_500_000_000  # as though it had been heard while the next repetition was on its way
+        vlm.work.hold.objected_ns += (
+            1_500_000_000  # as though it had been heard while the next repetition was on its way
+        )
         sim.publish("subtask", task)
         sim.run(seconds=1.0)
         assert [one.skill for one in acts] == ["pick", "hold"]

@@ -210,7 +210,7 @@ def vlm(server: Server, row: Row) -> Cell:
     elif vlm_words().say.unusable in texts:
         what = "asks the person"
     else:
-        what = "is blind" if node.is_blind else f"sees nothing {texts}"
+        what = "is blind" if node.model.is_blind else f"sees nothing {texts}"
     return Cell(what, server.asked(row, "vlm"), _why(log))
 
 

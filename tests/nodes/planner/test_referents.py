@@ -83,7 +83,7 @@ def test_the_vlm_leaves_what_it_is_at_and_the_planner_leaves_that_to_it_and_lear
 def test_what_nobody_can_tell_is_asked_about_even_while_something_is_held(text: str) -> None:
     bench = at_work()
     bench.hear(text)
-    assert (len(bench.actions), bench.vlm.vetoed) == (1, ())
+    assert (len(bench.actions), bench.vlm.work.vetoed) == (1, ())
     question = sentence("planner.which_to_leave", things=ALL_CUPS)
     left, state, reply = left_after(text, replace(holding(), target=CUPS[0]))
     assert (left, state, reply.endswith(question)) == ([], "wait", True)

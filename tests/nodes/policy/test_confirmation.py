@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from nodes.msgs import Action, Feedback, FeedbackCode, Reference, SeenObject, Subtask, Utterance
 from nodes.policy.expert import ExpertPolicy
-from nodes.vlm.local import YES_WITHIN_S, LocalVLM
+from nodes.vlm.belief import TableBelief
+from nodes.vlm.hold import YES_WITHIN_S
+from nodes.vlm.local import LocalVLM
 from nodes.vlm.memory import update
 from runtime import Simulation
 from runtime.launch.graph import NodeSpec
@@ -36,6 +40,7 @@ class Room:
 
     def __init__(self) -> None:
         self.vlm = LocalVLM()
+        self.belief = cast(TableBelief, self.vlm.work.belief)
         self.sim = Simulation(
             StillRobot(),
             NodeSpec("policy", ExpertPolicy, params={"sees": False}),
@@ -59,7 +64,7 @@ class Room:
 
     def run(self, seconds: float) -> None:
         for _ in range(round(seconds / 0.1)):
-            self.vlm.known = update(self.vlm.known, SEEN, lambda _: False)
+            self.belief.known = update(self.belief.known, SEEN, lambda _: False)
             self.sim.run(seconds=0.1)
 
     def say(self, text: str) -> None:
@@ -95,9 +100,9 @@ def test_that_a_person_is_asked_is_told_by_a_code_and_not_by_how_the_question_is
     codes: tuple[FeedbackCode, ...] = ("consent", "")
     for code in codes:
         vlm = LocalVLM()
-        vlm.doing = Action(id="a1", skill="pick", text="pick up the bottle")
+        vlm.work.deeds.doing = Action(id="a1", skill="pick", text="pick up the bottle")
         vlm.learn(Feedback(action_id="a1", status="failure", why="May I?", code=code))
-        assert vlm.yes_state == ("asked" if code else "not asked")
+        assert vlm.work.hold.yes_state == ("asked" if code else "not asked")
 
 
 def test_a_no_leaves_it_and_okay_is_no_yes() -> None:

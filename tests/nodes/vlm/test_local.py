@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, cast
+from typing import cast
 
 import msgspec
 import mujoco
@@ -30,7 +30,10 @@ from nodes.sim.rendering.renderer import RayRenderer
 from nodes.stretch import kinematics as k
 from nodes.stretch.body import BODY
 from nodes.stretch.limits import STOW
-from nodes.vlm.local import HAND_WITHIN_S, LocalVLM
+from nodes.vlm.belief import TableBelief
+from nodes.vlm.deeds import HAND_WITHIN_S
+from nodes.vlm.hold import LooksRound
+from nodes.vlm.local import LocalVLM
 from nodes.vlm.next_action import MOST_TRIES
 from nodes.vlm.poses import pose_at
 from runtime import ParameterError
@@ -100,6 +103,7 @@ class Bench:
 
     def __init__(self) -> None:
         self.vlm = LocalVLM()
+        self.belief = cast(TableBelief, self.vlm.work.belief)
         self.ns = 1_000_000_000
         self.vlm.clock = cast(Clock, self)
         vars(self.vlm.image)["clock"] = self
@@ -193,7 +197,7 @@ def test_words_within_a_second_mean_what_was_just_retracted() -> None:
         bench.hear(text)
         bench.ns += 400_000_000
     assert [one.target.colour for one in bench.actions if one.target is not None] == ["blue", "yellow"]
-    assert {one.colour for one in bench.vlm.vetoed} == {"blue"}
+    assert {one.colour for one in bench.vlm.work.vetoed} == {"blue"}
 
 
 @pytest.mark.parametrize(
@@ -214,7 +218,7 @@ def test_a_liking_changes_nothing(text: str) -> None:
     bench = at_work()
     bench.hear(text)
     assert len(bench.actions) == 1
-    assert bench.vlm.vetoed == ()
+    assert bench.vlm.work.vetoed == ()
 
 
 def test_what_is_wanted_instead_holds_the_robot_until_there_is_a_plan_and_what_it_holds_goes_back() -> None:
@@ -257,7 +261,7 @@ def test_a_failed_pick_is_not_repeated_before_the_cup_is_seen_again() -> None:
     bench = at_work()
     bench.end("failure", "nothing is between the fingers")
     assert target(bench) != ("blue", "cup")
-    assert bench.vlm.failures == {"blue cup": 1}
+    assert bench.vlm.work.deeds.failures == {"blue cup": 1}
 
 
 def test_a_failed_place_is_not_repeated_before_the_bin_is_seen_again() -> None:
@@ -308,7 +312,7 @@ def test_a_new_order_waits_for_the_planner_but_not_for_ever() -> None:
 
 def test_a_slow_planner_is_waited_for_as_long_as_is_said() -> None:
     bench = at_work()
-    bench.vlm.plan_wait_s = 20.0
+    bench.vlm.work.hold.plan_wait_s = 20.0
     bench.vlm.interrupted(Interrupt(id="reflex-1", depth="replan", text="Make me a coffee", by="Sam"))
     bench.look(40)
     assert len(bench.actions) == 1
@@ -367,7 +371,7 @@ def test_what_a_person_is_to_have_goes_into_the_hand_that_the_image_shows() -> N
     bench.end("success")
     bench.look(3)
     assert bench.progress() == "finished"
-    assert bench.vlm.holding is None
+    assert bench.belief.holding is None
     bench.vlm.take_subtask(msgspec.structs.replace(BALL, state="done"))  # type: ignore[type-var]  # a Struct
     bench.vlm.take_subtask(msgspec.structs.replace(BALL, id="task-3.0"))  # type: ignore[type-var]  # a Struct
     bench.look(1)
@@ -465,7 +469,7 @@ def test_a_cup_that_was_knocked_to_the_floor_is_found_there_and_named_in_scene_a
     (cup,) = [one for one in told.objects if one.colour == "blue"]
     assert (cup.label, told.gone, told.wanted) == ("cup", (), wanted)
     assert math.dist((cup.x_m, cup.y_m), fallen_m[:2]) < 0.05
-    assert bench.vlm.table_z_m == pytest.approx(0.5, abs=0.01), "the floor is taken for no table"
+    assert bench.belief.table_z_m == pytest.approx(0.5, abs=0.01), "the floor is taken for no table"
     scene = next(one for one in reversed(bench.scenes) if one.things)
     assert [one.object for one in scene.relations if one.subject == cup.id] == ["floor"]
     while bench.progress() != "failed":
@@ -482,7 +486,7 @@ def test_what_a_box_hides_is_not_told_as_gone() -> None:
     cup = bench.actions[-1].target
     assert cup is not None
     for at_m, gone in (((cup.x_m, cup.y_m), {"cup"}), ((box.x_m, box.y_m), set())):
-        bench.vlm.lost = (msgspec.structs.replace(cup, x_m=at_m[0], y_m=at_m[1]),)  # type: ignore[type-var]  # a Struct
+        bench.belief.lost = (msgspec.structs.replace(cup, x_m=at_m[0], y_m=at_m[1]),)  # type: ignore[type-var]  # a Struct
         bench.look(images=1)
         assert {one.label for one in bench.descriptions[-1].gone} == gone
 
@@ -498,10 +502,10 @@ def rounds(bench: Bench) -> int:
 
 @pytest.mark.parametrize(("looks_round", "before", "after"), [("asked", 0, 0), ("armed", 1, 1), ("never", 0, 0)])
 def test_the_head_looks_round_once_after_arming_and_for_nobody_who_is_no_person(
-    looks_round: Literal["asked", "armed", "never"], before: int, after: int
+    looks_round: LooksRound, before: int, after: int
 ) -> None:
     bench = Bench()
-    bench.vlm.looks_round = looks_round
+    bench.vlm.work.looks_round.mode = looks_round
     envelope = Envelope("skills", "policy", 1, bench.ns)
     bench.vlm.skills.push(Stamped(catalogue_of(SPECS.values()), envelope))
     bench.hear("Hello")
@@ -510,10 +514,10 @@ def test_the_head_looks_round_once_after_arming_and_for_nobody_who_is_no_person(
     assert rounds(bench) == before
     bench.hear("Hello")
     assert rounds(bench) == after
-    looked = [bench.vlm.has_looked]
+    looked = [bench.belief.has_looked]
     if after:
         assert "I look round." in bench.lines
         bench.end("success")
         assert rounds(bench) == after
-    looked.append(bench.vlm.has_looked)
+    looked.append(bench.belief.has_looked)
     assert looked == [False, after > 0]

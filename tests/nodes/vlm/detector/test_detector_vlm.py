@@ -75,7 +75,7 @@ def test_without_a_camera_the_scene_stays_and_gets_older(tmp_path: Path) -> None
     story.sim.run(seconds=1.0)
     story.robot.has_camera = False
     story.sim.run(seconds=3.0)
-    assert 0 < story.vlm.looked_ns <= 1_000_000_000, "no old picture is looked at again"
+    assert 0 < story.vlm.work.eyes.shown_ns <= 1_000_000_000, "no old picture is looked at again"
     assert story.vlm.refused == 0
 
 
