@@ -42,7 +42,10 @@ MODULES = {
     ),
     "interrupts": ("intent", "people", "reflex", "records", "stop_classifier", "phrase_matcher"),
 }  # fmt: skip
-MORE = {"guard": tuple(f"tests/nodes/guard/test_{name}.py" for name in ("output", "parts", "search"))}
+MORE = {
+    "guard": tuple(f"tests/nodes/guard/test_{name}.py" for name in ("output", "parts", "search")),
+    "interrupts": ("tests/nodes/interrupts/test_records.py",),
+}
 """Tests that look at the tables themselves."""
 SURVIVED, ENDED = "survived", "it ended"
 LONGEST_S = 240

@@ -126,6 +126,7 @@ def test_a_joint_is_behind_that_is_further_from_its_target_than_its_lag_and_its_
         ({"velocity": (0.5 * LIFT.speed + 0.05 + 0.1 - EDGE, *ZEROS[1:])}, ""),
         ({"velocity": (-0.5 * LIFT.speed - 0.05 - 0.1 - EDGE, *ZEROS[1:])}, "lift"),
         ({"base_v_mps": -0.3 + EDGE}, ""), ({"base_v_mps": -0.3 - EDGE}, "base"),
+        ({"base_vy_mps": 0.1}, ""), ({"base_vy_mps": 0.1 + EDGE}, "base"),
         ({"base_w_radps": 0.4 - EDGE}, ""), ({"base_w_radps": 0.4 + EDGE}, "base"),
     ],
 )  # fmt: skip

@@ -269,6 +269,19 @@ def test_whoever_asked_to_go_on_in_vain_is_told_why() -> None:
     assert len(room.said) == len(REFUSALS)
 
 
+TOLD: tuple[AnswerCode, ...] = (
+    "not_a_person", "too_early", "too_late", "in_the_future", "estopped", "runstopped", "another_stop", "caught",
+    "another_person",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("code", TOLD)
+def test_no_reason_for_which_going_on_is_refused_is_kept_from_people(code: AnswerCode) -> None:
+    room = Room()
+    room.answer(code)
+    assert len(room.said) == 1
+
+
 def test_words_of_a_node_that_is_no_ears_stop_and_are_told_that_they_lift_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
