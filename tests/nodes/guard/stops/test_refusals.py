@@ -42,6 +42,14 @@ def test_a_robot_that_stands_under_no_command_is_let_home_and_while_it_does_not_
     assert story.machine.begin_service(story.now_ns + SERVICE_STARTS_NS) is None, "it never began"
 
 
+def test_a_go_on_that_is_refused_is_told_as_something_unexpected() -> None:
+    story = Story()
+    story.machine.interrupt(interrupt("stop"), story.now_ns, story.now_ns)
+    assert story.machine.interrupt(interrupt("resume", by=""), story.now_ns, story.now_ns) is not None
+    assert story.machine.refusal
+    assert not story.machine.is_refusal_expected
+
+
 def test_each_reason_not_to_home_has_its_code_and_its_words() -> None:
     story = Story()
     story.drive(5)
