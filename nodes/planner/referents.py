@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nodes.msgs import Reference, Scene, SeenObject
+from nodes.planner.lexicon import lexicon_file
 from nodes.planner.orders import Order, Unnamed
 
 
@@ -30,7 +31,7 @@ class Referents:
 def referents(what: Unnamed, order: Order | None, scene: Scene, target: SeenObject | None = None) -> Referents:
     """What is meant, while `order` is carried out and the robot holds, or goes for, `target`."""
     things = [one for one in scene.things if not one.is_place and what.label in ("", one.label)]
-    held = {one.subject for one in scene.relations if one.relation == "held by" and one.object == "robot"}
+    held = held_by_robot(scene)
     in_hand = [one for one in things if one.id in held]
     if target is not None and what.label in ("", target.label):
         under_way = [target]
@@ -65,7 +66,7 @@ def named_under_way(
     if order is None:
         return ()
     things = [one for one in scene.things if is_still_meant(one, order, scene)]
-    held = {one.subject for one in scene.relations if one.relation == "held by" and one.object == "robot"}
+    held = held_by_robot(scene)
     target = target or next((one for one in scene.things if one.id in held), None)
     if target is not None and all(one.id != target.id for one in things):
         things.append(target)
@@ -100,7 +101,24 @@ def fits(thing: SeenObject, reference: Reference, scene: Scene) -> bool:
         return False
     if reference.source and not stands(thing, reference.source, scene):
         return False
-    return reference.label in ("", "*", thing.label) and reference.colour in ("", thing.colour)
+    is_kind = reference.label in ("", "*", thing.label) or thing.label in lexicon_file().groups.get(reference.label, ())
+    return is_kind and reference.colour in ("", thing.colour)
+
+
+def held_by_robot(scene: Scene) -> set[str]:
+    """Ids of what is in the robot's hand."""
+    return {one.subject for one in scene.relations if one.relation == "held by" and one.object == "robot"}
+
+
+def place_of(ident: str, scene: Scene) -> str:
+    """The label of what the thing stands on or in; "" where it does not."""
+    at = next((one.object for one in scene.relations if one.subject == ident and one.relation in ("on", "in")), "")
+    return next((one.label for one in scene.things if one.is_place and one.id == at), at)
+
+
+def relation_to(place: str, scene: Scene) -> str:
+    """ "in" a place with a rim, "on" any other."""
+    return "in" if any(one.label == place and one.height_m > 0.0 for one in scene.things) else "on"
 
 
 def stands(thing: SeenObject, place: str, scene: Scene) -> bool:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from nodes.msgs import Reference, Scene, SeenObject, SkillSpec
 from nodes.planner.lexicon import plural_of
 from nodes.planner.orders import ALL, Order, OrderVocabulary
+from nodes.planner.referents import fits, stands
 from nodes.planner.understanding import Intent
 
 if TYPE_CHECKING:
-    from nodes.planner.rules import Finished
+    from nodes.planner.dialogue import Finished
 
 MOST_NAMED = 8
 LONGEST_WORD = 40
@@ -43,6 +44,75 @@ def name_of_reference(reference: Reference) -> str:
     if reference.count > 1:
         return f"{reference.count} {reference.colour} {plural_of(label)}".replace("  ", " ") + where
     return f"{'a' if reference.is_any else 'the'} {words}{where}"
+
+
+def bare(reference: Reference) -> str:
+    """ "red cup", "things"."""
+    label = reference.label if reference.label != "*" else "thing"
+    return f"{reference.colour} {label if reference.count == 1 else plural_of(label)}".strip()
+
+
+def named(things: Sequence[Reference]) -> str:
+    """ "the red cup and the blue cup"."""
+    return list_words([f"the {bare(one)}" for one in things])
+
+
+def small(text: str) -> str:
+    """With a small letter, for the middle of a sentence."""
+    return f"{text[:1].lower()}{text[1:]}"
+
+
+_VERBS = {
+    "place": "put", "put_back": "put back", "hand_over": "hand over", "point": "point at", "look": "look at",
+    "rinse": "wash", "wait_here": "wait", "drive": "drive to",
+}  # fmt: skip
+
+
+def describe(order: Order) -> str:
+    """The order in words: "Put every cup except the blue cup in the bin"."""
+    words = [_VERBS.get(order.skill, order.skill.replace("_", " "))]
+    if order.things and order.skill not in ("wipe", "wait_here"):
+        words.append(list_words([name_of_reference(thing) for thing in order.things]))
+    if order.skill in ("wipe", "drive", "look", "point"):
+        words += [f"the {order.place}"] if order.place else []
+    elif not (order.skill == "rinse" and order.things):
+        words += [f"except {named(order.excluding)}"] if order.excluding else []
+        words += [f"{order.relation or 'at'} the {order.place}"] if order.place else []
+    text = " ".join(words)
+    return text[:1].upper() + text[1:]
+
+
+def promise(order: Order) -> str:
+    """ "I will put the red cup in the bin."."""
+    return f"I will {small(describe(order))}."
+
+
+def outcome(order: Order, moved: Sequence[Reference]) -> str:
+    """What has become of an order that is done."""
+    things = list_words([name_of_reference(one) for one in order.things])
+    match order.skill:
+        case "place":
+            left = f" I left {named(order.excluding)}." if order.excluding else ""
+            return f"{things_words(moved, order)}{left}"
+        case "pick":
+            return f"I hold {things}."
+        case "hand_over":
+            return f"You have {things}."
+        case "put_back":
+            return f"I put back {things}."
+        case "point":
+            return f"That is {things or f'the {order.place}'}."
+    return ""
+
+
+def moved_nothing(order: Order, scene: Scene) -> str:
+    """Why nothing was moved: "no bowl", "no cup that is not in the bin already"."""
+    names = []
+    for one in order.things:
+        there = [each for each in scene.things if fits(each, one, scene) and stands(each, order.place, scene)]
+        is_are = f" that {'is' if one.count == 1 else 'are'} not {order.relation} the {order.place} already"
+        names.append(f"no {bare(one)}{is_are if there else ''}")
+    return list_words(names) or "nothing"
 
 
 def things_words(moved: Sequence[Reference], order: Order) -> str:
@@ -97,7 +167,7 @@ def question(intent: Intent, scene: Scene, world: OrderVocabulary) -> str:
         case "choice":
             return "Which of them do you mean?"
         case "condition":
-            return f"I cannot tell when that is so ({what!r}). Shall I {_deed(order)} now?"
+            return f"I cannot tell when that is so ({what!r}). Shall I {small(describe(order))} now?"
         case "which_place":
             return f"I know one {what} only. Shall I use it?" if what in world.places else f"Which {what} do you mean?"
         case "unsure":
@@ -106,13 +176,6 @@ def question(intent: Intent, scene: Scene, world: OrderVocabulary) -> str:
             seen = [f"the {one.name}" for one in scene.things if not one.is_place][:MOST_NAMED]
             return f"Which one do you mean? I see {list_words(seen) or 'nothing that I could take'}."
     return f"What shall I do? I can reach {_places(world)}."
-
-
-def _deed(order: Order) -> str:
-    things = list_words([name_of_reference(one) for one in order.things])
-    verb = "put" if order.skill == "place" else order.skill.replace("_", " ")
-    place = f" {order.relation} the {order.place}" if order.place else ""
-    return f"{verb} {things}{place}".replace("  ", " ").strip()
 
 
 def refusal(intent: Intent, world: OrderVocabulary, skills: Sequence[SkillSpec]) -> str:
@@ -254,19 +317,19 @@ def _doing(scene: Scene, order: Order | None) -> str:
     hand = f" I hold the {thing.name}." if thing is not None else ""
     if order is None:
         return f"I am waiting for something to do.{hand}"
-    return f"I am busy: {_deed(order)}.{hand}"
+    return f"I am busy: {small(describe(order))}.{hand}"
 
 
 def _who(order: Order | None, by: str) -> str:
     if order is None:
         return "Nobody has asked me for anything yet. I tell what I see."
-    return f"{by or 'Somebody'} asked me to {_deed(order)}."
+    return f"{by or 'Somebody'} asked me to {small(describe(order))}."
 
 
 def _done(last: Finished | None, order: Order | None) -> str:
     if last is None:
-        return "I have finished nothing yet." + (f" I am busy: {_deed(order)}." if order is not None else "")
+        return "I have finished nothing yet." + (f" I am busy: {small(describe(order))}." if order is not None else "")
     if not last.moved:
-        asked = f"The last thing I was asked was to {_deed(last.order)}."
+        asked = f"The last thing I was asked was to {small(describe(last.order))}."
         return f"{asked} I moved nothing." if last.order.skill == "place" else asked
     return f"The last thing I did: {things_words(last.moved, last.order)}"

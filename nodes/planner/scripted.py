@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import replace
-from typing import Literal
+from pathlib import Path
 
 from nodes.interrupts.intent import understand
-from nodes.msgs import (
-    Feedback,
-    Interrupt,
-    Reference,
-    Scene,
-    SceneDescription,
-    SkillCatalogue,
-    Subtask,
-    Utterance,
-)
-from nodes.planner.orders import Order, Surroundings, covers, is_vague
-from nodes.planner.parser import Noun, parser_of
+from nodes.msgs import Feedback, Interrupt, Scene, SceneDescription, SkillCatalogue, Subtask, Utterance
+from nodes.planner.dialogue import Dialogue
+from nodes.planner.household import household_of
+from nodes.planner.memory import keep, remembered
+from nodes.planner.orders import Surroundings, is_vague
 from nodes.planner.partner import Objections, doubt_about
-from nodes.planner.rules import OrdersUnderWay, doubt, given_up, hear, report
-from nodes.planner.understanding import Conversation, understand_in
 from nodes.seats.seat_node import SeatNode
 from runtime import RELIABLE, Fence, Publisher, QoS, Subscription, every, on, to_s
 
@@ -36,8 +27,6 @@ ANSWERED_BY = "rules answer here, at once; no model is asked"
 
 ASK_FROM = 0.3
 """How probable an objection is worth a question: what a question costs, as a share of what the deed would harm."""
-LEAVES_AFTER_S = 10.0
-"""What was asked about and not answered for so long is left alone."""
 
 
 class ScriptedPlanner(SeatNode):
@@ -46,6 +35,9 @@ class ScriptedPlanner(SeatNode):
     The subtask is published again with each tick, so that a VLM that was restarted learns of it; the same one again
     changes nothing there. A restarted planner learns its own order from the VLM's description. Where a `Partner` tells
     what somebody will object to, it asks before it moves such a thing, from the probability `ask_from` on.
+
+    `household` names what differs in a world ("kitchen", or a TOML file; "": whole orders, no habits). `memory` is a
+    file that keeps what people taught ("": until the run ends): JSON, a place for each kind.
     """
 
     provenance = "script:planner-rules-1"
@@ -64,12 +56,15 @@ class ScriptedPlanner(SeatNode):
     subtask = Publisher(Subtask, "subtask", qos=RELIABLE)
     said = Publisher(Utterance, "said", qos=RELIABLE)
 
-    def __init__(self, speaker: str = "robot", ask_from: float = ASK_FROM) -> None:
+    def __init__(
+        self, speaker: str = "robot", ask_from: float = ASK_FROM, household: str = "", memory: str = ""
+    ) -> None:
         self.speaker = speaker
         self.ask_from = ask_from
-        self.asking: tuple[Reference, int] | None = None  # what was asked about, and when
-        self.settled: set[tuple[str, str]] = set()  # label and colour of what was asked about and answered
-        self.plan = OrdersUnderWay()
+        self.memory = Path(memory) if memory else None
+        self.saved = remembered(self.memory) if self.memory is not None else {}
+        self.mind = Dialogue(household=household_of(household), habits=self.saved)
+        self.settled: set[tuple[str, str]] = set()  # label and colour of what was asked about first
         self.unheard: deque[tuple[int, Utterance]] = deque(maxlen=HISTORY_KEPT)  # until it is known what there is
         self.which: tuple[int, Utterance] | None = None  # heard then, and asked about once the robot has looked
         self.history: deque[str] = deque(maxlen=HISTORY_KEPT)
@@ -95,28 +90,22 @@ class ScriptedPlanner(SeatNode):
             self.unheard.append((self.clock.now_ns(), utterance))
 
     def _hear(self, text: str, speaker: str = "", *, may_wait: bool = False) -> None:
-        before, around = self.plan, self._around()
-        if self.asking is not None:
-            answer = self._answer_in(text, self.asking[0], around)
-            if answer == "yes":
-                self._settle()
-                return
-            text = self._leave() if answer == "no" else text
-        self.plan, reply = hear(before, text, around, self.clock.now_ns(), speaker)
-        asks_which = self.plan.asked_ns and not before.asked_ns and self.plan.talk.awaits == "thing"
-        new = self.plan.order if self.plan.number != before.number else None
+        before = self._looked_round()
+        self.mind = replace(before)
+        reply = self.mind.hear(text, speaker, self.clock.now_ns())
+        asked = self.mind.open("order")
+        asks_which = asked is not None and asked not in before.questions and asked.awaits == "thing"
+        new = self.mind.order if self.mind.number != before.number else None
         is_open = new is not None and any(is_vague(one) and not one.is_any for one in new.things)
-        if may_wait and (asks_which or is_open) and not around.scene.is_looked:
-            self.plan, self.which = before, (self.clock.now_ns(), Utterance(speaker=speaker, text=text))
+        if may_wait and (asks_which or is_open) and not before.around.scene.is_looked:
+            self.mind, self.which = before, (self.clock.now_ns(), Utterance(speaker=speaker, text=text))
             return
-        if self.asking is not None:
-            order, thing = self.plan.order, self.asking[0]
-            is_open = order is not None and not any(covers(one, thing) for one in order.excluding)
-            self.plan = replace(self.plan, is_paused=is_open)
-            if not is_open:
-                self._settle()
+        self._tell(before, reply)
+
+    def _tell(self, before: Dialogue, reply: str) -> None:
+        """Say it, and publish what has changed."""
         self._answer(reply)
-        if self.plan != before or reply:
+        if self.mind != before or reply:
             self._publish()
 
     def _settle_which(self) -> None:
@@ -134,36 +123,19 @@ class ScriptedPlanner(SeatNode):
 
     def _consider(self) -> None:
         """Ask before a thing is moved to whose removal somebody will probably object."""
-        told, order = self.objections.latest(), self.plan.order
-        if told is None or order is None or self.asking is not None or self.plan.asked_ns:
+        told, order = self.objections.latest(), self.mind.order
+        if told is None or order is None or any(one.awaits for one in self.mind.questions):
             return
         thing = doubt_about(order, told.of, self.ask_from, self.settled)
         if thing is not None:
-            self.asking = thing, self.clock.now_ns()
-            self.plan = replace(self.plan, is_paused=True)
-            self._answer(f"May I take the {thing.colour} {thing.label}?")
-            self._publish()
+            self.settled.add((thing.label, thing.colour))
+            before, self.mind = self.mind, replace(self.mind)
+            self._tell(before, self.mind.ask_first(thing, self.clock.now_ns()))
 
-    @staticmethod
-    def _answer_in(text: str, thing: Reference, around: Surroundings) -> Literal["yes", "no", ""]:
-        named = (Noun(kind=thing.label, colour=thing.colour),)
-        talk = Conversation(question=Order("place", (thing,)), awaits="yes", mentioned=named)
-        intent, _ = understand_in(text, around.world, talk, parser_of(around.world))
-        if intent.deed == "do" and all(covers(thing, one) for one in intent.orders[0].things):
-            return "yes"
-        return "no" if intent.why in ("declined", "cancelled") else ""
-
-    def _leave(self) -> str:
-        assert self.asking is not None
-        return f"Leave the {self.asking[0].colour} {self.asking[0].label}"
-
-    def _settle(self) -> None:
-        assert self.asking is not None
-        thing = self.asking[0]
-        self.settled.add((thing.label, thing.colour))
-        self.asking, self.plan = None, replace(self.plan, is_paused=False)
-        self._consider()
-        self._publish()
+    def _looked_round(self) -> Dialogue:
+        """The mind, with what is seen now."""
+        self.mind.around = self._around()
+        return self.mind
 
     def _around(self) -> Surroundings:
         scene, skills, told = self.scene.latest(), self.skills.latest(), self.description.latest()
@@ -183,10 +155,11 @@ class ScriptedPlanner(SeatNode):
             is_late = to_s(self.clock.now_ns() - self.which[0]) > SEES_WITHIN_S
             if scene.is_looked or is_late:
                 self._settle_which()
-        self.plan, asked = doubt(self.plan, self._around(), self.clock.now_ns())
-        if asked:
-            self._answer(asked)
-            self._publish()
+        before = self._looked_round()
+        self.mind = replace(before)
+        said = self.mind.see(self.clock.now_ns())
+        if said or self.mind.subtask != before.subtask:
+            self._tell(before, said)
         self._consider()
 
     def _catch_up(self) -> None:
@@ -244,17 +217,20 @@ class ScriptedPlanner(SeatNode):
         now_ns = self.clock.now_ns()
         if self.unheard and to_s(now_ns - self.unheard[0][0]) > KNOWS_WITHIN_S:
             self._catch_up()
-        if self.asking is not None and to_s(now_ns - self.asking[1]) > LEAVES_AFTER_S:
-            self._hear(self._leave())
-        if description is not None:
-            self.plan, reply = report(self.plan, description, self._around(), now_ns)
-            self._answer(reply)
-        self.plan, reply = given_up(self.plan, now_ns)
-        self._answer(reply)
+        before = self._looked_round()
+        self.mind = replace(before)
+        said = [self.mind.report(description, now_ns)] if description is not None else []
+        said.append(self.mind.tick(now_ns))
+        for one in said:
+            self._answer(one)
+        self._consider()
         self._publish()
 
     def _publish(self) -> None:
-        subtask = self.plan.subtask
+        if self.memory is not None and self.mind.habits != self.saved:
+            self.saved = dict(self.mind.habits)
+            keep(self.memory, self.saved)
+        subtask = self.mind.subtask
         if subtask is not None:
             self.subtask.publish(subtask)
 

@@ -87,6 +87,7 @@ def spelled_out(
         if alike and (alike > 1 or not label) and (len(own) != 1 or not _is_unique(own[0], scene)):
             return SpelledOut(text, reply="I cannot tell which one is yours.", is_untold=True, is_objection=True)
         text = f"{text[: named.start()]}the {own[0].name}{text[named.end() :]}" if len(own) == 1 else text
+    text = re.sub(r"\bmy (?P<kind>[a-z]+)\b(?! is\b)", partial(_own, scene=scene, speaker=speaker), text, flags=re.I)
     asked = _ASKS_WHAT.fullmatch(text.strip(" ?.!"))
     if asked is not None:
         text = f"the thing {asked[1]}"
@@ -105,6 +106,12 @@ def spelled_out(
     if asked is not None:
         return SpelledOut(text, reply=f"That is {text}.")
     return SpelledOut(text, aside)
+
+
+def _own(found: re.Match[str], scene: Scene, speaker: str) -> str:
+    """ "My mug", where one is known to be the speaker's."""
+    own = [one for one in scene.things if one.label == found["kind"].lower() and one.owner and one.owner == speaker]
+    return f"the {own[0].name}" if len(own) == 1 and _is_unique(own[0], scene) else found[0]
 
 
 def _several(text: str, scene: Scene, speaker: str, kind: str) -> tuple[str, bool]:

@@ -20,10 +20,12 @@ from nodes.evaluation.understanding import (
 )
 from nodes.interrupts.intent import understand
 from nodes.msgs import Scene, SeenObject, SkillArgument, SkillSpec
+from nodes.planner.dialogue import Dialogue
 from nodes.planner.orders import ALIASES, Order, Surroundings
 from nodes.planner.parser import parser_of
-from nodes.planner.rules import OrdersUnderWay, hear
+from nodes.planner.questions import Question
 from nodes.planner.understanding import Conversation, Intent, after_robot, understand_in
+from tests.nodes.planner.heard import hear
 
 
 def test_the_tuning_half_is_understood_without_a_wrong_deed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -98,14 +100,22 @@ def empty_kitchen() -> Surroundings:
     return Surroundings(Scene(things=tuple(places), kinds=tuple(sorted(KITCHEN.kinds))), skills)
 
 
-def read_in_context(line: LabelledUtterance) -> tuple[Intent, OrdersUnderWay]:
+def read_in_context(line: LabelledUtterance) -> tuple[Intent, Dialogue]:
     """What the parser's reading is, and the planner's plan before it hears the line."""
     talk, parser = Conversation(), parser_of(KITCHEN)
     for one in line.context:
         heard = one.who == "person"
         talk = understand_in(one.text, KITCHEN, talk, parser)[1] if heard else after_robot(one.text, talk, parser)
-    plan = OrdersUnderWay(number=1 if talk.orders else 0, orders=talk.orders[:1], talk=talk)
+    asked = Question("order", "", 0, (talk.question,), talk.awaits) if talk.question is not None else None
+    plan = Dialogue(
+        number=1 if talk.orders else 0, current=next(iter(talk.orders), None), talk=talk,
+        questions=(asked,) if asked is not None and asked.awaits else (),
+    )  # fmt: skip
     return understand_in(line.text, KITCHEN, talk, parser)[0], plan
+
+
+def work(plan: Dialogue) -> tuple[Order, ...]:
+    return (plan.current, *plan.later) if plan.current is not None else plan.later
 
 
 def without_exceptions(order: Order) -> tuple[object, ...]:
@@ -125,9 +135,9 @@ def test_the_planner_does_what_is_scored_on_each_tuned_line_and_answers_it(name:
         if skills & {"stop", "wait"}:
             assert is_stop or after.is_over or after.is_paused, line.text
         elif intent.deed == "do" and "undo" not in skills and not is_stop:  # what stands beside a stop waits
-            before = plan.orders if intent.is_addition else ()
-            assert after.orders == tuple(dict.fromkeys((*before, *intent.orders))), line.text
+            before = work(plan) if intent.is_addition else ()
+            assert work(after) == tuple(dict.fromkeys((*before, *intent.orders))), line.text
         elif intent.deed != "do":
-            assert list(map(without_exceptions, after.orders)) == list(map(without_exceptions, plan.orders)), line.text
+            assert list(map(without_exceptions, work(after))) == list(map(without_exceptions, work(plan))), line.text
             assert after.number == plan.number, line.text
         assert reply or is_stop or intent.deed == "nothing" or skills & {"stop"}, line.text

@@ -260,8 +260,8 @@ def test_what_cannot_be_done_of_a_correction_is_no_reason_to_go_on(hands: type[T
 def test_a_coffee_comes_in_the_mug_that_was_named_and_not_in_one_that_was_forbidden(text: str, mug: str) -> None:
     world = KitchenHands()
     world.play(text)
-    assert world.mind.current is not None
-    assert world.mind.current.thing == f"mug-{mug}"
+    assert world.mind.order is not None
+    assert world.mind.order.things[0].id == f"mug-{mug}"
 
 
 @BOTH
@@ -338,12 +338,12 @@ def test_in_that_order_is_an_order_of_things(hands: type[TableHands]) -> None:
 def test_two_coffees_are_two_mugs_and_what_there_is_none_of_is_asked_about() -> None:
     world = KitchenHands()
     world.play("Make two coffees, please.")
-    planned = [one.thing for one in (world.mind.current, *world.mind.tasks) if one and one.skill == "hand_over"]
+    planned = [one.things[0].id for one in world.mind.orders if one.skill == "hand_over"]
     assert planned == ["mug-red", "mug-blue"]
     for text in ("Make me a coffee with milk.", "A coffee with cream and sugar, please."):
         world = KitchenHands()
         reply = world.play(text)
         assert reply == sentence("kitchen.has_none", what=text.split()[-1 if "milk" in text else -2].strip(".,"))
-        assert world.mind.current is None
+        assert world.mind.order is None
         world.play("Yes")
-        assert world.mind.current is not None
+        assert world.mind.order is not None

@@ -6,20 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from nodes.kitchen.planner import KitchenPlanner
 from nodes.planner.memory import keep, main, remembered
+from nodes.planner.scripted import ScriptedPlanner
 from runtime.errors import UserError
 from tests.support.sentences import pattern, sentence
 
 
 def test_what_was_taught_is_known_after_a_restart(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "memory.json"
-    first = KitchenPlanner(memory=str(path))
+    first = ScriptedPlanner(household="kitchen", memory=str(path))
     assert first.mind.habits == {}
-    first.mind.habits["mug"] = "shelf"
+    first.mind.habits = {"mug": "shelf"}
     first.tick()
-    assert KitchenPlanner(memory=str(path)).mind.habits == {"mug": "shelf"}
-    assert KitchenPlanner().mind.habits == {}, "without a memory nothing outlives the run"
+    assert ScriptedPlanner(household="kitchen", memory=str(path)).mind.habits == {"mug": "shelf"}
+    assert ScriptedPlanner(household="kitchen").mind.habits == {}, "without a memory nothing outlives the run"
 
 
 def test_it_is_shown_and_forgotten_kind_by_kind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -32,7 +32,7 @@ def test_it_is_shown_and_forgotten_kind_by_kind(tmp_path: Path, capsys: pytest.C
     assert remembered(path) == {"apple": "tray"}
     assert main([str(path), "--forget-all"]) == 0
     assert capsys.readouterr().out == f"{sentence('kitchen.nothing_remembered')}\n"
-    assert KitchenPlanner(memory=str(path)).mind.habits == {}
+    assert ScriptedPlanner(household="kitchen", memory=str(path)).mind.habits == {}
 
 
 def test_what_it_does_not_know_and_what_is_no_memory_is_told(

@@ -7,7 +7,8 @@ import pytest
 from nodes.msgs import Reference, Scene, SkillCatalogue, Subtask, Utterance
 from nodes.planner.orders import Order, Surroundings
 from nodes.planner.partner import PRIOR, RATIOS, Partner, PartnerMind, doubt_about
-from nodes.planner.scripted import LEAVES_AFTER_S, ScriptedPlanner
+from nodes.planner.questions import WAITS
+from nodes.planner.scripted import ScriptedPlanner
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
 from runtime import Node, NodeSpec, Publisher, QoS, Simulation, Subscription, every, on
 from tests.nodes.planner.test_rules import ORDER, seen
@@ -116,7 +117,7 @@ def test_an_answer_lets_it_go_on_with_or_without_the_thing(answer: str, is_left:
 
 
 def test_what_nobody_answers_is_left_alone() -> None:
-    person = talked({1.0: REMARK, 3.0: ORDER}, 3.0 + LEAVES_AFTER_S + 5.0)
+    person = talked({1.0: REMARK, 3.0: ORDER}, 3.0 + WAITS["may"][1] + 5.0)
     assert person.newest is not None
     assert person.newest.state == "work"
     assert [one.colour for one in person.newest.excluding] == ["blue"]

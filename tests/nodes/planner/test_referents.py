@@ -8,9 +8,11 @@ import msgspec
 import pytest
 
 from nodes.msgs import Reference, Relation, SceneDescription, SeenPerson, Utterance
+from nodes.planner.dialogue import Dialogue
 from nodes.planner.orders import ANSWER_WITHIN_S, Surroundings
-from nodes.planner.rules import OrdersUnderWay, describe, given_up, hear, report
+from nodes.planner.replies import describe
 from runtime.clock import to_ns
+from tests.nodes.planner.heard import given_up, hear, report
 from tests.nodes.planner.test_rules import CUPS, ORDER, described, seen, thing, told, works_on
 from tests.nodes.vlm.test_local import at_work, target
 from tests.support.sentences import sentence
@@ -202,7 +204,7 @@ def test_a_question_asked_in_between_leaves_the_planner_s_own_open() -> None:
 
 def test_a_new_order_ends_the_question() -> None:
     plan, _ = told(ORDER, "Leave that one.", "Put the bottle in the bin instead.")
-    assert (works_on(plan).text, works_on(plan).state, plan.choices) == ("Put the bottle in the bin", "work", ())
+    assert (works_on(plan).text, works_on(plan).state, plan.questions) == ("Put the bottle in the bin", "work", ())
 
 
 @pytest.mark.parametrize("text", ["Leave it.", "I want to keep that one.", "Not that one!", "Don't take it."])
@@ -245,9 +247,9 @@ def test_of_what_was_done_it_asks_whether_to_take_it_back() -> None:
     ],
 )  # fmt: skip
 def test_a_finger_says_which_one_an_order_means_and_without_one_it_is_asked(text: str, done: str) -> None:
-    plan, _ = hear(OrdersUnderWay(), text, pointing(), to_ns(1.0))
+    plan, _ = hear(Dialogue(), text, pointing(), to_ns(1.0))
     assert describe(plan.orders[0]) == done
-    plan, reply = hear(OrdersUnderWay(), text, seen(), to_ns(1.0))
+    plan, reply = hear(Dialogue(), text, seen(), to_ns(1.0))
     assert reply.endswith(("?", "bottle."))
     assert plan.subtask is None or plan.subtask.state == "wait"
 

@@ -1,4 +1,4 @@
-"""Claims about `nodes/planner/rules.py` and the node around it: honest hands."""
+"""Claims about `nodes/planner/dialogue.py` and the node around it: honest hands."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ import msgspec
 import pytest
 
 from nodes.msgs import Reference, Relation, Scene, SceneDescription, SeenObject, Subtask, Utterance
+from nodes.planner.dialogue import Dialogue
 from nodes.planner.orders import ANSWER_WITHIN_S, Surroundings
-from nodes.planner.rules import OrdersUnderWay, describe, doubt, given_up, hear, report
+from nodes.planner.replies import describe
 from nodes.planner.scripted import ScriptedPlanner
 from nodes.policy.hand_over import HAND_OVER
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
 from runtime.clock import to_ns
 from runtime.message import Message
 from runtime.ports import Publisher, Sources
+from tests.nodes.planner.heard import doubt, given_up, hear, report
 from tests.support.sentences import sentence
 
 ORDER = "Please clear the table: put the cups in the bin"
@@ -48,21 +50,21 @@ def seen(*in_bin: str) -> Surroundings:
     return Surroundings(scene, tuple(SPECS.values()))
 
 
-def told(*texts: str, around: Surroundings | None = None, apart_s: float = 30.0) -> tuple[OrdersUnderWay, list[str]]:
-    plan, replies = OrdersUnderWay(), []
+def told(*texts: str, around: Surroundings | None = None, apart_s: float = 30.0) -> tuple[Dialogue, list[str]]:
+    plan, replies = Dialogue(), []
     for number, text in enumerate(texts):
         plan, reply = hear(plan, text, around or seen(), to_ns(1.0 + number * apart_s))
         replies.append(reply)
     return plan, replies
 
 
-def described(plan: OrdersUnderWay, progress: str, why: str = "") -> SceneDescription:
+def described(plan: Dialogue, progress: str, why: str = "") -> SceneDescription:
     subtask = plan.subtask
     assert subtask is not None
     return msgspec.convert({"text": "", "subtask_id": subtask.id, "progress": progress, "why": why}, SceneDescription)
 
 
-def works_on(plan: OrdersUnderWay) -> Subtask:
+def works_on(plan: Dialogue) -> Subtask:
     assert plan.subtask is not None
     return plan.subtask
 
@@ -307,7 +309,7 @@ def test_a_description_of_an_older_subtask_ends_nothing() -> None:
 
 def test_what_was_given_into_a_hand_is_told_and_nothing_takes_it_back() -> None:
     around = replace(seen(), skills=(*SPECS.values(), HAND_OVER.spec))
-    plan, reply = hear(OrdersUnderWay(), "Could you give me the bottle, please?", around, 1)
+    plan, reply = hear(Dialogue(), "Could you give me the bottle, please?", around, 1)
     assert reply == "Sure. I will hand over the bottle."
     over, reply = report(plan, described(plan, "finished"), around)
     assert reply == "I am done. You have the bottle."
@@ -367,7 +369,7 @@ def test_a_declared_skill_is_an_order_by_its_own_words() -> None:
 def test_a_restarted_planner_learns_its_order_from_the_description() -> None:
     plan, _ = told(ORDER, "No, not the blue one")
     description = msgspec.structs.replace(described(plan, "working"), subtask=works_on(plan))  # type: ignore[type-var]  # a Struct
-    recovered, reply = report(OrdersUnderWay(), description, seen())
+    recovered, reply = report(Dialogue(), description, seen())
     assert (works_on(recovered), reply) == (works_on(plan), "")
 
 

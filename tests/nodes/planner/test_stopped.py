@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from nodes.interrupts.intent import beside_stop, understand
-from nodes.planner.rules import OrdersUnderWay, given_up, hear
+from nodes.planner.dialogue import Dialogue
 from runtime.clock import to_ns
+from tests.nodes.planner.heard import given_up, hear
 from tests.nodes.planner.test_referents import holding
 from tests.nodes.planner.test_rules import seen, works_on
 from tests.support.sentences import sentence
@@ -39,15 +40,15 @@ NOTHING_ELSE = (
 )  # fmt: skip
 
 
-def after(*texts: str) -> tuple[OrdersUnderWay, str]:
+def after(*texts: str) -> tuple[Dialogue, str]:
     """The plan and the last answer, where the red cup is in the hand from the order on."""
-    plan, reply = hear(OrdersUnderWay(), ORDER, seen(), to_ns(1.0))
+    plan, reply = hear(Dialogue(), ORDER, seen(), to_ns(1.0))
     for number, text in enumerate(texts):
         plan, reply = hear(plan, text, holding(), to_ns(20.0 + 5.0 * number))
     return plan, reply
 
 
-def touches(plan: OrdersUnderWay) -> list[str]:
+def touches(plan: Dialogue) -> list[str]:
     """The colours of the cups that the robot would work on now."""
     task = plan.subtask
     if task is None or task.state != "work":
@@ -120,14 +121,14 @@ def test_i_see_is_never_said_of_what_is_worked_on(text: str) -> None:
     ],
 )  # fmt: skip
 def test_what_a_person_owns_or_does_is_left(text: str) -> None:
-    plan, _ = hear(OrdersUnderWay(), "Put all the cups in the bin", seen(), to_ns(1.0))
+    plan, _ = hear(Dialogue(), "Put all the cups in the bin", seen(), to_ns(1.0))
     plan, reply = hear(plan, text, holding(), to_ns(20.0))
     assert reply == sentence("planner.leaves_a_thing", what="white cup")
     assert [one.colour for one in works_on(plan).excluding] == ["white"]
 
 
 def test_it_is_what_was_said_to_be_somebodys_and_not_what_the_robot_does() -> None:
-    plan, _ = hear(OrdersUnderWay(), "Put all the cups in the bin", seen(), to_ns(1.0))
+    plan, _ = hear(Dialogue(), "Put all the cups in the bin", seen(), to_ns(1.0))
     plan, _ = hear(plan, "Anna's cup is the white one.", holding(), to_ns(20.0))
     plan, _ = hear(plan, "Leave it.", holding(), to_ns(25.0))
     assert [one.colour for one in works_on(plan).excluding] == ["white"]
@@ -135,7 +136,7 @@ def test_it_is_what_was_said_to_be_somebodys_and_not_what_the_robot_does() -> No
 
 @pytest.mark.parametrize("text", ["Only the red one.", "Only the red cup.", "Just the red cup, please."])
 def test_only_one_is_only_that_one(text: str) -> None:
-    plan, _ = hear(OrdersUnderWay(), "Put all the cups in the bin", seen(), to_ns(1.0))
+    plan, _ = hear(Dialogue(), "Put all the cups in the bin", seen(), to_ns(1.0))
     plan, _ = hear(plan, text, seen(), to_ns(20.0))
     assert [(one.colour, one.count) for order in plan.orders for one in order.things] == [("red", 1)]
 
@@ -149,6 +150,6 @@ def test_only_one_is_only_that_one(text: str) -> None:
     ],
 )  # fmt: skip
 def test_first_and_then_are_both_in_order(text: str) -> None:
-    plan, _ = hear(OrdersUnderWay(), "Put all the cups in the bin", seen(), to_ns(1.0))
+    plan, _ = hear(Dialogue(), "Put all the cups in the bin", seen(), to_ns(1.0))
     plan, _ = hear(plan, text, seen(), to_ns(20.0))
     assert [[one.colour for one in order.things] for order in plan.orders] == [["red"], ["blue"]]

@@ -6,22 +6,21 @@ while it is in the hand; a stop holds the hands, as the reflex does.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal
 
 import msgspec
 
 from nodes.interrupts.intent import understand
-from nodes.kitchen.mind.mind import Mind
 from nodes.kitchen.policy import KITCHEN_SPECS
 from nodes.msgs import Relation, Scene, SceneDescription, SeenObject, SeenPerson, Subtask
+from nodes.planner.dialogue import Dialogue
+from nodes.planner.household import household_of
 from nodes.planner.orders import Order, Surroundings
 from nodes.planner.referents import is_still_meant
-from nodes.planner.rules import OrdersUnderWay, given_up, hear, report
 from nodes.policy.hand_over import HAND_OVER
 from nodes.policy.skill_catalogue import SPECS
 from runtime.clock import to_ns
-from tests.nodes.kitchen.test_mind import WORLD, scene_of
+from tests.nodes.planner.test_household import WORLD, scene_of
 from tests.nodes.planner.test_rules import thing as table_thing
 
 STEP_S = 4
@@ -55,7 +54,7 @@ class TableHands:
         self.places = [
             at(table_thing("bin", "teal", "bin", is_place=True), 0.6), table_thing("table", "", "table", is_place=True)
         ]  # fmt: skip
-        self.plan = OrdersUnderWay()
+        self.mind = Dialogue()
 
     # --- the world
 
@@ -86,19 +85,21 @@ class TableHands:
         return Surroundings(self.scene(), (*SPECS.values(), HAND_OVER.spec), self.held())
 
     def subtask(self) -> Subtask | None:
-        return self.plan.subtask
+        return self.mind.subtask
+
+    def look(self) -> int:
+        self.mind.around = self.around()
+        return to_ns(self.now_s)
 
     def hear(self, text: str, speaker: str) -> str:
-        self.plan, reply = hear(self.plan, text, self.around(), to_ns(self.now_s), speaker)
-        return reply
+        return self.mind.hear(text, speaker, self.look())
 
     def told(self, description: SceneDescription) -> str:
-        self.plan, reply = report(self.plan, description, self.around(), to_ns(self.now_s))
-        return reply
+        return self.mind.report(description, self.look())
 
     def waits(self) -> str:
-        self.plan, reply = given_up(self.plan, to_ns(self.now_s))
-        return reply
+        now_ns = self.look()
+        return " ".join(text for text in (self.mind.see(now_ns), self.mind.tick(now_ns)) if text)
 
     def is_more(self, task: Subtask) -> bool:
         return any(one.count != 1 for one in task.things) or len(task.things) > 1
@@ -168,10 +169,10 @@ class KitchenHands(TableHands):
         row += [("apple-1", "apple", "green"), ("banana-1", "banana", "yellow")]
         self.things = [at(table_thing(i, colour, label), -0.3 + 0.12 * n) for n, (i, label, colour) in enumerate(row)]
         self.places = [one for one in scene_of().things if one.is_place]
-        self.mind = Mind(world=Surroundings(Scene(), (*SPECS.values(), *KITCHEN_SPECS.values())))
+        self.mind = Dialogue(household=household_of("kitchen"))
 
-    def look(self) -> None:
-        self.mind.world = replace(self.mind.world, scene=self.scene())
+    def around(self) -> Surroundings:
+        return Surroundings(self.scene(), (*SPECS.values(), *KITCHEN_SPECS.values()))
 
     def scene(self) -> Scene:
         seen = super().scene()
@@ -179,21 +180,6 @@ class KitchenHands(TableHands):
             things=seen.things, relations=seen.relations, people=seen.people, kinds=tuple(WORLD.kinds),
             places=seen.places,
         )  # fmt: skip
-
-    def subtask(self) -> Subtask | None:
-        return self.mind.subtask
-
-    def hear(self, text: str, speaker: str) -> str:
-        self.look()
-        return " ".join(self.mind.hear(text, speaker, to_ns(self.now_s)))
-
-    def told(self, description: SceneDescription) -> str:
-        self.look()
-        return " ".join(self.mind.report(description, to_ns(self.now_s)))
-
-    def waits(self) -> str:
-        self.look()
-        return " ".join([*self.mind.see(self.scene(), to_ns(self.now_s)), *self.mind.tick(to_ns(self.now_s))])
 
     def is_more(self, task: Subtask) -> bool:
         return False

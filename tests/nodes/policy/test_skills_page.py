@@ -25,8 +25,8 @@ from nodes.msgs import (
     SkillSpec,
     aimed_at,
 )
+from nodes.planner.dialogue import Dialogue
 from nodes.planner.orders import Surroundings
-from nodes.planner.rules import OrdersUnderWay, hear
 from nodes.policy.allowed import Confirmations, why_not
 from nodes.policy.expert import ExpertPolicy
 from nodes.policy.skill_catalogue import SPECS, PolicySkill, load_skills, problems_of
@@ -34,6 +34,7 @@ from runtime import Simulation
 from runtime.errors import ParameterError, UserError
 from runtime.launch.file import check, find, load
 from runtime.launch.graph import NodeSpec
+from tests.nodes.planner.heard import hear
 from tests.support.robots.still_robot import StillRobot
 from tests.support.sentences import pattern, sentence
 
@@ -60,7 +61,7 @@ def test_the_skill_of_the_page_is_announced_understood_and_taken_on() -> None:
     commands: list[JointCommand] = sim.record_topic("command", JointCommand)
     sim.run(seconds=1.5)
     assert [spec.name for spec in told[-1].skills] == [*SPECS, "bow"]
-    plan, reply = hear(OrdersUnderWay(), "Please take a bow.", Surroundings(Scene(), told[-1].skills))
+    plan, reply = hear(Dialogue(), "Please take a bow.", Surroundings(Scene(), told[-1].skills))
     assert reply == "Sure. I will bow."
     assert plan.subtask is not None
     sim.publish("action", Action(id="1", skill=plan.subtask.skill))

@@ -1,12 +1,14 @@
-"""What the kitchen's planner makes of what it hears and sees."""
+"""Claims about a dialogue with a household: thing by thing, with questions and lessons, as in the kitchen."""
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
-from nodes.kitchen.mind.mind import Mind
 from nodes.kitchen.policy import KITCHEN_SPECS
 from nodes.msgs import FeedbackCode, Relation, Scene, SceneDescription, SeenObject, SeenPerson
+from nodes.planner.dialogue import Dialogue
+from nodes.planner.household import household_of
 from nodes.planner.languages import in_another_language
 from nodes.planner.orders import Surroundings
 from nodes.policy.skill_catalogue import SPECS, problems_of
@@ -41,23 +43,36 @@ def scene_of(*things: SeenObject, at: str = "table", people: tuple[SeenPerson, .
     )  # fmt: skip
 
 
-def mind_with(*things: SeenObject, **more: object) -> Mind:
+def mind_with(*things: SeenObject, **more: object) -> Dialogue:
     scene = scene_of(*things, **more)  # type: ignore[arg-type]  # as it is
-    return Mind(world=Surroundings(scene, (*SPECS.values(), *KITCHEN_SPECS.values())))
+    around = Surroundings(scene, (*SPECS.values(), *KITCHEN_SPECS.values()))
+    return Dialogue(household=household_of("kitchen"), around=around)
 
 
-def hear(mind: Mind, text: str, at_s: float = 1.0, who: str = "Ann") -> str:
-    return " ".join(mind.hear(text, who, to_ns(at_s)))
+def hear(mind: Dialogue, text: str, at_s: float = 1.0, who: str = "Ann") -> str:
+    return mind.hear(text, who, to_ns(at_s))
 
 
-def planned(mind: Mind) -> list[tuple[str, str, str]]:
-    tasks = [*([mind.current] if mind.current is not None else []), *mind.tasks]
-    return [(task.skill, task.thing, task.place) for task in tasks]
+def planned(mind: Dialogue) -> list[tuple[str, str, str]]:
+    """What is done now and later, as far as it is not held until a question is answered."""
+    return [(one.skill, one.things[0].id if one.things else "", one.place) for one in mind.orders]
 
 
-def finish(mind: Mind) -> None:
+def see(mind: Dialogue, scene: Scene, at_s: float) -> str:
+    mind.around = Surroundings(scene, mind.around.skills)
+    return mind.see(to_ns(at_s))
+
+
+def told_of(mind: Dialogue, progress: str = "finished", **more: object) -> SceneDescription:
+    subtask = mind.subtask
+    assert subtask is not None
+    told = {"text": "", "subtask_id": subtask.id, "progress": progress, **more}
+    return msgspec.convert(told, SceneDescription)
+
+
+def finish(mind: Dialogue) -> None:
     """What it does now is done."""
-    mind.report(SceneDescription(text="", subtask_id=f"task-{mind.number}", progress="finished"), to_ns(5.0))
+    mind.report(told_of(mind), to_ns(5.0))
 
 
 RED, BLUE = thing("mug-1", "mug", "red"), thing("mug-2", "mug", "blue")
@@ -73,7 +88,7 @@ def test_two_mugs_fit_and_it_asks_and_takes_the_answer_or_a_finger() -> None:
     assert "Which mug" in hear(mind, "Put the mug on the tray")
     assert planned(mind) == []
     pointing = scene_of(RED, BLUE, people=(SeenPerson(id="Ann", x_m=0.0, y_m=0.0, points_at="mug-2"),))
-    mind.see(pointing, to_ns(5.0))
+    see(mind, pointing, 5.0)
     assert planned(mind) == [("place", "mug-2", "tray")]
 
 
@@ -87,8 +102,8 @@ def test_a_half_full_glass_is_asked_about_and_left_after_a_no() -> None:
 def test_silence_is_no_yes() -> None:
     mind = mind_with(thing("glass-1", "glass", "", "half full"))
     hear(mind, "Put the glass in the sink")
-    said = [text for second in range(2, 60, 2) for text in mind.tick(to_ns(second))]
-    assert said[-1] == sentence("kitchen.nobody_answered")
+    said = [text for second in range(2, 60, 2) if (text := mind.tick(to_ns(second)))]
+    assert said[-1] == sentence("kitchen.nobody_answered", seconds=40)
     assert planned(mind) == []
 
 
@@ -96,10 +111,10 @@ def test_a_lesson_is_undone_done_and_not_needed_again() -> None:
     mind = mind_with(RED, BLUE)
     hear(mind, "Put the red mug away")
     assert planned(mind) == [("place", "mug-1", "sink")]
-    mind.report(SceneDescription(text="", subtask_id="task-1", progress="finished"), to_ns(20.0))
+    mind.report(told_of(mind), to_ns(20.0))
     hear(mind, "That's wrong, it goes on the shelf", 22.0)
     assert planned(mind) == [("place", "mug-1", "shelf")]
-    mind.report(SceneDescription(text="", subtask_id=f"task-{mind.number}", progress="finished"), to_ns(40.0))
+    mind.report(told_of(mind), to_ns(40.0))
     hear(mind, "Now put the blue mug away", 41.0)
     assert planned(mind) == [("place", "mug-2", "shelf")]
 
@@ -108,8 +123,8 @@ def test_what_is_too_wide_is_asked_for_and_thanked_for() -> None:
     plate = thing("plate-1", "plate", "white", width_m=0.16)
     mind = mind_with(plate)
     assert "Could you put the white plate in the sink" in hear(mind, "Put the plate in the sink")
-    assert mind.see(scene_of(plate), to_ns(3.0)) == []
-    assert "Thank you" in " ".join(mind.see(scene_of(plate, at="sink"), to_ns(9.0)))
+    assert see(mind, scene_of(plate), 3.0) == ""
+    assert "Thank you" in see(mind, scene_of(plate, at="sink"), 9.0)
 
 
 def test_my_mug_is_the_one_with_my_name() -> None:
@@ -131,9 +146,9 @@ def test_without_cream_leaves_out_a_step_of_a_coffee() -> None:
 def test_a_thing_that_is_gone_is_no_crash_and_said() -> None:
     mind = mind_with(RED)
     hear(mind, "Put the red mug on the tray")
-    mind.see(scene_of(), to_ns(2.0))
-    told = SceneDescription(text="", subtask_id="task-1", progress="failed", why="I do not see it any more")
-    assert sentence("kitchen.sees_it_no_more") in " ".join(mind.report(told, to_ns(3.0)))
+    see(mind, scene_of(), 2.0)
+    told = told_of(mind, "failed", why="I do not see it any more")
+    assert sentence("kitchen.sees_it_no_more") in mind.report(told, to_ns(3.0))
     assert planned(mind) == []
 
 
@@ -142,8 +157,8 @@ def test_what_no_arm_gets_to_is_asked_for_nearer_by_a_code_and_not_by_how_the_re
     for code in codes:
         mind = mind_with(RED)
         hear(mind, "Put the red mug on the tray")
-        told = SceneDescription(text="", subtask_id="task-1", progress="failed", why="it is over there", code=code)
-        asked = " ".join(mind.report(told, to_ns(3.0)))
+        told = told_of(mind, "failed", why="it is over there", code=code)
+        asked = mind.report(told, to_ns(3.0))
         assert ("put it nearer to me" in asked) == (code != ""), asked
 
 
@@ -215,7 +230,7 @@ def test_never_mind_ends_the_question_or_else_what_is_being_done() -> None:
     mind = mind_with(BOTTLE)
     hear(mind, "Put the bottle away")
     assert hear(mind, "Never mind.", 2.0) == sentence("kitchen.leaves_it")
-    assert mind.questions == []
+    assert mind.questions == ()
     hear(mind, "Put the bottle on the tray", 3.0)
     assert hear(mind, "Never mind.", 4.0).startswith(sentence("kitchen.leaves_it"))
     assert planned(mind) == []
@@ -252,19 +267,19 @@ def test_it_keeps_off_where_a_person_was_asked_to_take_something_and_goes_on_els
     assert "Could you put the green bowl" in hear(mind, "Clear the table")
     assert planned(mind)[0] == ("place", "apple-1", "countertop")
     finish(mind)
-    assert mind.current is None
-    assert [task.thing for task in mind.tasks] == ["mug-1"]
+    assert mind.order is None
+    assert [one.things[0].id for one in mind.orders] == ["mug-1"]
     helped = scene_of(RED, far)
     there = thing("bowl-1", "bowl", "green", width_m=0.2, x_m=0.2, y_m=-1.2)
     relations = (*helped.relations, Relation(subject="bowl-1", relation="on", object="countertop"))
-    mind.see(Scene(things=(*helped.things, there), relations=relations, places=helped.places), to_ns(8.0))
+    see(mind, Scene(things=(*helped.things, there), relations=relations, places=helped.places), 8.0)
     assert planned(mind) == [("place", "mug-1", "sink")]
 
 
 def test_nobody_who_helps_is_waited_for_for_ever() -> None:
     mind = mind_with(thing("bowl-1", "bowl", "green", width_m=0.2), RED)
     hear(mind, "Clear the table")
-    assert mind.current is None
+    assert mind.order is None
     for second in range(2, 70):
         mind.tick(to_ns(second))
     assert planned(mind) == [("place", "mug-1", "sink")]
@@ -294,7 +309,7 @@ def test_that_one_is_what_is_pointed_at_or_what_is_being_done(text: str) -> None
         mind = mind_with(RED, BLUE, WHITE)
         hear(mind, "Put the mugs on the shelf.")
         people = (SeenPerson(id="Ann", x_m=0.0, y_m=0.0, points_at=pointed),) if pointed else ()
-        mind.see(scene_of(RED, BLUE, WHITE, people=people), to_ns(9.0))
+        see(mind, scene_of(RED, BLUE, WHITE, people=people), 9.0)
         answer = hear(mind, text, 10.0)
         assert mind.kept == {kept}
         assert answer.startswith(sentence("kitchen.leaves", what=f"{'blue' if pointed else 'red'} mug"))
@@ -304,9 +319,9 @@ def test_that_one_is_what_is_pointed_at_or_what_is_being_done(text: str) -> None
 @pytest.mark.parametrize("text", ["Leave that one.", "Not that one.", "Leave the mug.", "I still need it."])
 def test_where_nothing_is_done_or_pointed_at_it_asks_which_is_to_be_left(text: str) -> None:
     mind = mind_with(RED, BLUE)
-    assert hear(mind, text) == sentence("kitchen.which_to_leave", things="the red mug or the blue mug")
+    assert hear(mind, text) == sentence("kitchen.which_to_leave", things="the blue mug or the red mug")
     assert hear(mind, "The blue one.", 3.0) == sentence("kitchen.leaves", what="blue mug")
-    assert (mind.kept, mind.questions) == ({"mug-2"}, [])
+    assert (mind.kept, mind.questions) == ({"mug-2"}, ())
 
 
 def test_an_exception_said_afterwards_takes_only_that_one_out() -> None:
@@ -392,7 +407,7 @@ def test_a_no_to_a_question_or_to_nothing_leaves_what_is_being_done_alone() -> N
     hear(mind, "Put the apple on the tray.")
     hear(mind, "Put the mug on the tray.", 2.0)
     assert hear(mind, "No.", 3.0) == sentence("kitchen.leaves_it")
-    assert (planned(mind), mind.questions) == ([("place", "apple-1", "tray")], [])
+    assert (planned(mind), mind.questions) == ([("place", "apple-1", "tray")], ())
     finish(mind)
     assert "Which" not in hear(mind, "No.", 9.0)
 
@@ -440,13 +455,13 @@ def test_an_answer_that_orders_something_else_is_done_so() -> None:
 
 def test_where_one_of_two_stands_tells_which_is_meant() -> None:
     mind = mind_with(RED, BLUE)
-    scene = mind.world.scene
+    scene = mind.around.scene
     apart = (
         Relation(subject="mug-1", relation="on", object="table"),
         Relation(subject="mug-2", relation="on", object="countertop"),
     )
     moved = Scene(things=scene.things, relations=apart, kinds=scene.kinds, places=scene.places)
-    mind.world = Surroundings(moved, mind.world.skills)
+    mind.around = Surroundings(moved, mind.around.skills)
     hear(mind, "Put the mug in the sink")
     hear(mind, "The one on the countertop", 2.0)
     assert planned(mind) == [("place", "mug-2", "sink")]
@@ -475,9 +490,9 @@ def test_what_somebody_eats_unseen_is_no_answer_either() -> None:
     mind = mind_with(thing("glass-1", "glass", "", "half full"))
     hear(mind, "Put the glass in the sink")
     assert hear(mind, "I am still eating the apple", 2.0)
-    assert [one.about for one in mind.questions] == ["yes"]
+    assert [one.about for one in mind.questions] == ["deed"]
     hear(mind, "I am still drinking from it", 3.0)
-    assert (planned(mind), mind.questions) == ([], [])
+    assert (planned(mind), mind.questions) == ([], ())
 
 
 def test_a_question_behind_a_yes_pours_nothing_away() -> None:

@@ -1,0 +1,1340 @@
+"""`Dialogue`: what a robot makes of what it hears, sees and is told: its orders, its questions and what is protected.
+
+It does what was understood, asks or refuses the rest, and says "done" of what the scene shows to have moved. What it
+knows of kinds, places and skills comes from the scene and the skill catalogue; what differs between worlds is a
+`Household`. With one, an order is carried out thing by thing, and a person is asked for what the hand cannot do.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import msgspec
+
+from nodes.interrupts.intent import understand
+from nodes.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SeenPerson, Subtask
+from nodes.planner.household import Chore, Household, brewed, is_wished, plain, says_wrong, tells_where_kinds_go
+from nodes.planner.languages import in_another_language
+from nodes.planner.lexicon import lexicon_file
+from nodes.planner.orders import ALIASES, ALL, LEAVE, MOST_ORDERS, Order, Surroundings, Unnamed, covers, is_vague
+from nodes.planner.parser import Clause, Noun, parser_of
+from nodes.planner.questions import WAITS, About, Question
+from nodes.planner.referents import (
+    Referents,
+    as_references,
+    fits,
+    held_by_robot,
+    is_still_meant,
+    named_under_way,
+    place_of,
+    referents,
+    relation_to,
+    stands,
+)
+from nodes.planner.replies import (
+    MOST_NAMED,
+    answer,
+    anything_else,
+    bare,
+    describe,
+    list_words,
+    moved_nothing,
+    named,
+    outcome,
+    promise,
+    question,
+    refusal,
+    remark,
+    small,
+    things_words,
+    where_are,
+)
+from nodes.planner.spelled import SpelledOut, naming, spelled_out
+from nodes.planner.stopped import objects, read_beside_stop, speaks_of_rest, told_as_paused, why_unread
+from nodes.planner.understanding import INSIDE, Conversation, Intent, forbids_ordered, spared_by, understand_in
+from runtime.clock import to_s
+
+DOUBTS_WITHIN_S = 10.0
+"""An order for something not seen yet is asked about, if several such things come into sight within this time."""
+CONTRADICTS_WITHIN_S = 6.0
+"""Two orders for the same thing within this time are asked about, unless the second corrects the first."""
+POINTS_FOR_S = 10.0
+OFFERED_S, STILL_M = 2.0, 0.02
+"""A thing that is held out so long without a word, by a hand this still, is an offer."""
+NODS_EVERY_S = 3.0
+MOVED_M = 0.08
+_NOWHERE_M = (math.inf, math.inf, math.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """An order that was carried out, what it moved and from where: for who says that it was wrong."""
+
+    order: Order
+    moved: tuple[Reference, ...] = ()
+    origin: str = ""
+
+
+@dataclass(slots=True)
+class Dialogue:
+    """All that is kept of it; a copy by `replace` is a dialogue by itself, as no value is changed in place."""
+
+    household: Household = field(default_factory=Household)
+    habits: Mapping[str, str] = field(default_factory=dict)  # the place of a kind, as people taught it
+    around: Surroundings = field(default_factory=Surroundings)
+    number: int = 0
+    revision: int = 0
+    current: Order | None = None  # what the subtask is about, over or not
+    later: tuple[Order, ...] = ()
+    is_over: bool = False
+    is_paused: bool = False
+    questions: tuple[Question, ...] = ()
+    talk: Conversation = field(default_factory=Conversation)
+    done: tuple[Finished, ...] = ()
+    told: tuple[str, ...] = ()  # what was done thing by thing since it last said "done"
+    was_there: frozenset[str] = frozenset()  # ids of things that stood so before the order
+    origin: str = ""  # where the thing stood that is moved now
+    ordered_ns: int = 0
+    unseen_ns: int = 0  # the order came then, when nothing that it may mean had been seen; 0: something had
+    by: str = ""  # who ordered what is carried out
+    names: Mapping[str, str] = field(default_factory=dict)  # names that people gave, in small letters, and ids
+    pointed: tuple[str, str, int] = ("", "", 0)  # person, id, when
+    offered: tuple[str, tuple[float, float, float], int] = ("", _NOWHERE_M, 0)  # id, where, since
+    nodded_ns: int = 0
+    is_brewing: bool = False
+
+    # --- what is carried out
+
+    @property
+    def order(self) -> Order | None:
+        """What is carried out now."""
+        return None if self.is_over else self.current
+
+    @property
+    def orders(self) -> tuple[Order, ...]:
+        """What is carried out now and later."""
+        return self.later if self.order is None else (self.order, *self.later)
+
+    @property
+    def subtask(self) -> Subtask | None:
+        """What the VLM is to do for it, or None before the first order."""
+        order = self.current
+        if order is None:
+            return None
+        return Subtask(
+            id=f"task-{self.number}.{self.revision}",
+            text=describe(order),
+            state="done" if self.is_over else "wait" if self._is_held() else "work",
+            skill=ALIASES.get(order.skill, order.skill),
+            things=order.things,
+            excluding=order.excluding,
+            place=order.place,
+            relation=order.relation,
+            done_when=condition_of(order),
+        )
+
+    @property
+    def kept(self) -> set[str]:
+        """Ids of what is seen and to be left alone."""
+        return {one.id for ref in self.talk.protected for one in self._fitting(ref)}
+
+    @property
+    def _each(self) -> bool:
+        """Whether an order is carried out thing by thing."""
+        return self.household.is_kept
+
+    @property
+    def _scene(self) -> Scene:
+        return self.around.scene
+
+    def _is_held(self) -> bool:
+        return self.is_paused or any(one.holds for one in self.questions)
+
+    def _things(self) -> list[SeenObject]:
+        return [one for one in self._scene.things if not one.is_place]
+
+    def _thing(self, order: Order) -> SeenObject | None:
+        """The one thing that an order is about, where it is about one by its id."""
+        ident = order.things[0].id if order.things else ""
+        return next((one for one in self._things() if ident and one.id == ident), None)
+
+    def _fitting(self, reference: Reference) -> list[SeenObject]:
+        return [one for one in self._things() if fits(one, reference, self._scene)]
+
+    def _ids_of(self, references: Iterable[Reference]) -> set[str]:
+        return {one.id for ref in references for one in self._fitting(ref)}
+
+    def _refs(self, things: Iterable[SeenObject]) -> tuple[Reference, ...]:
+        """These things alone; by their ids where an order is carried out thing by thing."""
+        if not self._each:
+            return as_references(tuple(things), self._scene)
+        return tuple(Reference(id=one.id, label=one.label, colour=one.colour) for one in things)
+
+    def _place_of(self, thing: SeenObject) -> str:
+        return place_of(thing.id, self._scene)
+
+    def _held(self) -> tuple[Reference, ...]:
+        held = held_by_robot(self._scene)
+        return self._refs([one for one in self._things() if one.id in held])
+
+    def _target(self) -> SeenObject | None:
+        """What the robot holds or goes for."""
+        if self._each:
+            return self._thing(self.order) if self.order is not None else None
+        return self.around.target
+
+    def _clauses(self, text: str) -> list[Clause]:
+        return parser_of(self.around.world).clauses(text)
+
+    # --- questions
+
+    def open(self, *about: About) -> Question | None:
+        """The newest open question of these kinds."""
+        return next((one for one in reversed(self.questions) if one.about in about), None)
+
+    def _asked(self) -> list[Question]:
+        """The questions that words answer, the newest first."""
+        return [one for one in reversed(self.questions) if one.awaits]
+
+    def _close(self, asked: Question) -> None:
+        self.questions = tuple(one for one in self.questions if one != asked)
+
+    def _ask(self, asked: Question) -> str:
+        """Ask, and no longer ask the same; of an order, one thing at a time."""
+        kept = [one for one in self.questions if one.text != asked.text and not (one.about == asked.about == "order")]
+        self.questions = (*kept, asked)
+        return asked.text
+
+    def _ask_whether(self, things: Sequence[Reference], now_ns: int, *, at_stop: bool = False) -> str:
+        """Hold, and ask whether these are still meant: something was said of them that may forbid it."""
+        about = tuple(one for one in self.orders if self._is_about(one, things))
+        if not self._each and self.order is not None:
+            about = (_about_alone(self.order, tuple(things)),)
+        if not about:
+            return ""
+        text = f"Shall I still {list_words([small(describe(one)) for one in about])}?"
+        return self._ask(Question("still", text, now_ns, about, choices=tuple(things), is_at_stop=at_stop))
+
+    def _ask_which(self, choices: Sequence[Reference], now_ns: int) -> str:
+        """Ask which of them is to be left alone, and touch none of them before that is known."""
+        kinds = {one.label for one in choices}
+        asked = Order(LEAVE, (Reference(label=kinds.pop() if len(kinds) == 1 else "*"),))
+        names = sorted({f"the {bare(one)}" for one in choices})[:MOST_NAMED]
+        among = f": {list_words(names, 'or')}" if len(names) > 1 else ""
+        self.questions = tuple(one for one in self.questions if one.about not in ("leave", "still"))
+        text = f"Which one shall I leave{among}?"
+        return self._ask(Question("leave", text, now_ns, (asked,), choices=tuple(choices)))
+
+    def ask_first(self, thing: Reference, now_ns: int) -> str:
+        """Ask before a thing is moved to whose removal somebody will probably object."""
+        text = f"May I take the {bare(thing)}?"
+        return self._ask(Question("may", text, now_ns, (Order("place", (thing,)),), choices=(thing,)))
+
+    def tick(self, now_ns: int) -> str:
+        """Questions that nobody answers are asked once more, or left, and that is said; what waits is begun."""
+        says: list[str] = []
+        for asked in self.questions:
+            again_s, within_s = WAITS[asked.about]
+            waited_s = to_s(now_ns - asked.since_ns)
+            if waited_s >= within_s:
+                self._close(asked)
+                left, more = "it", anything_else(self.order) if asked.awaits else ""
+                if asked.spares or (asked.holds and asked.about != "instead"):
+                    left, more = named(asked.spares or asked.choices), ""
+                    self._leave(asked.spares or asked.choices)
+                says.append(f"Nobody answered for {within_s:.0f} seconds, so I leave {left}. {more}".strip())
+            elif again_s and waited_s >= again_s and asked.times == 1:
+                self.questions = tuple(replace(one, times=2) if one == asked else one for one in self.questions)
+                says.append(asked.text)
+        return _joined([*says, self._next_if_idle()])
+
+    # --- hearing
+
+    def hear(self, text: str, speaker: str = "", now_ns: int = 0) -> str:
+        """What to say to an utterance ("": nothing); orders and questions follow it."""
+        self._show(now_ns)
+        pointed_at = {one.points_at for one in self._scene.people if one.points_at}
+        self.names, said = naming(text, self._scene, self.names, pointed_at.pop() if len(pointed_at) == 1 else "")
+        if said:
+            return said
+        is_owner = any(owner == "my" for owner, _ in self.talk.owners)
+        spelled = spelled_out(text, self._scene, self.names, speaker, self._kind_meant(), is_owner=is_owner)
+        if spelled.reply:
+            return _joined([spelled.reply, self._untold(spelled, now_ns)])
+        said = self._hear(spelled.text, speaker, now_ns)
+        return f"{spelled.aside} {said}" if spelled.aside and "?" in said else said
+
+    def _show(self, now_ns: int) -> None:
+        """A finger is remembered for a while; who points at nothing shows what they hold out."""
+        who, what, since_ns = self.pointed
+        people, is_fresh = self._scene.people, to_s(now_ns - since_ns) < POINTS_FOR_S
+        if any(one.points_at for one in people) or not any(one.holds or one.id == who for one in people):
+            return
+        shown = {one.id: one.holds for one in people if self._each}
+        if what and is_fresh:
+            shown = {who: what}
+        people = tuple(msgspec.structs.replace(one, points_at=shown.get(one.id, "")) for one in people)  # type: ignore[type-var]  # a Struct
+        self.around = replace(self.around, scene=msgspec.structs.replace(self._scene, people=people))  # type: ignore[type-var]  # a Struct
+
+    def _kind_meant(self) -> str:
+        """What "the one on the left" is: of the kind that is asked for, or worked on."""
+        asked = next(iter(self._asked()), None)
+        orders = self.orders if self._each or self.current is None else (self.current,)
+        things = [one for order in (asked.orders[:1] if asked is not None else orders) for one in order.things]
+        kinds = {one.label for one in (asked.choices if asked is not None and asked.choices else things)}
+        return kinds.pop() if len(kinds) == 1 and "*" not in kinds else ""
+
+    def _untold(self, spelled: SpelledOut, now_ns: int) -> str:
+        """What cannot be told is asked, and what it may forbid is held until then."""
+        if not spelled.is_untold:
+            return ""
+        is_order = all(one.type in ("order", "question") and not one.is_negated for one in self._clauses(spelled.text))
+        if not self.orders or (is_order and not spelled.is_objection):
+            return "Which one do you mean?"
+        held = held_by_robot(self._scene)
+        open_ones = [
+            one for one in self._things()
+            if one.id in held or any(is_still_meant(one, order, self._scene) for order in self.orders)
+        ]  # fmt: skip
+        return self._ask_which(self._refs(open_ones) or self._ordered(), now_ns)
+
+    def _ordered(self) -> tuple[Reference, ...]:
+        """All that is worked on; with a household, and later."""
+        orders = self.orders if self._each else self.orders[:1]
+        return tuple(one for order in orders for one in order.things)
+
+    def _hear(self, text: str, speaker: str, now_ns: int) -> str:
+        meaning, clauses = understand(text), self._clauses(text)
+        is_cancelled = any(clause.type == "cancel" for clause in clauses)
+        if meaning.is_listening and not (self._asked() or is_cancelled) and "thank" not in text.lower():
+            return ""  # "mhm", and not "okay, never mind"
+        if meaning.wants == "stop":
+            return self._stopped(text, speaker, now_ns)
+        if meaning.wants == "resume":
+            again = next((one for one in self.questions if one.is_at_stop), None)
+            self.is_paused = False
+            if again is not None:  # who lifts the stop has not answered what was asked at it
+                self._close(again)
+                return self._ask(replace(again, since_ns=now_ns, is_at_stop=False))
+            if not any(one.awaits == "yes" for one in self.questions):
+                return ""  # else it is a yes as well: "Go ahead."
+        before, things, is_free = (self.orders, self.talk.protected), self._ordered(), not self._asked()
+        said = self._heard(text, speaker, now_ns)
+        is_as_before = (self.orders, self.talk.protected) == before and not self.open("leave")
+        if things and is_free and is_as_before and speaks_of_rest(text, clauses):
+            self.questions = tuple(one for one in self.questions if one.about not in ("still", "order"))
+            return self._ask_whether(things, now_ns)
+        return said
+
+    def _heard(self, text: str, speaker: str, now_ns: int) -> str:
+        """What was said of the work, and not of stopping or going on."""
+        world = self.around.world
+        known = frozenset(word for name in (*world.kinds, *world.places) for word in name.split())
+        if foreign := in_another_language(text, known):
+            return foreign
+        text = self.household.written(text)
+        clauses, parser, before = self._clauses(text), parser_of(world), self.talk.orders
+        readings = [(one, *understand_in(text, world, self._talk_about(one), parser)) for one in (*self._asked(), None)]
+        for asked, intent, talk in readings[:-1]:
+            assert asked is not None
+            if (said := self._answered(asked, intent, talk, clauses, speaker, now_ns)) is not None:
+                return said
+        _, intent, talk = next(one for one in readings if one[0] is None or one[0].about != "may")
+        if (said := self._taken_back(text, intent, clauses, now_ns)) is not None:
+            return said
+        if self._each and (said := self._run_household(text, clauses, intent, now_ns)) is not None:
+            return said
+        self.talk = replace(talk, question=None, awaits="")
+        if self._each and intent.deed == "do" and intent.protected and self.later and _is_same(intent.orders, before):
+            return self._spare(Intent("nothing", protected=intent.protected), now_ns)  # "But not the blue one."
+        if intent.deed == "do" and tells_where_kinds_go(text) and self._each:
+            taught = {ref.label: one.place for one in intent.orders for ref in one.things if not ref.colour}
+            self.habits = {**self.habits, **{kind: place for kind, place in taught.items() if kind and place}}
+        return self._follow(intent, text, clauses, speaker, now_ns)
+
+    def _talk_about(self, asked: Question | None) -> Conversation:
+        """The conversation as the parser reads it, with what is being done as the last order, and the question."""
+        orders = self.talk.orders if self._each or self.current is None else (self.current,)
+        talk = replace(self.talk, orders=orders)
+        if asked is None:
+            return talk
+        if asked.about == "may":
+            names = (Noun(kind=asked.choices[0].label, colour=asked.choices[0].colour),)
+            talk = Conversation(mentioned=names)
+        return replace(talk, question=asked.orders[0], awaits=asked.awaits)
+
+    def _follow(self, intent: Intent, text: str, clauses: Sequence[Clause], speaker: str, now_ns: int) -> str:
+        held = self.open("leave", "still")
+        match intent.deed:
+            case "answer":
+                return self._answer(text, intent)
+            case "ask" if forbids_ordered(intent, clauses):
+                said = self._spare(Intent("nothing", protected=intent.protected), now_ns)
+                again = tuple(one for one in intent.orders if one.things and all(ref.is_any for ref in one.things))
+                if not self._each or not again:
+                    return said
+                return _joined([said, self._do_each(Intent("do", again), now_ns, speaker)])  # another one of them
+            case "ask" if shown := self._shown(intent):
+                return self._do(shown, now_ns, speaker)
+            case "ask" if held is not None:
+                return self._ask_which(held.choices, now_ns)
+            case "ask" if self._each and self._is_put_away(intent, clauses):
+                away = Order("place", intent.orders[0].things, intent.orders[0].excluding)
+                self.talk = replace(self.talk, question=intent.orders[0], awaits="place")  # "On the tray."
+                return self._do_each(Intent("do", (away,)), now_ns, speaker)
+            case "ask" | "refuse":
+                return self._unread(intent, clauses, now_ns)
+            case "nothing" if self.order is None and intent.taken and intent.why == "told":
+                return self._spare(Intent("nothing", protected=intent.taken), now_ns)
+            case "nothing":
+                said = self._nothing(intent, now_ns)
+                is_forbidden = any(one.is_negated or one.type == "protect" for one in clauses)
+                return "All right." if said == "I see." and is_forbidden else said
+        said = self._do(intent, now_ns, speaker)
+        apart = tuple(one for one in intent.unnamed if one.label)
+        if apart and self.order is not None and not self._asked():  # "all cups but that one"
+            return f"{said} {self._spare(Intent('nothing', unnamed=apart), now_ns, is_at_it=False)}"
+        return said
+
+    @staticmethod
+    def _is_put_away(intent: Intent, clauses: Sequence[Clause]) -> bool:
+        """Whether it lacks only a place, which a household knows."""
+        is_open = intent.why == "where" and not (intent.what or objects(intent, clauses))
+        return is_open and bool(intent.orders and intent.orders[0].things)
+
+    def _unread(self, intent: Intent, clauses: Sequence[Clause], now_ns: int) -> str:
+        """What is asked or refused; what is worked on and was named by it, or objected to, is held."""
+        why = self._why_not(intent)
+        is_read = self.open("leave", "still") is not None or any(order.skill for order in intent.orders)
+        things = () if is_read else self._named_under_way(intent)
+        if things:
+            whether = self._ask_whether(self._refs(things), now_ns)
+            return whether if intent.why == "what" else f"{why} {whether}"
+        if objects(intent, clauses) and self._ordered() and not self._asked():
+            return f"{why} {self._ask_whether(self._ordered(), now_ns)}"  # "No, bring it to Ben."
+        if intent.deed == "ask":
+            about = intent.orders[:1] or (Order(""),)
+            self._ask(Question("order", why, now_ns, about, missing=intent.awaits or "yes"))
+        return why + self._goes_on()
+
+    def _answer(self, text: str, intent: Intent) -> str:
+        last = self.done[-1] if self.done else None
+        return answer(text, intent, self._scene, self.around.skills, self.order, last, self.by)
+
+    def _why_not(self, intent: Intent) -> str:
+        if intent.deed == "refuse":
+            return refusal(intent, self.around.world, self.around.skills)
+        return question(intent, self._scene, self.around.world)
+
+    def _goes_on(self) -> str:
+        return "" if self.order is None or self._is_held() else f" I go on: {small(describe(self.order))}."
+
+    # --- what answers a question
+
+    def _answered(
+        self, asked: Question, intent: Intent, talk: Conversation, clauses: Sequence[Clause], speaker: str, now_ns: int
+    ) -> str | None:
+        """What to say to an answer; None where it is none to this question, or is an order or a name by itself."""
+        is_asking = any(clause.type == "question" for clause in clauses)  # "Ok, but what do you see?"
+        is_done = intent.deed == "do" and not is_asking
+        order = intent.orders[0] if is_done else Order("")
+        is_yes = is_done and asked.awaits == "yes" and intent.orders == asked.orders[:1]
+        is_yes = is_yes or (
+            is_done and asked.about == "may" and all(covers(asked.choices[0], one) for one in order.things)
+        )
+        is_no = intent.why in ("declined", "cancelled") or (intent.what == "no" and intent.deed == "nothing")
+        if asked.about in ("deed", "still", "may"):  # "I still need it."
+            is_no = is_no or any(
+                one.type == "protect" and not any(n.kind or n.colour for n in one.nouns) for one in clauses
+            )
+        if is_yes and asked.about == "order":
+            self._close(asked)
+            self.talk = replace(talk, question=None, awaits="")
+            self._release(order.things)
+            return self._do(intent, now_ns, speaker, is_answer=True)
+        if asked.awaits == "yes" and asked.about != "order" and (is_yes or is_no):
+            self._close(asked)
+            self.talk = self.talk if asked.about == "may" else replace(talk, question=None, awaits="")
+            return self._agreed(asked, now_ns, speaker) if is_yes else self._declined(asked)
+        if asked.about == "place" and order.place and order.things == asked.orders[0].things:
+            self._close(asked)
+            self.habits = {**self.habits, order.things[0].label: order.place}
+            self.later = tuple(one for one in self.later if one.things != order.things)
+            return f"All right. {self._add((self._placed(order.things, order.place),), now_ns)}".strip()
+        if asked.choices[2:] and order.things and order.things[0].count == 2 and asked.awaits == "thing":
+            return self._ask(replace(asked, since_ns=now_ns))  # "Both", of three
+        if asked.about == "order" and asked.choices and (one := self._chosen_among(asked.choices, intent, clauses)):
+            self.talk = replace(talk, question=None, awaits="")
+            return self._choose(asked, one, now_ns)
+        return None
+
+    def _agreed(self, asked: Question, now_ns: int, speaker: str) -> str:
+        match asked.about:
+            case "still":
+                return "All right, I go on."
+            case "may":
+                return ""
+            case "instead":
+                return self._do(Intent("do", asked.orders, is_correction=True), now_ns, speaker, is_answer=True)
+        self._release([one for order in asked.orders for one in order.things])
+        return f"All right. {self._add(asked.orders, now_ns)}".strip()
+
+    def _declined(self, asked: Question) -> str:
+        if asked.about == "instead":
+            return f"All right.{self._goes_on()}"
+        self._leave(asked.choices or tuple(one for order in asked.orders for one in order.things))
+        left = named(asked.choices) if asked.choices else "it"
+        return _joined([f"All right, I leave {left}.", self._next_if_idle()])
+
+    def _chosen_among(
+        self, choices: Sequence[Reference], intent: Intent, clauses: Sequence[Clause]
+    ) -> Reference | None:
+        """One of them by what it is not, by its place or by a finger; names and "both" are read as orders."""
+        if any(clause.type == "order" for clause in clauses):
+            return None
+        barred = {noun.colour for clause in clauses for noun in clause.nots}
+        places = {noun.place for clause in clauses for _, noun in clause.targets if noun is not None and noun.place}
+        pointed = {one.points_at for one in self._scene.people if one.points_at}
+        if barred:  # "Not the red one."
+            chosen = [one for one in choices if one.colour not in barred]
+        elif places:  # "The one on the table."
+            chosen = [one for one in choices if place_of(one.id, self._scene) in places]
+        else:
+            chosen = [one for one in choices if intent.unnamed and one.id in pointed]
+        return chosen[0] if len(chosen) == 1 else None
+
+    def _choose(self, asked: Question, one: Reference, now_ns: int) -> str:
+        self._close(asked)
+        return self._do(Intent("do", (_about_alone(asked.orders[0], (one,)),)), now_ns, self.by)
+
+    # --- what is left alone
+
+    def _nothing(self, intent: Intent, now_ns: int, *, is_stopped: bool = False) -> str:
+        """No order; but something may be protected from now on, or free again, or the order taken back."""
+        if intent.why in ("cancelled", "declined"):
+            return self._cancelled(intent, now_ns)
+        if intent.protected or intent.released or intent.unnamed:
+            return self._spare(intent, now_ns, is_stopped=is_stopped)
+        things = self._named_under_way(intent)
+        if things and intent.why in ("told", "") and not self.open("leave", "still"):
+            return self._ask_whether(self._refs(things), now_ns)
+        return remark(intent)
+
+    def _cancelled(self, intent: Intent, now_ns: int) -> str:
+        """ "Never mind": the question that is open, or else what is being done."""
+        if held := self.open("leave", "still"):
+            if intent.why == "declined":
+                return self._ask_which(held.choices, now_ns)  # neither a yes nor a no says which
+            self._close(held)
+            return "All right."
+        if asked := self.open("order", "instead", "deed", "place"):
+            self._close(asked)
+            return f"All right.{self._goes_on()}" if asked.holds else "All right, I leave it."
+        if self.order is not None and (down := self._down()):
+            self.later = ()
+            self._begin(down, now_ns)
+            return f"All right. {promise(down)}"
+        self._end()
+        return "All right, I leave it."
+
+    def _end(self) -> None:
+        """Nothing is carried out any more."""
+        self.is_over, self.later, self.is_brewing = True, (), False
+        self.questions = tuple(one for one in self.questions if one.about != "may")
+
+    def _spare(self, intent: Intent, now_ns: int, *, is_stopped: bool = False, is_at_it: bool = True) -> str:
+        """Leave alone what is meant, and ask where nobody can tell what that is."""
+        order, last = self.order, self.done[-1] if self.done else None
+        target = self._target() if is_at_it else None
+        is_heard_by_vlm = target is not None and not (self._each or order is None or is_stopped or self._is_held())
+        found = self._meant(intent, target, is_heard_by_vlm=is_heard_by_vlm)
+        if found is None:
+            self._end()
+            return "All right, I leave it."  # wiping, and not a thing
+        left, open_, is_left_by_vlm = found
+        is_of_last = order is None and bool(intent.unnamed) and last is not None
+        if is_of_last and last is not None and any(covers(two, one) for one in last.moved for two in (*left, *open_)):
+            text = f"{things_words(last.moved, last.order)} Shall I take that back?"
+            return self._ask(Question("order", text, now_ns, (Order("undo"),), missing="yes"))
+        if order is None and intent.what == "no":
+            return "All right."
+        held = self.open("leave", "still")
+        if held and not any(covers(one, two) or covers(two, one) for one in held.choices for two in left):
+            open_ = list(held.choices)
+        kept = tuple(one for one in self.talk.protected if one not in intent.protected)
+        self.talk = replace(self.talk, protected=kept)
+        self._leave(left, intent.released, is_left_by_vlm=is_left_by_vlm)
+        told = [f"All right, I leave the {list_words([bare(one) for one in left], 'and the')}."] if left else []
+        if open_:
+            return _joined([*told, self._ask_which(open_, now_ns)])
+        if held:
+            self._close(held)
+        return _joined([*(told or ([] if is_left_by_vlm else ["All right."])), self._next_if_idle()])
+
+    def _meant(
+        self, intent: Intent, target: SeenObject | None, *, is_heard_by_vlm: bool
+    ) -> tuple[list[Reference], list[Reference], bool] | None:
+        """What is to be left alone; what nobody can tell apart; whether the VLM has left it. None: the work itself."""
+        order = self.order
+        vague = [one for one in intent.protected if is_vague(one)]
+        left = [self._as_seen(one) for one in intent.protected if not is_vague(one)]
+        open_: list[Reference] = []
+        is_left_by_vlm = False
+        for what in spared_by(intent):
+            found = referents(what, None if self._each else order, self._scene, target)
+            if order is not None and not order.things and found.by == "words":
+                return None
+            if found.by == "words":
+                found = replace(found, things=self._among(found))
+            if found.by == "action" and is_heard_by_vlm:
+                is_left_by_vlm = True  # who moves it has left it already, and says so
+            elif found.is_clear or 0 < len(found.things) <= what.count:
+                left += self._refs(found.things)
+            elif found.things:
+                open_ += self._refs(found.things)
+            elif what.label:
+                left += [one for one in vague if one.label == what.label]  # not seen yet
+            else:
+                open_ += order.things if order is not None else (Reference(label="*"),)
+        return list(dict.fromkeys(left)), open_, is_left_by_vlm
+
+    def _among(self, found: Referents) -> tuple[SeenObject, ...]:
+        """Those of them that were asked about, where one was; else those that are worked on."""
+        held = self.open("leave", "still")
+        choices = held.choices if held else self._ordered() if self._each and not found.is_clear else ()
+        return tuple(one for one in found.things if any(fits(one, ref, self._scene) for ref in choices)) or found.things
+
+    def _as_seen(self, one: Reference) -> Reference:
+        """ "The red one", as the only red thing that is seen."""
+        is_open = (one.label == "*" and bool(one.colour)) or (self._each and one.count != ALL)
+        fitting = {(thing.label, thing.colour) for thing in self._fitting(one)} if is_open else set()
+        label, colour = fitting.pop() if len(fitting) == 1 else (one.label, one.colour)
+        return Reference(label=label, colour=colour, count=one.count, source=one.source)
+
+    def _leave(
+        self, left: Sequence[Reference], released: Sequence[Reference] = (), *, is_left_by_vlm: bool = False
+    ) -> None:
+        """These are protected from now on, and what is carried out is so without them."""
+        self._release(released)
+        self.talk = replace(self.talk, protected=tuple(dict.fromkeys((*self.talk.protected, *left))))
+        self._drop(left, released, is_left_by_vlm=is_left_by_vlm)
+        for asked in self.questions:
+            if asked.about in ("order", "deed", "place", "may"):
+                self._without(asked, left)
+
+    def _drop(
+        self, left: Sequence[Reference], released: Sequence[Reference] = (), *, is_left_by_vlm: bool = False
+    ) -> None:
+        """Carry out what is ordered without these."""
+        order = self.order
+        rest = [one for one in self.later if not self._is_about(one, left)]
+        self.later = tuple(rest if self._each else [_excluding(one, left, released) for one in rest])
+        if order is None:
+            return
+        changed = order if self._each else _excluding(order, left, released)
+        self.revision += changed != order
+        self.current = changed
+        if self._each and self._is_about(order, left):
+            self.is_over = True
+            if held := self._held():  # what is in the hand goes back first
+                self.later = (self._placed(held[:1], self.origin or "table"), *self.later)
+        elif left and not self._each and not is_left_by_vlm and self._is_all_left(changed):
+            self.is_over = True
+
+    def _is_about(self, order: Order, left: Sequence[Reference]) -> bool:
+        """Whether all that an order is about is among these."""
+
+        def is_among(ref: Reference) -> bool:
+            thing = self._thing(Order("", (ref,)))
+            if thing is not None:
+                return any(fits(thing, one, self._scene) for one in left)
+            return any(covers(one, ref) and one.id in ("", ref.id) and not one.source for one in left)
+
+        return bool(order.things) and all(is_among(ref) for ref in order.things)
+
+    def _without(self, asked: Question, left: Sequence[Reference]) -> None:
+        """A question whose things are left alone is answered; one of two that is leaves the other."""
+        choices = asked.choices or tuple(one for order in asked.orders for one in order.things if one.colour or one.id)
+        still = tuple(one for one in choices if not self._is_about(Order("", (one,)), left))
+        if len(still) == len(choices):
+            return
+        self._close(asked)
+        if len(still) == 1 and asked.choices:  # "I am drinking from the red one."
+            self._choose(asked, still[0], asked.since_ns)
+        elif still and asked.choices:
+            self.questions = (*self.questions, replace(asked, choices=still))
+
+    def _release(self, free: Sequence[Reference]) -> None:
+        kept = [one for one in self.talk.protected if not any(covers(ref, one) for ref in free)]
+        self.talk = replace(self.talk, protected=tuple(kept))
+
+    def _is_all_left(self, order: Order) -> bool:
+        """Whether nothing that is seen is left to do of an order, and the hand is empty."""
+        everything = Order(order.skill, order.things, (), order.place, order.relation)
+        was_meant = [one for one in self._scene.things if is_still_meant(one, everything, self._scene)]
+        is_free = not held_by_robot(self._scene) and self.around.target is None
+        return is_free and bool(was_meant) and not any(is_still_meant(one, order, self._scene) for one in was_meant)
+
+    def _named_under_way(self, intent: Intent) -> tuple[SeenObject, ...]:
+        """What is worked on, or still to be, of what something was said."""
+        orders = [one for one in self.orders if one.things] if self._each else [self.order]
+        found = [one for each in orders for one in named_under_way(intent.told_of, each, self._scene, self._target())]
+        return tuple(dict.fromkeys(found))
+
+    # --- stopped
+
+    def _stopped(self, text: str, speaker: str, now_ns: int) -> str:
+        """The reflex has stopped the robot, and the VLM says so; what else was said counts after a "go on"."""
+        target, under_way, asked = self._target(), self.order, next(iter(self._asked()), None)
+        talk = self._talk_about(asked)
+        talk = replace(talk, orders=(under_way,)) if under_way is not None else talk
+        around = replace(self.around, target=target)
+        rest = read_beside_stop(text, around, talk, parser_of(self.around.world))
+        if rest.reading == "nothing":
+            return ""
+        if self._each and rest.words:
+            told = self._run_household(rest.words, self._clauses(rest.words), rest.intent, now_ns)
+            if told is not None:
+                return f"{told} I begin once you tell me."
+        self.talk = replace(rest.talk, question=None, awaits="")
+        match rest.reading:
+            case "answer":
+                return self._answer(rest.words, rest.intent)
+            case "spare":
+                return self._nothing(rest.intent, now_ns, is_stopped=True)
+            case "do":
+                said, is_asked = self._do_beside_stop(rest.intent, target, now_ns, speaker)
+                if not is_asked:
+                    return said
+            case _:
+                said = why_unread(rest, around)
+        if under_way is None:
+            return said
+        things = self._refs((target,)) if target is not None else under_way.things
+        if new := next(iter(self._asked()), None):
+            self._close(new)
+            return self._ask(replace(new, text=said, since_ns=now_ns, is_at_stop=True, is_held=True, spares=things))
+        if rest.talk.question is not None:
+            missing, about = rest.talk.awaits, (rest.talk.question,)
+            asked = Question("order", said, now_ns, about, missing, spares=things, is_at_stop=True, is_held=True)
+            return self._ask(asked)
+        return _joined([said, self._ask_whether(things, now_ns, at_stop=True)])
+
+    def _do_beside_stop(self, intent: Intent, target: SeenObject | None, now_ns: int, speaker: str) -> tuple[str, bool]:
+        """What is said to an order in place of what was under way or behind it; whether that is a question."""
+        asked = self.questions
+        meant = self._ids_of(ref for order in intent.orders for ref in order.things)
+        if self._each and target is not None and not intent.is_addition and target.id not in meant:
+            self._leave(self._refs((target,)))
+        before, said = self.orders, self._do(intent, now_ns, speaker)
+        if any(one not in asked for one in self.questions):
+            return f"Stopped. {said}", bool(self._asked())
+        new = [one for one in self.orders if one not in before and one.skill != "put_back"]
+        is_new = self._each or tuple(new) == intent.orders == self.orders
+        return told_as_paused([small(describe(one)) for one in new]) if is_new and new else said, False
+
+    # --- what is done
+
+    def _do(self, intent: Intent, now_ns: int, speaker: str, *, is_answer: bool = False) -> str:
+        """Take on what is ordered, or ask what is missing."""
+        skill, other = intent.orders[0].skill, self.by if self.by != speaker else ""
+        if skill == "stop":
+            self._end()
+            return "All right, I stop that."
+        if skill == "wait":
+            self.is_paused = True
+            return "I wait until you tell me."
+        if skill == "undo":
+            return self._undo(now_ns, is_back=True)
+        is_new = not is_answer and not self._asked()
+        if is_new and not intent.is_addition and (text := self._contradiction(intent, now_ns, other)):
+            return self._ask(Question("instead", text, now_ns, intent.orders))
+        orders = tuple(self._pointed_out(order) for order in intent.orders)
+        if self._each:
+            return self._do_each(_with_orders(intent, orders), now_ns, speaker)
+        if text := self._ambiguous(orders):
+            return self._ask(Question("order", text, now_ns, orders[:1], missing="thing"))
+        if (intent.is_addition or other) and self.order is not None and is_new:
+            self.later = (*self.later, *(one for one in orders if one not in self.orders))[: MOST_ORDERS - 1]
+            return f"All right. Then {' Then '.join(promise(order) for order in orders)}"
+        before, self.questions = self.order, ()
+        if before is not None and _is_same(orders, (before,)):
+            self.current, self.later, self.revision, self.is_paused = orders[0], (), self.revision + 1, False
+            left = list_words([bare(one) for one in orders[0].excluding], "and the")
+            return f"All right, I leave the {left}." if left else "All right."
+        self.later, self.by = orders[1:], speaker
+        self._begin(orders[0], now_ns)
+        self.unseen_ns = 0 if self._ids_of(orders[0].things) else now_ns
+        is_dropped = before is not None and not intent.is_correction and orders[0].things != before.things
+        dropped = f" I no longer {small(describe(before))}." if before is not None and is_dropped else ""
+        return f"Sure. {' Then '.join(promise(order) for order in orders)}{dropped}"
+
+    def _begin(self, order: Order, now_ns: int) -> None:
+        """Carry this out from now on."""
+        self.current, self.number, self.revision = order, self.number + 1, 0
+        self.is_over = self.is_paused = False
+        self.ordered_ns = now_ns
+        self.was_there = frozenset(one.id for one in self._scene.things if one.id and self._is_at(one, order))
+        thing = self._thing(order)
+        self.origin = (self._place_of(thing) if thing is not None else "") or self.origin
+
+    def _contradiction(self, intent: Intent, now_ns: int, other: str) -> str:
+        """What to ask where the order contradicts one of a moment ago and does not correct it, or one of another."""
+        new = intent.orders[0]
+        is_soon = not self._each and self.ordered_ns > 0 and to_s(now_ns - self.ordered_ns) < CONTRADICTS_WITHIN_S
+        is_placed = bool(new.place) and new.skill == "place"
+        if not (is_placed or (other and new.skill == "hand_over")) or not (
+            other or (is_soon and not intent.is_correction)
+        ):
+            return ""
+        for order in self.orders if self._each else self.orders[:1]:
+            is_same = any(covers(one, two) or covers(two, one) for one in order.things for two in new.things)
+            if order.skill == "place" and order.place != new.place and is_same:
+                if other:
+                    return f"{other} said the {order.place}. Shall I {small(describe(new))} instead?"
+                return f"You said the {order.place} a moment ago. Shall I use the {new.place} instead?"
+        return ""
+
+    def _pointed_out(self, order: Order) -> Order:
+        """The order about the things that somebody points at, where its words leave it open which are meant."""
+        things: list[Reference] = []
+        for one in order.things:
+            is_open = is_vague(one) and not one.is_any
+            found = referents(Unnamed(label=one.label), None, self._scene) if is_open else Referents()
+            things += self._refs(found.things) if found.by == "pointing" else [one]
+        return _about_alone(order, tuple(things))
+
+    def _shown(self, intent: Intent) -> Intent | None:
+        """The order with what somebody points at, where it lacks only that; None if it lacks more, or nobody does."""
+        if len(intent.orders) != 1 or len(intent.unnamed) != 1 or intent.why != "which":
+            return None
+        order, found = intent.orders[0], referents(intent.unnamed[0], None, self._scene)
+        if found.by != "pointing" or (order.skill == "place" and not order.place):
+            return None
+        return Intent("do", (_about_alone(order, self._refs(found.things)),))
+
+    def _ambiguous(self, orders: Sequence[Order]) -> str:
+        """What to ask where "the cup" could be one of several that are seen."""
+        for order in orders:
+            for one in order.things:
+                names = sorted({f"the {thing.name}" for thing in self._fitting(one) if not self._is_at(thing, order)})
+                if is_vague(one) and not one.is_any and one.count == 1 and len(names) > 1:
+                    return f"Which {one.label} do you mean: {list_words(names, 'or')}?"
+        return ""
+
+    def doubt(self, now_ns: int) -> str:
+        """What to ask where "the cup" was ordered before any was seen, and now there are several."""
+        if not self.unseen_ns or self.order is None or self._asked():
+            return ""
+        if to_s(now_ns - self.unseen_ns) > DOUBTS_WITHIN_S:
+            self.unseen_ns = 0
+        text = self._ambiguous((self.order,)) if self.unseen_ns else ""
+        if not text:
+            return ""
+        about, self.unseen_ns, self.is_over = (self.order,), 0, True
+        return self._ask(Question("order", text, now_ns, about, missing="thing"))
+
+    def _is_at(self, thing: SeenObject, order: Order) -> bool:
+        return order.skill == "place" and stands(thing, order.place, self._scene)
+
+    def _down(self) -> Order | None:
+        """To put back what is in the hand; None where nothing is."""
+        held = self._held()
+        if held and self._each:
+            return self._placed(held, self.origin or "table")
+        return Order("put_back", held) if held and self.around.spec("put_back") is not None else None
+
+    def _taken_back(self, text: str, intent: Intent, clauses: Sequence[Clause], now_ns: int) -> str | None:
+        """ "That's wrong, it goes on the shelf"; None of other words, and of what the parser reads as an order."""
+        is_read = intent.deed == "do" and not self._each
+        if not says_wrong(text) or is_read or (self.order is None and not self._each):
+            return None
+        if intent.unnamed and self.order is not None:
+            return self._spare(Intent("nothing", protected=intent.protected, unnamed=intent.unnamed), now_ns)
+        nouns = [
+            noun for one in clauses for noun in (*one.nouns, *(noun for _, noun in one.targets)) if noun is not None
+        ]
+        place = next((noun.place for noun in nouns if noun.place), "") if self._each else ""
+        return self._undo(now_ns, place, is_back=any(word in ("out", "back") for one in clauses for word in one.words))
+
+    def _undo(self, now_ns: int, place: str = "", *, is_back: bool = False) -> str:
+        """Take the last deed back, by what its skill declares; or say why not. `place`: where it goes instead."""
+        order, last = self.order, self.done[-1] if self.done else None
+        if order is None and last is None:
+            return "I have not done anything yet that I could take back."
+        if self._each:
+            return self._undo_each(last, now_ns, place, is_back=is_back)
+        deed = Finished(order, self._moved(order)) if order is not None else last
+        assert deed is not None
+        spec = self.around.spec(deed.order.skill)
+        is_undone = spec is not None and spec.undo != ""
+        if not deed.moved and (down := self._down()) is not None:
+            self.later = ()
+            self._begin(down, now_ns)
+            return f"I am sorry. {promise(down)}"
+        if not deed.moved and (is_undone or order is not None):
+            self._end()
+            return "All right, I stop that. I have moved nothing yet."
+        if not is_undone or spec is None:
+            return f"I cannot take that back: nothing undoes {deed.order.skill.replace('_', ' ')}."
+        places = [one for one in self.around.world.places if one != deed.order.place]
+        if not places or self.around.spec(spec.undo) is None:
+            return "I cannot take that back: I know no other place."
+        home = next((one for one in lexicon_file().household["home"] if one in places), sorted(places)[0])
+        back = Order("place", deed.moved, (), home, "in" if home in INSIDE else "on")
+        self.done, self.later = (), ()
+        self._begin(back, now_ns)
+        return f"I am sorry. {promise(back)}"
+
+    def _undo_each(self, last: Finished | None, now_ns: int, place: str, *, is_back: bool) -> str:
+        held, order = self._held(), self.order
+        if held:  # what is in the hand goes back first, and not what was done before
+            things, home = held[:1], self.origin if order is not None or last is None else last.origin
+        elif last is not None and last.order.skill in ("place", "hand_over"):
+            things, home = last.order.things, last.origin
+        elif order is not None and order.skill == "place":
+            things, home = order.things, self.origin
+        else:
+            return "I am sorry. I cannot take that back."
+        self._end()
+        if place:
+            self.habits = {**self.habits, things[0].label: place}
+        said = "I am sorry. I will remember that." if place else "I am sorry."
+        if not place and not is_back:
+            said = f"I am sorry. I take it back. Where does {named(things)} go?"
+            self._ask(Question("place", said, now_ns, (Order("place", things),)))
+        return f"{said} {self._add((self._placed(things, place or home or 'table'),), now_ns)}"
+
+    def _moved(self, order: Order) -> tuple[Reference, ...]:
+        """What stands at the order's place now and did not before."""
+        moved = [one for one in self._things() if self._is_at(one, order) and one.id not in self.was_there]
+        return tuple(Reference(id=one.id, label=one.label, colour=one.colour) for one in moved)
+
+    # --- thing by thing
+
+    def _run_household(self, text: str, clauses: Sequence[Clause], intent: Intent, now_ns: int) -> str | None:
+        """What is said to a recipe or a chore; None of other words."""
+        spared = self._spared(clauses, intent)
+        for recipe in self.household.recipes.values():
+            if recipe.is_without(text) and (self.is_brewing or not re.search(recipe.words, plain(text))):
+                self._drop_place(recipe.machine_left_out)
+                return _joined([f"All right, without {recipe.left_out}.", self._next_if_idle()])
+            if is_wished(recipe.words, text, clauses, wish=recipe.wish):
+                made = brewed(recipe, text, self._things(), spared)
+                if made.asks:
+                    return self._ask(Question("deed", made.asks, now_ns, made.orders))
+                self.is_brewing = bool(made.orders)
+                return _joined([made.said, self._add(made.orders, now_ns)])
+        chores = [one for one in self.household.chores.values() if one.is_wished(text, clauses)]
+        return self._do_chores(chores, intent, spared, now_ns) if chores else None
+
+    def _drop_place(self, place: str) -> None:
+        self.later = tuple(one for one in self.later if one.place != place)
+        self.is_over = self.is_over or (self.current is not None and self.current.place == place)
+
+    def _do_chores(self, chores: Sequence[Chore], intent: Intent, spared: set[str], now_ns: int) -> str:
+        """Each of them but for what is left alone, or goes elsewhere: "..., but put the glass on the shelf"."""
+        places = {one.id: self._place_of(one) for one in self._things()}
+        is_tidying = any(one.told for one in chores)
+        apart = tuple(one for one in intent.orders if one.place and one.things and intent.deed == "do" and is_tidying)
+        spared = spared | self._ids_of(ref for one in apart for ref in one.things)
+        promised, steps = [], []
+        for chore in sorted(chores, key=lambda one: bool(one.told)):
+            things = [one for one in chore.things(self._things(), places) if one.id not in spared]
+            if not things and not chore.told:
+                return chore.none
+            promised.append(chore.promise([f"the {one.name}" for one in things]))
+            spared |= {one.id for one in things}
+            steps += [(self._steps(chore.skill, one, ""), one) for one in things]
+        said = [f"Sure. I will {list_words(promised)}."]
+        said += [self._add(each, now_ns, asks_first=one) for each, one in steps]
+        return _joined([*said, self._do_each(_with_orders(intent, apart), now_ns, self.by) if apart else ""])
+
+    def _spared(self, clauses: Sequence[Clause], intent: Intent) -> set[str]:
+        """Ids of what the sentence excepts, forbids or keeps."""
+        nouns = [noun for one in clauses for noun in (*one.excepts, *one.nots) if noun.kind or noun.colour]
+        nouns += [noun for one in clauses if one.verb in ("leave", "touch") for noun in one.nouns if noun.kind]
+        excepted = [Reference(label=one.kind, colour=one.colour) for one in nouns]
+        return self.kept | self._ids_of((*intent.protected, *intent.taken, *excepted))
+
+    def _do_each(self, intent: Intent, now_ns: int, speaker: str) -> str:
+        """Take orders on thing by thing, behind what is under way; what is meant instead takes its place."""
+        self.by = speaker
+        said = [self._narrow(intent)]
+        for order in intent.orders:
+            excluded = [
+                one.things for one in self.orders if one.place == order.place and self._is_about(one, order.excluding)
+            ]
+            self._drop([ref for things in excluded for ref in things])
+        self._supersede(intent.orders)
+        self.questions = tuple(one for one in self.questions if one.about != "order" or one.choices)
+        if said[0] and any(ref.count > 1 for order in intent.orders for ref in order.things):
+            return _joined([*said, self._next_if_idle()])
+        before = self.later
+        for number, order in enumerate(intent.orders):
+            behind = [one for one in intent.orders[number + 1 :] if one.skill == "place" and one.things == order.things]
+            if order.skill not in ("take", "pick") or not behind:  # "Take this and put it on the shelf."
+                said.append(self._split(order, now_ns))
+        if any(said):
+            return _joined(said)
+        later = [small(describe(one)) for one in self.later if one not in before]
+        return f"All right. Then I will {list_words(later)}." if later else "All right."
+
+    def _split(self, order: Order, now_ns: int) -> str:
+        """The steps of one order, or what is to be asked first."""
+        if order.skill == "wipe":
+            return self._wipe(order.place or "table", now_ns)
+        if not order.things:
+            return self._add((order,), now_ns)
+        said: list[str] = []
+        for reference in order.things:
+            things, text = self._chosen(reference, order, now_ns)
+            said.append(text)
+            for thing in things:
+                steps = self._steps(order.skill, thing, order.place)
+                if order.skill == "place" and order.relation == "beside":
+                    text = f"I cannot put it beside the {order.place}. Shall I put it {steps[0].relation} there?"
+                    said.append(self._ask(Question("deed", text, now_ns, steps)))
+                else:
+                    said.append(self._add(steps, now_ns, asks_first=thing))
+        return _joined(said)
+
+    def _chosen(self, reference: Reference, order: Order, now_ns: int) -> tuple[list[SeenObject], str]:
+        """The things, and what is said or asked about them."""
+        excluded = self._ids_of(order.excluding)
+        fitting = [one for one in self._fitting(reference) if one.id not in excluded]
+        found = [one for one in fitting if one.id not in self.kept]
+        found = [one for one in found if not order.place or self._place_of(one) != order.place] or found
+        if not found and len(fitting) == 1:
+            text = f"I was asked to leave the {fitting[0].name}. Shall I take it now?"
+            return [], self._ask(Question("deed", text, now_ns, self._steps(order.skill, fitting[0], order.place)))
+        if not found:
+            words = f"{reference.colour} {reference.label}".replace("*", "thing that I could take").strip()
+            text = (
+                f"I do not see {'an' if words[:1] in 'aeiou' else 'a'} {words}. Could you put it on the table for me?"
+            )
+            return [], self._ask(Question("thing", text, now_ns, (order,)))
+        theirs = [one for one in found if self._is_theirs(one)]
+        if reference.count == ALL or len(found) == 1 or reference.label == "*":
+            return found, ""
+        if reference.count > len(found):
+            return found, f"I see only {list_words([f'the {one.name}' for one in found])}."
+        if reference.count > 1 or reference.is_any:
+            return found[: max(reference.count, 1)], ""
+        if order.skill == "take" and theirs:
+            return theirs[:1], ""
+        about, names = (_about_alone(order, (reference,)),), sorted(f"the {one.name}" for one in found)
+        text = f"Which {reference.label} do you mean: {list_words(names, 'or')}?"
+        return [], self._ask(Question("order", text, now_ns, about, missing="thing", choices=self._refs(found)))
+
+    def _is_theirs(self, thing: SeenObject) -> bool:
+        """Whether a person holds it."""
+        held = [one.subject for one in self._scene.relations if one.relation == "held by" and one.object != "robot"]
+        return thing.id in held
+
+    def _steps(self, skill: str, thing: SeenObject, place: str) -> tuple[Order, ...]:
+        """What one deed with one thing comes to; a place that is still to be asked for is ""."""
+        things, home = self._refs((thing,)), self.household
+        if skill == "rinse":
+            to = self.habits.get(thing.label) or home.washed_to.get(thing.label, "countertop")
+            return Order("rinse", things, (), "sink"), self._placed(things, to)
+        if (skill == "place" and not place) or (skill in ("take", "pick") and self._is_theirs(thing)):
+            skill, place = "place", self.habits.get(thing.label) or home.belongs.get(thing.label, "")
+        return (self._placed(things, place) if skill == "place" else Order(skill, things, (), place),)
+
+    def _placed(self, things: tuple[Reference, ...], place: str) -> Order:
+        return Order("place", things, (), place, relation_to(place, self._scene) if place else "")
+
+    def _add(self, steps: Sequence[Order], now_ns: int, *, asks_first: SeenObject | None = None) -> str:
+        """Take steps on, once what has to be asked before is asked."""
+        if not steps:
+            return ""
+        first, thing = steps[0], self._thing(steps[0])
+        if first.skill == "place" and not first.place:
+            return self._ask(Question("place", f"Where does {named(first.things)} go?", now_ns, (first,)))
+        moves = first.skill in ("place", "pick", "hand_over", "rinse")
+        if thing is not None and moves and thing.width_m > self.household.widest_m:
+            return self._ask_for_help(first, thing, now_ns)
+        pours = first.skill == "rinse" or first.place in ("sink", "bin")
+        if asks_first is not None and pours and {"full", "half full"} & set(asks_first.state):
+            text = f"The {asks_first.name} is not empty. Are you finished with it? Shall I pour it away?"
+            return self._ask(Question("deed", text, now_ns, tuple(steps)))
+        if any(one not in self.orders for one in steps):  # not a second time
+            self.later = (*self.later, *steps)
+        return self._next_if_idle()
+
+    def _ask_for_help(self, order: Order, thing: SeenObject, now_ns: int) -> str:
+        what = small(describe(order)) if order.skill == "place" else f"take the {thing.name}"
+        text = f"The {thing.name} is too wide for my hand. Could you {what}, please?"
+        return self._ask(Question("help", text, now_ns, (order,), at_m=(thing.x_m, thing.y_m)))
+
+    def _wipe(self, place: str, now_ns: int) -> str:
+        kind = self.household.wipes_with
+        tool = next((one for one in self._things() if one.label == kind), None)
+        if tool is None:
+            text = f"I do not see a {kind}. Could you put one on the table?"
+            return self._ask(Question("thing", text, now_ns, (Order("wipe", (Reference(label=kind),), (), place),)))
+        there = [one for one in self._things() if self._place_of(one) == place]
+        wide = [one for one in there if one.width_m > self.household.widest_m]
+        away, home = "countertop" if place != "countertop" else "table", self._place_of(tool) or "countertop"
+        said = [self._ask_for_help(self._placed(self._refs((one,)), away), one, now_ns) for one in wide]
+        things = self._refs((tool,))
+        self.later = (
+            *self.later,
+            Order("wipe", things, (), place),
+            self._placed(things, home if home != place else away),
+        )
+        return _joined([f"Sure. I will wipe the {place}.", *said, self._next_if_idle()])
+
+    def _narrow(self, intent: Intent) -> str:
+        """ "Only the red one", "first the red, then the blue": the rest of what was ordered is dropped, and said."""
+        if not intent.is_correction or intent.is_addition:
+            return ""
+        ways = {(order.skill, order.place) for order in intent.orders}
+        under_way = [one for one in self.orders if (one.skill, one.place) in ways and one.things]
+        meant: set[str] = set()
+        for order in intent.orders:
+            for ref in order.things:
+                fitting = [one.id for one in self._fitting(ref)]
+                left = [one.things[0].id for one in under_way if one.things[0].id in fitting]
+                there = sum(place_of(one, self._scene) == order.place for one in fitting)
+                meant.update(fitting if ref.count <= 1 else left[: max(ref.count - there, 0)])  # "Only two of them."
+        if not self.orders and self.done:
+            return self._take_back(meant)
+        dropped = list(dict.fromkeys(one.things[0] for one in under_way if one.things[0].id not in meant))
+        self._drop(dropped)
+        return f"I leave {named(dropped)}." if dropped else ""
+
+    def _take_back(self, meant: set[str]) -> str:
+        """ "No, the blue one", of what has just been brought: that goes back to where it stood, first of all."""
+        last = self.done[-1]
+        thing = self._thing(last.order)
+        kinds = {one.label for one in self._things() if one.id in meant}
+        if thing is None or thing.id in meant or kinds != {thing.label} or last.order.skill != "place":
+            return ""
+        self.later = (*self.later, self._placed(last.order.things, last.origin or "table"))
+        return f"Sorry. I take the {thing.name} back."
+
+    def _supersede(self, orders: Sequence[Order]) -> None:
+        """What is to be brought elsewhere now is not brought where it was to go before."""
+        skills = ("place", "hand_over", "put_back")
+        moved = [(ref, one) for one in orders if one.skill in skills for ref in one.things]
+        ways = {self._ids_of((ref,)).pop(): one for ref, one in moved if len(self._ids_of((ref,))) == 1}
+
+        self.later = tuple(one for one in self.later if one.skill != "place" or one.things[0].id not in ways)
+        order = self.order
+        if order is not None and order.things and order.skill in ("place", "hand_over"):
+            new = ways.get(order.things[0].id, order)
+            is_same = (new.skill, new.place) == (order.skill, order.place) and new.relation != "beside"
+            self.is_over = not is_same  # "No, on the tray."
+        meant = ways.keys() | self._ids_of(ref for ref, _ in moved if ref.count != 1)
+        self.questions = tuple(
+            one for one in self.questions
+            if one.about != "order" or meant.isdisjoint(ref.id for ref in one.choices)
+        )  # fmt: skip
+
+    def _next_if_idle(self) -> str:
+        return self._next() if self._each and self.order is None and not self._is_held() else ""
+
+    def _next(self) -> str:
+        """Begin what waits; or say what is done."""
+        if not self.later:
+            told, self.told, self.is_brewing = self.told, (), False
+            return f"I am done: {list_words(told)}." if told and not self.questions else ""
+        picked = self._away_from_people()
+        if picked is None:
+            return ""  # all that is left is where a person reaches now
+        self.later = tuple(one for one in self.later if one is not picked)
+        self._begin(picked, self.ordered_ns)
+        if picked.skill == "wait_here":
+            return f"The {picked.place} is filling {named(picked.things)}."
+        return promise(picked)
+
+    def _away_from_people(self) -> Order | None:
+        """The first order away from what a person was asked to take; None where there is none."""
+        helped = [one for asked in self.questions if asked.about == "help" and (one := self._thing(asked.orders[0]))]
+        passed: set[str] = set()
+        for order in self.later:
+            thing = self._thing(order)
+            if order.skill == "wipe" and any(self._place_of(one) == order.place for one in helped):
+                return None
+            is_near = thing is not None and any(
+                math.dist((thing.x_m, thing.y_m), (one.x_m, one.y_m)) < self.household.keep_off_m
+                for one in helped
+                if one.id != thing.id
+            )
+            if not is_near and not (thing is not None and thing.id in passed):
+                return order
+            passed.add(thing.id if thing is not None else "")
+        return None
+
+    # --- what is seen
+
+    def see(self, now_ns: int) -> str:
+        """What changed that somebody waits for: help that came, a nod, a finger, something held out."""
+        says = [self.doubt(now_ns)]
+        for person in self._scene.people:
+            if person.points_at:
+                self.pointed = person.id, person.points_at, now_ns
+            says.append(self._see_offer(person, now_ns) if self._each else "")
+            asked = next((one for one in self._asked() if one.awaits == "yes" and one.about != "order"), None)
+            if person.gesture and asked is not None and to_s(now_ns - self.nodded_ns) > NODS_EVERY_S:
+                self.nodded_ns = now_ns
+                self._close(asked)
+                is_nod = person.gesture == "nod"
+                says.append(self._agreed(asked, now_ns, self.by) if is_nod else self._declined(asked))
+        for one in self.questions:
+            says.append(self._see_help(one, now_ns) if one.about in ("help", "thing") else "")
+            shown = [ref for ref in one.choices if ref.id == self.pointed[1] and self.pointed[2] >= one.since_ns]
+            says.append(self._choose(one, shown[0], now_ns) if one.about == "order" and shown else "")
+        return _joined(says)
+
+    def _see_offer(self, person: SeenPerson, now_ns: int) -> str:
+        if not person.holds or person.hand_m is None:
+            self.offered = "", _NOWHERE_M, 0
+            return ""
+        thing, at_m = self._thing(Order("", (Reference(id=person.holds),))), self.offered[1]
+        is_offered = self.offered[0] == person.holds and at_m == _NOWHERE_M  # once
+        if not is_offered and (self.offered[0] != person.holds or math.dist(at_m, person.hand_m) > STILL_M):
+            self.offered = person.holds, person.hand_m, now_ns
+        is_hers = any(one.order.skill == "hand_over" and one.order.things[0].id == person.holds for one in self.done)
+        is_busy = bool(self.orders or self.questions) or is_hers or is_offered or person.holds in self.kept
+        is_late = to_s(now_ns - self.offered[2]) >= OFFERED_S
+        if is_busy or not is_late or thing is None or thing.width_m > self.household.widest_m:
+            return ""
+        self.offered = person.holds, _NOWHERE_M, now_ns
+        return f"You hold something out to me. {self._add(self._steps('place', thing, ''), now_ns)}"
+
+    def _see_help(self, asked: Question, now_ns: int) -> str:
+        order, thing = asked.orders[0], self._thing(asked.orders[0])
+        if asked.about == "thing":
+            if not self._ids_of(order.things):
+                return ""
+            self._close(asked)
+            return _joined(["Thank you.", self._split(order, now_ns)])
+        place = self._place_of(thing) if thing is not None else ""
+        if thing is None or self._is_theirs(thing) or not place:
+            return ""
+        is_moved = math.dist((thing.x_m, thing.y_m), asked.at_m) > MOVED_M
+        if place != order.place and not is_moved:
+            return ""
+        self._close(asked)
+        if place == order.place:
+            self.done = (*self.done, Finished(order, order.things))
+            return _joined(["Thank you for your help!", self._next_if_idle()])
+        if thing.width_m > self.household.widest_m:
+            return _joined(["Thank you!", self._next_if_idle()])
+        return _joined(["Thank you, now I get it.", self._add((order,), now_ns)])
+
+    # --- what the VLM reports
+
+    def report(self, description: SceneDescription, now_ns: int = 0) -> str:
+        """What to say about a description by the VLM; the next order follows one that has ended."""
+        subtask, order = self.subtask, self.order
+        if subtask is None:
+            self._recover(description)
+        if subtask is None or order is None or description.subtask_id != subtask.id:
+            return ""
+        left = [one for one in description.left if not any(covers(two, one) for two in order.excluding)]
+        if left and not self._each:  # "not that one": only the VLM knew which
+            revision = self.revision
+            self._leave(left, is_left_by_vlm=True)
+            self.revision, order = revision, self.current or order
+        if description.progress not in ("finished", "failed"):
+            return ""
+        if self._each:
+            return self._reported(order, description, now_ns)
+        moved = self._moved(order) if order.skill == "place" else ()
+        self.done = (*self.done, Finished(order, moved))
+        if description.progress == "failed":
+            so_far = (
+                f" {things_words(moved, order)}" if moved else " Nothing was moved." if order.skill == "place" else ""
+            )
+            why = description.why.rstrip(".") or "something does not work"
+            self._end()
+            return f"I have to give up: {why}.{so_far}{self._left_undone(order, description)}"
+        is_nothing = order.skill == "place" and not moved
+        text = f"I moved nothing: I see {moved_nothing(order, self._scene)}." if is_nothing else outcome(order, moved)
+        if order.skill == "place" and all(one.count in (1, ALL) for one in order.things):
+            text += self._left_undone(order, description)
+        if self.later:
+            following, self.later = self.later[0], self.later[1:]
+            self._begin(following, now_ns)
+            return f"{text} {promise(following)}"
+        self._end()
+        return text if is_nothing or order.skill == "point" else f"I am done. {text}"
+
+    def _reported(self, order: Order, description: SceneDescription, now_ns: int) -> str:
+        """The same of one thing; a person is asked for what cannot be done."""
+        self.is_over = True
+        if description.progress == "finished":
+            self.done = (*self.done, Finished(order, order.things if order.skill == "place" else (), self.origin))
+            self.told = self.told if order.skill == "wait_here" else (*self.told, small(describe(order)))
+            return self._next()
+        thing, why = self._thing(order), description.why
+        if thing is None:
+            return _joined([f"I have to leave that: {why}.", self._next()])
+        where = where_are((thing,), self._scene)
+        if description.code == "consent":
+            return _joined([f"Nobody said yes, so I do not {small(describe(order))}.", where, self._next()])
+        near = "nearer to me" if description.code == "out_of_reach" else "where I can take it"
+        text = f"I cannot get the {thing.name}: {why}. {where} Could you help me and put it {near}, please?"
+        self._ask(Question("help", text, now_ns, (order,), at_m=(thing.x_m, thing.y_m)))
+        return _joined([text, self._next()])
+
+    def _left_undone(self, order: Order, description: SceneDescription) -> str:
+        """Where the things are that it was about and that were not brought there; and what is found no more."""
+        gone = [(one.label, one.colour) for one in description.gone]
+        left = [one for one in self._scene.things if is_still_meant(one, order, self._scene)]
+        left = [one for one in left if (one.label, one.colour) not in gone]
+        text = f" {where_are(left, self._scene)}" if left else ""
+        return f"{text} I do not find {named(description.gone)} any more." if gone else text
+
+    def _recover(self, description: SceneDescription) -> None:
+        """After a restart of the planner: the order that the VLM still works on."""
+        subtask = description.subtask
+        if subtask is None or subtask.state != "work" or description.progress == "idle":
+            return
+        number, _, revision = subtask.id.removeprefix("task-").partition(".")
+        if subtask.id.startswith("task-") and number.isdigit() and revision.isdigit():
+            skill = {name: alias for alias, name in ALIASES.items()}.get(subtask.skill, subtask.skill)
+            self.number, self.revision = int(number), int(revision)
+            self.current = Order(skill, subtask.things, subtask.excluding, subtask.place, subtask.relation)
+
+
+def condition_of(order: Order) -> Condition | None:
+    """When it is done, where that can be seen."""
+    if order.skill == "place":
+        return Condition(things=order.things, relation=order.relation, place=order.place)
+    holder = {"pick": "robot", "hand_over": "person"}.get(order.skill)
+    return Condition(things=order.things, relation="held by", place=holder) if holder else None
+
+
+def _with_orders(intent: Intent, orders: tuple[Order, ...]) -> Intent:
+    return msgspec.structs.replace(intent, orders=orders)
+
+
+def _about_alone(order: Order, things: tuple[Reference, ...]) -> Order:
+    """The same order about these."""
+    return Order(order.skill, things, order.excluding, order.place, order.relation)
+
+
+def _is_same(orders: Sequence[Order], before: Sequence[Order]) -> bool:
+    """Whether it is the last order again, with something left out."""
+    return [(one.skill, one.things, one.place) for one in orders] == [
+        (one.skill, one.things, one.place) for one in before[-1:]
+    ]
+
+
+def _excluding(order: Order, left: Sequence[Reference], released: Sequence[Reference]) -> Order:
+    """The order without these; what is free again is in it."""
+    kept = [one for one in order.excluding if not any(covers(free, one) for free in released)]
+    new = [Reference(id=one.id, label=one.label, colour=one.colour, count=one.count) for one in left]
+    return Order(order.skill, order.things, tuple(dict.fromkeys((*kept, *new))), order.place, order.relation)
+
+
+def _joined(said: Iterable[str]) -> str:
+    return " ".join(one for one in said if one)

@@ -1,0 +1,206 @@
+"""`Household`: what differs between worlds in a dialogue: where things belong, chores and recipes, from a data file.
+
+A planner without a household carries out whole orders. One with a household does them thing by thing. Pure functions.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Collection, Sequence
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from nodes.msgs import Reference, SeenObject
+from nodes.planner.orders import Order
+from nodes.planner.parser import Clause
+from nodes.planner.replies import list_words
+from runtime.errors import ParameterError
+
+FOLDER = Path(__file__).with_name("households")
+_COUNTS = {"two": 2, "both": 2, "three": 3, "four": 4, "2": 2, "3": 3, "4": 4}
+_IN_IT = r"\b{what} with ((?:(?:and|a|some|little|bit|of|with|lots|no|please) |\w+ and )*\w+)"
+_NOTHING_WRONG = re.compile(r"\b(?:nothing|not|isn't|would be) wrong\b|\bwrong with\b")
+_WRONG = re.compile(r"\b(wrong|not right|mistake|isn't right)\b")
+_GO = re.compile(r"^(?:no,? |well,? |and |but )*(?:the )?\w+(?: \w+)? (?:go|belong|live|always go) (?:in|on)(?:to)?\b")
+_SMALL = frozenset({"and", "a", "some", "little", "bit", "of", "with", "lots", "please"})
+
+
+class Chore(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Words that ask for a deed with many things."""
+
+    words: str
+    skill: str
+    unless: str = ""
+    alone: bool = False  # it is none where a thing is named beside it
+    kinds: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
+    kinds_too: tuple[str, ...] = ()  # in whatever state
+    at: str = ""  # the place where they stand
+    most: int = 0
+    told: str = ""
+
+    none: str = "I see nothing that has to be washed."
+
+    def is_wished(self, text: str, clauses: Sequence[Clause]) -> bool:
+        """Whether it is asked for."""
+        return is_wished(self.words, text, clauses, unless=self.unless, alone=self.alone)
+
+    def promise(self, things: Sequence[str]) -> str:
+        """What it is called, or what is done with which things."""
+        verb = {"rinse": "wash", "hand_over": "bring you"}[self.skill] if not self.told else ""
+        return self.told or f"{verb} {list_words(things)}"
+
+    def things(self, seen: Sequence[SeenObject], places: dict[str, str]) -> list[SeenObject]:
+        """What it is about; `places` says where each id stands."""
+        found = [
+            one
+            for one in seen
+            if (not self.kinds or one.label in self.kinds) and (not self.at or places.get(one.id) == self.at)
+            and (not self.states or set(self.states) & set(one.state) or one.label in self.kinds_too)
+        ]  # fmt: skip
+        return found[: self.most] if self.most else found
+
+
+class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A vessel that several machines fill."""
+
+    words: str
+    wish: str
+    without: str
+    vessel: str
+    machines: tuple[str, ...]
+    left_out: str
+
+    @property
+    def machine_left_out(self) -> str:
+        """The machine of what may be left out."""
+        return next(one for one in self.machines if one.startswith(self.left_out))
+
+    def is_without(self, text: str) -> bool:
+        """That something is to be left out."""
+        return bool(re.search(self.without, plain(text)))
+
+
+class Household(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole file."""
+
+    widest_m: float = 0.0
+    keep_off_m: float = 0.0
+    wipes_with: str = ""
+    belongs: dict[str, str] = {}
+    washed_to: dict[str, str] = {}
+    words: dict[str, str] = {}
+    chores: dict[str, Chore] = {}
+    recipes: dict[str, Recipe] = {}
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether there is one at all."""
+        return self.widest_m > 0.0
+
+    def written(self, text: str) -> str:
+        """The sentence with other names of things as what they mean."""
+        for word, meant in self.words.items():
+            text = re.sub(rf"\b{word}\b", meant, text, flags=re.I)
+        return text
+
+
+class Brewing(msgspec.Struct, frozen=True):
+    """What a wish for a coffee comes to: the steps, what is said, and what is asked first."""
+
+    orders: tuple[Order, ...] = ()
+    said: str = ""
+    asks: str = ""
+
+
+@cache
+def household_of(name: str) -> Household:
+    """The household of that name, or of a file; of "", none. Raises ParameterError."""
+    if not name:
+        return Household()
+    file = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
+    try:
+        return msgspec.convert(tomllib.loads(file.read_text("utf-8")), Household)
+    except (OSError, ValueError) as problem:
+        known = ", ".join(sorted(one.stem for one in FOLDER.glob("*.toml")))
+        raise ParameterError(f"household {name!r}: {problem}; expected one of {known}, or a file") from problem
+
+
+def plain(text: str) -> str:
+    """Small letters, written out, and without marks of shouting and asking."""
+    text = text.lower().replace("’", "'")
+    for short, whole in (("don't", "do not"), ("i'll", "i will"), ("i'm", "i am"), ("that's", "that is")):
+        text = text.replace(short, whole)
+    return re.sub(r"[!?]", " ", text).replace(" ,", ",").strip(" .,")
+
+
+def says_wrong(text: str) -> bool:
+    """That something should not have been done."""
+    return bool(_WRONG.search(_NOTHING_WRONG.sub("", plain(text)))) and not text.rstrip().endswith("?")
+
+
+def tells_where_kinds_go(text: str) -> bool:
+    """ "The mugs go on the shelf": what holds from now on, beside being an order."""
+    return bool(_GO.match(plain(text)))
+
+
+def is_wished(
+    words: str, text: str, clauses: Sequence[Clause], *, wish: str = "", unless: str = "", alone: bool = False
+) -> bool:
+    """Whether the words of a chore are an order: not forbidden, asked about, told of, or bound to a condition.
+
+    Where no clause by itself has the words, all of the sentence may, unless it forbids or asks anything. With `alone`,
+    it is no chore where a thing is named: "clean the plate".
+    """
+
+    def matches(sentence: str) -> bool:
+        has = re.search(words, sentence) and (not wish or re.search(wish, sentence))
+        return bool(has) and not (unless and re.search(unless, sentence))
+
+    if not matches(plain(text)):
+        return False
+    meant = [clause for clause in clauses if matches(" ".join(clause.words))]
+    is_safe = not any(one.type in ("question", "unsure") or one.is_negated or one.condition for one in clauses)
+    types = ("order", "unknown") if alone else ("order", "unknown", "fragment")
+    ordered = [clause for clause in meant if clause.type in types]
+    if alone:
+        ordered = [one for one in ordered if not any(noun.kind not in ("", "*") for noun in one.nouns)]
+    is_ordered = bool(ordered) and not any(clause.is_negated or clause.condition for clause in ordered)
+    return is_ordered or (is_safe and not meant)
+
+
+def brewed(recipe: Recipe, text: str, seen: Sequence[SeenObject], spared: Collection[str]) -> Brewing:
+    """The steps of a coffee, or of several, in clean vessels: those that are named, and none that is forbidden."""
+    sentence, vessel = plain(text), recipe.vessel
+    words = sentence.split()
+    denied = set(re.findall(r"\bnot (?:in |into |with )?(?:the |my |a )?(\w+)", sentence))
+    clean = [
+        one for one in seen
+        if one.label == vessel and not {"full", "half full", "dirty"} & set(one.state)
+        and one.id not in spared and one.colour not in denied
+    ]  # fmt: skip
+    clean = [one for one in clean if one.colour in words] or clean
+    if not clean:
+        return Brewing(said=f"I see no clean {vessel} for a coffee. Could you put one on the table?")
+    wanted = next((_COUNTS[word] for word in words if word in _COUNTS), 1)
+    found = re.search(_IN_IT.format(what=recipe.words.strip("\\b")), sentence.replace(",", " and"))
+    extras = [word for word in found[1].split() if word not in _SMALL] if found else []
+    is_black = recipe.is_without(text) or bool(extras and recipe.left_out not in extras)
+    chosen, orders = clean[:wanted], []
+    for one in chosen:
+        ref = (Reference(id=one.id, label=one.label, colour=one.colour),)
+        for machine in recipe.machines:
+            if not (is_black and machine == recipe.machine_left_out):
+                orders += [Order("place", ref, (), machine, "on"), Order("wait_here", ref, (), machine)]
+        orders.append(Order("hand_over", ref))
+    missing = [one for one in extras if one not in (recipe.left_out, vessel)]
+    if missing:
+        return Brewing(tuple(orders), asks=f"I have no {list_words(missing, 'and no')}. Shall I leave that out?")
+    what = "a coffee" if len(chosen) == 1 else f"{len(chosen)} coffees"
+    with_it = "" if is_black else f" with {recipe.left_out}"
+    fewer = f" I see no clean {vessel} for more." if len(chosen) < wanted else ""
+    names = list_words([f"the {one.name}" for one in chosen])
+    return Brewing(tuple(orders), said=f"Sure, {what}{with_it}, in {names}.{fewer}")

@@ -1,0 +1,52 @@
+"""`Question`: what a robot has asked a person, how it may be answered, and how long it waits. Pure values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from nodes.msgs import Reference
+from nodes.planner.orders import ANSWER_WITHIN_S, Order
+
+About = Literal["order", "leave", "still", "may", "instead", "deed", "place", "help", "thing"]
+"""order: what is missing in an order; leave: which one is to be left alone; still: whether something is still meant;
+may: before an objection; instead: which of two orders; deed: before a deed; place: where a thing goes. These two are
+answered by what is seen, not by words: help: somebody is to move a thing; thing: somebody is to bring one."""
+
+WAITS: dict[About, tuple[float, float]] = {
+    "order": (0.0, ANSWER_WITHIN_S), "leave": (0.0, ANSWER_WITHIN_S), "still": (0.0, ANSWER_WITHIN_S),
+    "instead": (0.0, ANSWER_WITHIN_S), "may": (0.0, 10.0), "deed": (20.0, 40.0), "place": (20.0, 40.0),
+    "help": (0.0, 60.0), "thing": (0.0, 60.0),
+}  # fmt: skip
+"""After how many seconds it is asked again (0: it is not), and after how many it is left."""
+_ANSWERS: dict[About, Literal["", "place", "thing", "yes"]] = {
+    "leave": "thing", "still": "yes", "may": "yes", "instead": "yes", "deed": "yes", "place": "place",
+}  # fmt: skip
+_HOLDS = frozenset({"leave", "still", "may", "instead"})
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question to a person, and what depends on the answer."""
+
+    about: About
+    text: str
+    since_ns: int
+    orders: tuple[Order, ...] = ()  # what is done after a yes, or with what is answered
+    missing: Literal["", "place", "thing", "yes"] = ""  # of an order
+    choices: tuple[Reference, ...] = ()
+    spares: tuple[Reference, ...] = ()  # what is left alone where nobody answers, if it is not the choices
+    at_m: tuple[float, float] = (0.0, 0.0)  # help: where the thing stood
+    is_at_stop: bool = False  # asked beside a stop, and asked again when that is lifted
+    is_held: bool = False
+    times: int = 1
+
+    @property
+    def awaits(self) -> Literal["", "place", "thing", "yes"]:
+        """What words answer it; "" where only what is seen does."""
+        return self.missing or _ANSWERS.get(self.about, "")
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing is moved before it is answered."""
+        return self.is_held or self.about in _HOLDS
