@@ -17,7 +17,7 @@ import msgspec
 from nodes.interrupts.intent import understand
 from nodes.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SeenPerson, Subtask
 from nodes.planner.household import Chore, Household, brewed, is_wished, plain, says_wrong, tells_where_kinds_go
-from nodes.planner.languages import in_another_language
+from nodes.planner.languages import in_another_language, is_dark
 from nodes.planner.lexicon import lexicon_file
 from nodes.planner.orders import ALIASES, ALL, LEAVE, MOST_ORDERS, Order, Surroundings, Unnamed, covers, is_vague
 from nodes.planner.parser import Clause, Noun, parser_of
@@ -53,7 +53,16 @@ from nodes.planner.replies import (
     where_are,
 )
 from nodes.planner.spelled import SpelledOut, naming, spelled_out
-from nodes.planner.stopped import objects, read_beside_stop, speaks_of_rest, told_as_paused, why_unread
+from nodes.planner.stopped import (
+    ends_ordering,
+    objects,
+    read_beside_stop,
+    restricts,
+    speaks_of_rest,
+    told_as_paused,
+    why_unread,
+    wonders,
+)
 from nodes.planner.understanding import INSIDE, Conversation, Intent, forbids_ordered, spared_by, understand_in
 from runtime.clock import to_s
 
@@ -242,9 +251,9 @@ class Dialogue:
             if waited_s >= within_s:
                 self._close(asked)
                 left, more = "it", anything_else(self.order) if asked.awaits else ""
-                if asked.spares or (asked.holds and asked.about != "instead"):
-                    left, more = named(asked.spares or asked.choices), ""
-                    self._leave(asked.spares or asked.choices)
+                if spared := asked.spares or (asked.choices if asked.about in ("leave", "still", "may") else ()):
+                    left, more = named(spared), ""
+                    self._leave(spared)
                 says.append(f"Nobody answered for {within_s:.0f} seconds, so I leave {left}. {more}".strip())
             elif again_s and waited_s >= again_s and asked.times == 1:
                 self.questions = tuple(replace(one, times=2) if one == asked else one for one in self.questions)
@@ -327,13 +336,37 @@ class Dialogue:
         if things and is_free and is_as_before and speaks_of_rest(text, clauses):
             self.questions = tuple(one for one in self.questions if one.about not in ("still", "order"))
             return self._ask_whether(things, now_ns)
+        if things and is_free and is_as_before and said and not self._asked():
+            objected = self._objected_to(text, clauses, is_correction=meaning.wants == "amend")
+            whether = self._ask_whether(objected, now_ns) if objected else ""
+            return _joined([said.partition(" I go on: ")[0], whether]) if whether else said
         return said
+
+    def _objected_to(self, text: str, clauses: Sequence[Clause], *, is_correction: bool) -> tuple[Reference, ...]:
+        """What is worked on and may be forbidden by words that changed nothing: named beside a "leave", or all."""
+        if self._is_foreign(text) or (is_correction and is_dark(text, self._known_words())):
+            return self._ordered()
+        words = [word for one in clauses for word in one.words]
+        nouns = parser_of(self.around.world).named_in(words) if restricts(text) else []
+        told_of = tuple(
+            Reference(label=one.kind, colour=one.colour)
+            for one in nouns
+            if not (one.unknown or one.place) and (one.colour or (one.kind not in ("", "*") and one.is_definite))
+        )
+        return self._refs(self._named_under_way(Intent("nothing", told_of=told_of)))
+
+    def _known_words(self) -> frozenset[str]:
+        return frozenset(
+            word for name in (*self.around.world.kinds, *self.around.world.places) for word in name.split()
+        )
+
+    def _is_foreign(self, text: str) -> str:
+        return in_another_language(text, self._known_words())
 
     def _heard(self, text: str, speaker: str, now_ns: int) -> str:
         """What was said of the work, and not of stopping or going on."""
         world = self.around.world
-        known = frozenset(word for name in (*world.kinds, *world.places) for word in name.split())
-        if foreign := in_another_language(text, known):
+        if foreign := self._is_foreign(text):
             return foreign
         text = self.household.written(text)
         clauses, parser, before = self._clauses(text), parser_of(world), self.talk.orders
@@ -348,6 +381,11 @@ class Dialogue:
         if self._each and (said := self._run_household(text, clauses, intent, now_ns)) is not None:
             return said
         self.talk = replace(talk, question=None, awaits="")
+        if self.orders and not self._asked() and not intent.is_addition and wonders(text, clauses):
+            named_here = tuple(ref for order in intent.orders for ref in order.things if ref.colour or ref.id)
+            told_of = (*named_here, *(one for one in intent.told_of if one.colour or one.label))
+            about = self._refs(self._named_under_way(Intent("ask", told_of=told_of)))
+            return self._ask_whether(about or self._ordered(), now_ns)
         if self._each and intent.deed == "do" and intent.protected and self.later and _is_same(intent.orders, before):
             return self._spare(Intent("nothing", protected=intent.protected), now_ns)  # "But not the blue one."
         if intent.deed == "do" and tells_where_kinds_go(text) and self._each:
@@ -389,6 +427,8 @@ class Dialogue:
                 return self._unread(intent, clauses, now_ns)
             case "nothing" if self.order is None and intent.taken and intent.why == "told":
                 return self._spare(Intent("nothing", protected=intent.taken), now_ns)
+            case "nothing" if self._is_so(intent, clauses):
+                return "I see."
             case "nothing":
                 said = self._nothing(intent, now_ns)
                 is_forbidden = any(one.is_negated or one.type == "protect" for one in clauses)
@@ -417,8 +457,19 @@ class Dialogue:
             return f"{why} {self._ask_whether(self._ordered(), now_ns)}"  # "No, bring it to Ben."
         if intent.deed == "ask":
             about = intent.orders[:1] or (Order(""),)
-            self._ask(Question("order", why, now_ns, about, missing=intent.awaits or "yes"))
+            told_of = tuple(one for one in about[0].things if one.colour or one.id)
+            is_held = bool(self._named_under_way(Intent("ask", told_of=told_of))) and not intent.is_addition
+            self._ask(Question("order", why, now_ns, about, missing=intent.awaits or "yes", is_held=is_held))
         return why + self._goes_on()
+
+    def _is_so(self, intent: Intent, clauses: Sequence[Clause]) -> bool:
+        """Whether it only says where something of the work is, and there it is; or that this was all."""
+        if intent.why != "told" or len(clauses) != 1 or intent.protected or intent.unnamed:
+            return False
+        places = {noun.place for _, noun in clauses[0].targets if noun is not None and noun.place}
+        things = self._named_under_way(intent)
+        is_there = bool(things and places) and all(self._place_of(one) in places for one in things)
+        return is_there or ends_ordering(" ".join(clauses[0].words))
 
     def _answer(self, text: str, intent: Intent) -> str:
         last = self.done[-1] if self.done else None
@@ -809,12 +860,14 @@ class Dialogue:
 
     def _shown(self, intent: Intent) -> Intent | None:
         """The order with what somebody points at, where it lacks only that; None if it lacks more, or nobody does."""
-        if len(intent.orders) != 1 or len(intent.unnamed) != 1 or intent.why != "which":
+        is_open = any(one.things or (one.skill == "place" and not one.place) for one in intent.orders)
+        if not intent.orders or is_open or len(intent.unnamed) != 1 or intent.why != "which":
             return None
-        order, found = intent.orders[0], referents(intent.unnamed[0], None, self._scene)
-        if found.by != "pointing" or (order.skill == "place" and not order.place):
-            return None
-        return Intent("do", (_about_alone(order, self._refs(found.things)),))
+        found = referents(intent.unnamed[0], None, self._scene)
+        shown = self._refs(found.things)
+        return (
+            Intent("do", tuple(_about_alone(one, shown) for one in intent.orders)) if found.by == "pointing" else None
+        )
 
     def _ambiguous(self, orders: Sequence[Order]) -> str:
         """What to ask where "the cup" could be one of several that are seen."""

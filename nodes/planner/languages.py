@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 import unicodedata
 from functools import cache
@@ -41,6 +42,12 @@ def english_words() -> frozenset[str]:
     ]
     phrases += [*data.contractions, *data.synonyms, *data.groups]
     return frozenset(word for phrase in phrases for word in phrase.split())
+
+
+def is_dark(text: str, known: frozenset[str] = frozenset()) -> bool:
+    """Whether most of its words are none that the lexicon or the scene has."""
+    words = re.findall(r"[^\W\d_]+(?:'[^\W\d_]+)*", text.lower().replace("’", "'"))
+    return sum(word in english_words() or word in known for word in words) * 2 < len(words)
 
 
 def in_another_language(text: str, known: frozenset[str] = frozenset()) -> str:

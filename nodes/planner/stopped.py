@@ -88,6 +88,35 @@ def speaks_of_rest(text: str, clauses: Sequence[Clause]) -> bool:
     return _OF_REST.search(text) is not None and not is_order and not text.rstrip().endswith("?")
 
 
+_RESTRICTS = re.compile(
+    r"\b(?:leav(?:e|ing)|left|keep|spare|not|never|mine|told|tell|promised?|supposed|last|later)\b|n't\b",
+    re.I,
+)
+_ASKS = re.compile(r"\W*(?:and |but |so )?(?:who|where|why|what|which|how)\b", re.I)
+
+
+def restricts(text: str) -> bool:
+    """Whether words that changed nothing may forbid what they name: "You were told to leave the red one"."""
+    return _RESTRICTS.search(text) is not None and _ASKS.match(text) is None
+
+
+_ENDS = re.compile(r"(?:that|this|it) (?:is|was|will be|would be) (?:all|it|everything)(?: for (?:now|today))?")
+_NO_COLOUR = re.compile(r"\W*no [a-z]+\W*", re.I)
+
+
+def ends_ordering(words: str) -> bool:
+    """ "That's all": nothing more is ordered, and what is ordered goes on."""
+    return _ENDS.fullmatch(words) is not None
+
+
+def wonders(text: str, clauses: Sequence[Clause]) -> bool:
+    """Whether it names something and says nothing of it: "What about the others?", "The red one ...", "No red"."""
+    is_bare = bool(clauses) and all(one.type == "fragment" for one in clauses)
+    is_open = text.rstrip().endswith(("?", "...", "…"))
+    is_no = _NO_COLOUR.fullmatch(text) is not None and any(noun.colour for one in clauses for noun in one.nouns)
+    return (is_bare and is_open) or is_no
+
+
 def objects(intent: Intent, clauses: Sequence[Clause]) -> bool:
     """Whether it corrects what is done, so that what cannot be done of it is no reason to go on."""
     is_no = bool(clauses) and clauses[0].type == "no"

@@ -346,7 +346,8 @@ class _Reader:
                 self.is_cancelled = self.is_cancelled or (clause.word in _NONE and self.before.awaits == "thing")
 
     def _asked(self, clause: Clause) -> None:
-        if self.taken and clause.type == "social" and clause.words[:1] == ("you",):
+        is_shared = bool(self.taken) or clause.words[1:2] in (("take",), ("do",), ("bring",), ("wipe",), ("clear",))
+        if is_shared and clause.type == "social" and clause.words[:1] == ("you",):
             for one in self.parser.clauses(" ".join(clause.words[1:])):  # "I take the plate, you take the apple."
                 self._take(one)
             return

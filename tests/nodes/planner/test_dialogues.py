@@ -54,6 +54,41 @@ def test_what_somebody_said_something_of_is_left_unless_a_yes_follows(hands: typ
 
 
 @BOTH
+@pytest.mark.parametrize(
+    "text",
+    [
+        "You were told to leave the white one.", "You promised to leave the white {thing}.",
+        "Didn't I tell you to leave the white one?", "What about the white one?", "Hm, the white one ...", "No white.",
+    ],
+)  # fmt: skip
+def test_what_may_forbid_a_thing_is_never_passed_over(hands: type[TableHands], text: str) -> None:
+    assert "white" not in moved(played(hands, [ALL, 5, text]))
+    assert {"red", "blue", "white"} <= set(moved(played(hands, [ALL, 5, text, 2, "Yes."])))
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "text", ["Nicht die rote Tasse!", "Nein!", "Lass die rote Tasse stehen.", "Laisse la tasse rouge.", "不要红色的",
+             "What about the others?"],
+)  # fmt: skip
+def test_what_may_forbid_the_work_in_any_language_holds_it_and_is_asked(hands: type[TableHands], text: str) -> None:
+    assert moved(played(hands, [ALL, 5, text])) == []
+    assert {"red", "blue", "white"} <= set(moved(played(hands, [ALL, 5, text, 2, "Yes."])))
+
+
+@BOTH
+@pytest.mark.parametrize("text", ["That's all.", "That will be all for now."])
+def test_nothing_more_to_order_is_no_reason_to_hold(hands: type[TableHands], text: str) -> None:
+    assert {"red", "blue", "white"} <= set(moved(played(hands, [ALL, 5, text])))
+
+
+@BOTH
+@pytest.mark.parametrize("seconds", [1, 5])
+def test_of_any_one_that_is_forbidden_another_is_taken(hands: type[TableHands], seconds: int) -> None:
+    assert moved(played(hands, ["Put a {thing} {goal}", seconds, "No, not the red one."])) == ["blue"]
+
+
+@BOTH
 @pytest.mark.parametrize("text", ["The white {thing}?", "Anna wants the white {thing}."])
 def test_a_yes_lets_it_go_on(hands: type[TableHands], text: str) -> None:
     assert {"red", "blue", "white"} <= set(moved(played(hands, [ALL, 5, text, 2, "Yes"])))
@@ -85,6 +120,11 @@ def test_it_is_what_was_spoken_of_and_never_what_the_robot_happens_to_do(hands: 
     world = played(hands, [ALL, 5, text, 3, "Leave it."])
     assert "white" not in moved(world)
     assert {"red", "blue"} <= set(moved(world))
+
+
+def test_what_each_of_two_does_is_said_in_one_breath() -> None:
+    text = "You take the apple to the tray, I will take care of the mugs."
+    assert played(KitchenHands, [text]).ends() == {"green apple": "tray"}
 
 
 @pytest.mark.parametrize("text", ["Clear the table. I take the mugs.", "I take care of the mugs. Clear the table."])
