@@ -21,7 +21,7 @@ from nodes.planner.languages import in_another_language, is_dark
 from nodes.planner.lexicon import lexicon_file
 from nodes.planner.orders import ALIASES, ALL, LEAVE, MOST_ORDERS, Order, Surroundings, Unnamed, covers, is_vague
 from nodes.planner.parser import Clause, Noun, parser_of
-from nodes.planner.questions import WAITS, About, Question
+from nodes.planner.questions import WAITS, About, OpenQuestion
 from nodes.planner.referents import (
     Referents,
     as_references,
@@ -100,7 +100,7 @@ class Dialogue:
     later: tuple[Order, ...] = ()
     is_over: bool = False
     is_paused: bool = False
-    questions: tuple[Question, ...] = ()
+    questions: tuple[OpenQuestion, ...] = ()
     talk: Conversation = field(default_factory=Conversation)
     done: tuple[Finished, ...] = ()
     told: tuple[str, ...] = ()  # what was done thing by thing since it last said "done"
@@ -200,18 +200,18 @@ class Dialogue:
 
     # --- questions
 
-    def open(self, *about: About) -> Question | None:
+    def open(self, *about: About) -> OpenQuestion | None:
         """The newest open question of these kinds."""
         return next((one for one in reversed(self.questions) if one.about in about), None)
 
-    def _asked(self) -> list[Question]:
+    def _asked(self) -> list[OpenQuestion]:
         """The questions that words answer, the newest first."""
         return [one for one in reversed(self.questions) if one.awaits]
 
-    def _close(self, asked: Question) -> None:
+    def _close(self, asked: OpenQuestion) -> None:
         self.questions = tuple(one for one in self.questions if one != asked)
 
-    def _ask(self, asked: Question) -> str:
+    def _ask(self, asked: OpenQuestion) -> str:
         """Ask, and no longer ask the same; of an order, one thing at a time."""
         kept = [one for one in self.questions if one.text != asked.text and not (one.about == asked.about == "order")]
         self.questions = (*kept, asked)
@@ -225,7 +225,7 @@ class Dialogue:
         if not about:
             return ""
         text = f"Shall I still {list_words([small(describe(one)) for one in about])}?"
-        return self._ask(Question("still", text, now_ns, about, choices=tuple(things), is_at_stop=at_stop))
+        return self._ask(OpenQuestion("still", text, now_ns, about, choices=tuple(things), is_at_stop=at_stop))
 
     def _ask_which(self, choices: Sequence[Reference], now_ns: int) -> str:
         """Ask which of them is to be left alone, and touch none of them before that is known."""
@@ -235,12 +235,12 @@ class Dialogue:
         among = f": {list_words(names, 'or')}" if len(names) > 1 else ""
         self.questions = tuple(one for one in self.questions if one.about not in ("leave", "still"))
         text = f"Which one shall I leave{among}?"
-        return self._ask(Question("leave", text, now_ns, (asked,), choices=tuple(choices)))
+        return self._ask(OpenQuestion("leave", text, now_ns, (asked,), choices=tuple(choices)))
 
     def ask_first(self, thing: Reference, now_ns: int) -> str:
         """Ask before a thing is moved to whose removal somebody will probably object."""
         text = f"May I take the {bare(thing)}?"
-        return self._ask(Question("may", text, now_ns, (Order("place", (thing,)),), choices=(thing,)))
+        return self._ask(OpenQuestion("may", text, now_ns, (Order("place", (thing,)),), choices=(thing,)))
 
     def tick(self, now_ns: int) -> str:
         """Questions that nobody answers are asked once more, or left, and that is said; what waits is begun."""
@@ -393,7 +393,7 @@ class Dialogue:
             self.habits = {**self.habits, **{kind: place for kind, place in taught.items() if kind and place}}
         return self._follow(intent, text, clauses, speaker, now_ns)
 
-    def _talk_about(self, asked: Question | None) -> Conversation:
+    def _talk_about(self, asked: OpenQuestion | None) -> Conversation:
         """The conversation as the parser reads it, with what is being done as the last order, and the question."""
         orders = self.talk.orders if self._each or self.current is None else (self.current,)
         talk = replace(self.talk, orders=orders)
@@ -459,7 +459,7 @@ class Dialogue:
             about = intent.orders[:1] or (Order(""),)
             told_of = tuple(one for one in about[0].things if one.colour or one.id)
             is_held = bool(self._named_under_way(Intent("ask", told_of=told_of))) and not intent.is_addition
-            self._ask(Question("order", why, now_ns, about, missing=intent.awaits or "yes", is_held=is_held))
+            self._ask(OpenQuestion("order", why, now_ns, about, missing=intent.awaits or "yes", is_held=is_held))
         return why + self._goes_on()
 
     def _is_so(self, intent: Intent, clauses: Sequence[Clause]) -> bool:
@@ -486,7 +486,13 @@ class Dialogue:
     # --- what answers a question
 
     def _answered(
-        self, asked: Question, intent: Intent, talk: Conversation, clauses: Sequence[Clause], speaker: str, now_ns: int
+        self,
+        asked: OpenQuestion,
+        intent: Intent,
+        talk: Conversation,
+        clauses: Sequence[Clause],
+        speaker: str,
+        now_ns: int,
     ) -> str | None:
         """What to say to an answer; None where it is none to this question, or is an order or a name by itself."""
         is_asking = any(clause.type == "question" for clause in clauses)  # "Ok, but what do you see?"
@@ -522,7 +528,7 @@ class Dialogue:
             return self._choose(asked, one, now_ns)
         return None
 
-    def _agreed(self, asked: Question, now_ns: int, speaker: str) -> str:
+    def _agreed(self, asked: OpenQuestion, now_ns: int, speaker: str) -> str:
         match asked.about:
             case "still":
                 return "All right, I go on."
@@ -533,7 +539,7 @@ class Dialogue:
         self._release([one for order in asked.orders for one in order.things])
         return f"All right. {self._add(asked.orders, now_ns)}".strip()
 
-    def _declined(self, asked: Question) -> str:
+    def _declined(self, asked: OpenQuestion) -> str:
         if asked.about == "instead":
             return f"All right.{self._goes_on()}"
         self._leave(asked.choices or tuple(one for order in asked.orders for one in order.things))
@@ -557,7 +563,7 @@ class Dialogue:
             chosen = [one for one in choices if intent.unnamed and one.id in pointed]
         return chosen[0] if len(chosen) == 1 else None
 
-    def _choose(self, asked: Question, one: Reference, now_ns: int) -> str:
+    def _choose(self, asked: OpenQuestion, one: Reference, now_ns: int) -> str:
         self._close(asked)
         return self._do(Intent("do", (_about_alone(asked.orders[0], (one,)),)), now_ns, self.by)
 
@@ -609,7 +615,7 @@ class Dialogue:
         is_of_last = order is None and bool(intent.unnamed) and last is not None
         if is_of_last and last is not None and any(covers(two, one) for one in last.moved for two in (*left, *open_)):
             text = f"{things_words(last.moved, last.order)} Shall I take that back?"
-            return self._ask(Question("order", text, now_ns, (Order("undo"),), missing="yes"))
+            return self._ask(OpenQuestion("order", text, now_ns, (Order("undo"),), missing="yes"))
         if order is None and intent.what == "no":
             return "All right."
         held = self.open("leave", "still")
@@ -706,7 +712,7 @@ class Dialogue:
 
         return bool(order.things) and all(is_among(ref) for ref in order.things)
 
-    def _without(self, asked: Question, left: Sequence[Reference]) -> None:
+    def _without(self, asked: OpenQuestion, left: Sequence[Reference]) -> None:
         """A question whose things are left alone is answered; one of two that is leaves the other."""
         choices = asked.choices or tuple(one for order in asked.orders for one in order.things if one.colour or one.id)
         still = tuple(one for one in choices if not self._is_about(Order("", (one,)), left))
@@ -770,7 +776,7 @@ class Dialogue:
             return self._ask(replace(new, text=said, since_ns=now_ns, is_at_stop=True, is_held=True, spares=things))
         if rest.talk.question is not None:
             missing, about = rest.talk.awaits, (rest.talk.question,)
-            asked = Question("order", said, now_ns, about, missing, spares=things, is_at_stop=True, is_held=True)
+            asked = OpenQuestion("order", said, now_ns, about, missing, spares=things, is_at_stop=True, is_held=True)
             return self._ask(asked)
         return _joined([said, self._ask_whether(things, now_ns, at_stop=True)])
 
@@ -802,12 +808,12 @@ class Dialogue:
             return self._undo(now_ns, is_back=True)
         is_new = not is_answer and not self._asked()
         if is_new and not intent.is_addition and (text := self._contradiction(intent, now_ns, other)):
-            return self._ask(Question("instead", text, now_ns, intent.orders))
+            return self._ask(OpenQuestion("instead", text, now_ns, intent.orders))
         orders = tuple(self._pointed_out(order) for order in intent.orders)
         if self._each:
             return self._do_each(_with_orders(intent, orders), now_ns, speaker)
         if text := self._ambiguous(orders):
-            return self._ask(Question("order", text, now_ns, orders[:1], missing="thing"))
+            return self._ask(OpenQuestion("order", text, now_ns, orders[:1], missing="thing"))
         if (intent.is_addition or other) and self.order is not None and is_new:
             self.later = (*self.later, *(one for one in orders if one not in self.orders))[: MOST_ORDERS - 1]
             return f"All right. Then {' Then '.join(promise(order) for order in orders)}"
@@ -888,7 +894,7 @@ class Dialogue:
         if not text:
             return ""
         about, self.unseen_ns, self.is_over = (self.order,), 0, True
-        return self._ask(Question("order", text, now_ns, about, missing="thing"))
+        return self._ask(OpenQuestion("order", text, now_ns, about, missing="thing"))
 
     def _is_at(self, thing: SeenObject, order: Order) -> bool:
         return order.skill == "place" and stands(thing, order.place, self._scene)
@@ -958,7 +964,7 @@ class Dialogue:
         said = "I am sorry. I will remember that." if place else "I am sorry."
         if not place and not is_back:
             said = f"I am sorry. I take it back. Where does {named(things)} go?"
-            self._ask(Question("place", said, now_ns, (Order("place", things),)))
+            self._ask(OpenQuestion("place", said, now_ns, (Order("place", things),)))
         return f"{said} {self._add((self._placed(things, place or home or 'table'),), now_ns)}"
 
     def _moved(self, order: Order) -> tuple[Reference, ...]:
@@ -978,7 +984,7 @@ class Dialogue:
             if is_wished(recipe.words, text, clauses, wish=recipe.wish):
                 made = brewed(recipe, text, self._things(), spared)
                 if made.asks:
-                    return self._ask(Question("deed", made.asks, now_ns, made.orders))
+                    return self._ask(OpenQuestion("deed", made.asks, now_ns, made.orders))
                 self.is_brewing = bool(made.orders)
                 return _joined([made.said, self._add(made.orders, now_ns)])
         chores = [one for one in self.household.chores.values() if one.is_wished(text, clauses)]
@@ -1050,7 +1056,7 @@ class Dialogue:
                 steps = self._steps(order.skill, thing, order.place)
                 if order.skill == "place" and order.relation == "beside":
                     text = f"I cannot put it beside the {order.place}. Shall I put it {steps[0].relation} there?"
-                    said.append(self._ask(Question("deed", text, now_ns, steps)))
+                    said.append(self._ask(OpenQuestion("deed", text, now_ns, steps)))
                 else:
                     said.append(self._add(steps, now_ns, asks_first=thing))
         return _joined(said)
@@ -1063,13 +1069,13 @@ class Dialogue:
         found = [one for one in found if not order.place or self._place_of(one) != order.place] or found
         if not found and len(fitting) == 1:
             text = f"I was asked to leave the {fitting[0].name}. Shall I take it now?"
-            return [], self._ask(Question("deed", text, now_ns, self._steps(order.skill, fitting[0], order.place)))
+            return [], self._ask(OpenQuestion("deed", text, now_ns, self._steps(order.skill, fitting[0], order.place)))
         if not found:
             words = f"{reference.colour} {reference.label}".replace("*", "thing that I could take").strip()
             text = (
                 f"I do not see {'an' if words[:1] in 'aeiou' else 'a'} {words}. Could you put it on the table for me?"
             )
-            return [], self._ask(Question("thing", text, now_ns, (order,)))
+            return [], self._ask(OpenQuestion("thing", text, now_ns, (order,)))
         theirs = [one for one in found if self._is_theirs(one)]
         if reference.count == ALL or len(found) == 1 or reference.label == "*":
             return found, ""
@@ -1081,7 +1087,7 @@ class Dialogue:
             return theirs[:1], ""
         about, names = (_about_alone(order, (reference,)),), sorted(f"the {one.name}" for one in found)
         text = f"Which {reference.label} do you mean: {list_words(names, 'or')}?"
-        return [], self._ask(Question("order", text, now_ns, about, missing="thing", choices=self._refs(found)))
+        return [], self._ask(OpenQuestion("order", text, now_ns, about, missing="thing", choices=self._refs(found)))
 
     def _is_theirs(self, thing: SeenObject) -> bool:
         """Whether a person holds it."""
@@ -1107,14 +1113,14 @@ class Dialogue:
             return ""
         first, thing = steps[0], self._thing(steps[0])
         if first.skill == "place" and not first.place:
-            return self._ask(Question("place", f"Where does {named(first.things)} go?", now_ns, (first,)))
+            return self._ask(OpenQuestion("place", f"Where does {named(first.things)} go?", now_ns, (first,)))
         moves = first.skill in ("place", "pick", "hand_over", "rinse")
         if thing is not None and moves and thing.width_m > self.household.widest_m:
             return self._ask_for_help(first, thing, now_ns)
         pours = first.skill == "rinse" or first.place in ("sink", "bin")
         if asks_first is not None and pours and {"full", "half full"} & set(asks_first.state):
             text = f"The {asks_first.name} is not empty. Are you finished with it? Shall I pour it away?"
-            return self._ask(Question("deed", text, now_ns, tuple(steps)))
+            return self._ask(OpenQuestion("deed", text, now_ns, tuple(steps)))
         if any(one not in self.orders for one in steps):  # not a second time
             self.later = (*self.later, *steps)
         return self._next_if_idle()
@@ -1122,14 +1128,14 @@ class Dialogue:
     def _ask_for_help(self, order: Order, thing: SeenObject, now_ns: int) -> str:
         what = small(describe(order)) if order.skill == "place" else f"take the {thing.name}"
         text = f"The {thing.name} is too wide for my hand. Could you {what}, please?"
-        return self._ask(Question("help", text, now_ns, (order,), at_m=(thing.x_m, thing.y_m)))
+        return self._ask(OpenQuestion("help", text, now_ns, (order,), at_m=(thing.x_m, thing.y_m)))
 
     def _wipe(self, place: str, now_ns: int) -> str:
         kind = self.household.wipes_with
         tool = next((one for one in self._things() if one.label == kind), None)
         if tool is None:
             text = f"I do not see a {kind}. Could you put one on the table?"
-            return self._ask(Question("thing", text, now_ns, (Order("wipe", (Reference(label=kind),), (), place),)))
+            return self._ask(OpenQuestion("thing", text, now_ns, (Order("wipe", (Reference(label=kind),), (), place),)))
         there = [one for one in self._things() if self._place_of(one) == place]
         wide = [one for one in there if one.width_m > self.household.widest_m]
         away, home = "countertop" if place != "countertop" else "table", self._place_of(tool) or "countertop"
@@ -1261,7 +1267,7 @@ class Dialogue:
         self.offered = person.holds, _NOWHERE_M, now_ns
         return f"You hold something out to me. {self._add(self._steps('place', thing, ''), now_ns)}"
 
-    def _see_help(self, asked: Question, now_ns: int) -> str:
+    def _see_help(self, asked: OpenQuestion, now_ns: int) -> str:
         order, thing = asked.orders[0], self._thing(asked.orders[0])
         if asked.about == "thing":
             if not self._ids_of(order.things):
@@ -1335,7 +1341,7 @@ class Dialogue:
             return _joined([f"Nobody said yes, so I do not {small(describe(order))}.", where, self._next()])
         near = "nearer to me" if description.code == "out_of_reach" else "where I can take it"
         text = f"I cannot get the {thing.name}: {why}. {where} Could you help me and put it {near}, please?"
-        self._ask(Question("help", text, now_ns, (order,), at_m=(thing.x_m, thing.y_m)))
+        self._ask(OpenQuestion("help", text, now_ns, (order,), at_m=(thing.x_m, thing.y_m)))
         return _joined([text, self._next()])
 
     def _left_undone(self, order: Order, description: SceneDescription) -> str:

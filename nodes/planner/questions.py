@@ -1,4 +1,4 @@
-"""`Question`: what a robot has asked a person, how it may be answered, and how long it waits. Pure values."""
+"""`OpenQuestion`: what a robot has asked a person, how it may be answered, and how long it waits. Pure values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _HOLDS = frozenset({"leave", "still", "may", "instead"})
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class OpenQuestion:
     """A question to a person, and what depends on the answer."""
 
     about: About

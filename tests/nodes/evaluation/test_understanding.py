@@ -23,7 +23,7 @@ from nodes.msgs import Scene, SeenObject, SkillArgument, SkillSpec
 from nodes.planner.dialogue import Dialogue
 from nodes.planner.orders import ALIASES, Order, Surroundings
 from nodes.planner.parser import parser_of
-from nodes.planner.questions import Question
+from nodes.planner.questions import OpenQuestion
 from nodes.planner.understanding import Conversation, Intent, after_robot, understand_in
 from tests.nodes.planner.heard import hear
 
@@ -106,7 +106,7 @@ def read_in_context(line: LabelledUtterance) -> tuple[Intent, Dialogue]:
     for one in line.context:
         heard = one.who == "person"
         talk = understand_in(one.text, KITCHEN, talk, parser)[1] if heard else after_robot(one.text, talk, parser)
-    asked = Question("order", "", 0, (talk.question,), talk.awaits) if talk.question is not None else None
+    asked = OpenQuestion("order", "", 0, (talk.question,), talk.awaits) if talk.question is not None else None
     plan = Dialogue(
         number=1 if talk.orders else 0, current=next(iter(talk.orders), None), talk=talk,
         questions=(asked,) if asked is not None and asked.awaits else (),
