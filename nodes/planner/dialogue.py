@@ -54,7 +54,7 @@ from nodes.planner.replies import (
 )
 from nodes.planner.spelled import SpelledOut, naming, spelled_out
 from nodes.planner.stopped import (
-    ends_ordering,
+    is_remark,
     objects,
     read_beside_stop,
     restricts,
@@ -368,6 +368,8 @@ class Dialogue:
         world = self.around.world
         if foreign := self._is_foreign(text):
             return foreign
+        if is_remark(text):
+            return "I see."
         text = self.household.written(text)
         clauses, parser, before = self._clauses(text), parser_of(world), self.talk.orders
         readings = [(one, *understand_in(text, world, self._talk_about(one), parser)) for one in (*self._asked(), None)]
@@ -463,13 +465,12 @@ class Dialogue:
         return why + self._goes_on()
 
     def _is_so(self, intent: Intent, clauses: Sequence[Clause]) -> bool:
-        """Whether it only says where something of the work is, and there it is; or that this was all."""
+        """Whether it only says where something of the work is, and there it is."""
         if intent.why != "told" or len(clauses) != 1 or intent.protected or intent.unnamed:
             return False
         places = {noun.place for _, noun in clauses[0].targets if noun is not None and noun.place}
         things = self._named_under_way(intent)
-        is_there = bool(things and places) and all(self._place_of(one) in places for one in things)
-        return is_there or ends_ordering(" ".join(clauses[0].words))
+        return bool(things and places) and all(self._place_of(one) in places for one in things)
 
     def _answer(self, text: str, intent: Intent) -> str:
         last = self.done[-1] if self.done else None

@@ -100,13 +100,16 @@ def restricts(text: str) -> bool:
     return _RESTRICTS.search(text) is not None and _ASKS.match(text) is None
 
 
-_ENDS = re.compile(r"(?:that|this|it) (?:is|was|will be|would be) (?:all|it|everything)(?: for (?:now|today))?")
+_REMARKS = re.compile(
+    r"\W*(?:(?:and|so|oh|well|okay|ok|yes)\W+)*(?:(?:that|this|it)(?: is|'s|’s| was| will be|'ll be| would be) "
+    r"(?:all|it|everything)(?: for (?:now|today))?|(?:there|here) (?:it is|they are|you are|you go))\W*", re.I
+)  # fmt: skip
 _NO_COLOUR = re.compile(r"\W*no [a-z]+\W*", re.I)
 
 
-def ends_ordering(words: str) -> bool:
-    """ "That's all": nothing more is ordered, and what is ordered goes on."""
-    return _ENDS.fullmatch(words) is not None
+def is_remark(text: str) -> bool:
+    """ "That's all", "There it is": what is ordered goes on, and nothing more is."""
+    return _REMARKS.fullmatch(text) is not None
 
 
 def wonders(text: str, clauses: Sequence[Clause]) -> bool:

@@ -77,7 +77,7 @@ def test_what_may_forbid_the_work_in_any_language_holds_it_and_is_asked(hands: t
 
 
 @BOTH
-@pytest.mark.parametrize("text", ["That's all.", "That will be all for now."])
+@pytest.mark.parametrize("text", ["That's all.", "That will be all for now.", "There it is."])
 def test_nothing_more_to_order_is_no_reason_to_hold(hands: type[TableHands], text: str) -> None:
     assert {"red", "blue", "white"} <= set(moved(played(hands, [ALL, 5, text])))
 
