@@ -82,8 +82,8 @@ class StopClassifier:
     HARMLESS_BELOW: ClassVar[float] = 0.1
     STOPS_FROM: ClassVar[float] = 0.7
     HOLDS_FROM: ClassVar[float] = 0.35
-    """By five folds of lines that the tables were not made for, it adds a stop from 0.7 on to 4 % of those that mean
-    one, and to 1 % of the others."""
+    """By five folds of the newest lines for training it adds a stop from 0.7 on to 4 % of those that mean one, and to
+    1 % of the others."""
 
     def __init__(self, model: Path = MODEL) -> None:
         self._session, _ = open_session(model.read_bytes(), name=model.name, providers=("CPUExecutionProvider",))
