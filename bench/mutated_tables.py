@@ -44,7 +44,7 @@ MODULES = {
 }  # fmt: skip
 MORE = {
     "guard": tuple(f"tests/nodes/guard/test_{name}.py" for name in ("output", "parts", "search")),
-    "interrupts": ("tests/nodes/interrupts/test_records.py",),
+    "interrupts": tuple(f"tests/nodes/interrupts/test_{name}.py" for name in ("records", "entries")),
 }
 """Tests that look at the tables themselves."""
 SURVIVED, ENDED = "survived", "it ended"

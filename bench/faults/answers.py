@@ -45,18 +45,18 @@ SCENE: dict[str, object] = {
     "objects": [SEEN], "target": 0, "place": -1, "skill": "pick", "done": False, "say": "",
 }  # fmt: skip
 WRONG: tuple[object, ...] = (None, 1e999, -1, True, "", "../..", "run_shell", [[]], {}, "x" * 5000, "\x00", 2**70)
-NO_TEXT: tuple[object, ...] = (1e999, True, [[]], {}, "x" * 5000)
+NO_TEXT: tuple[object, ...] = (1e999, True, [[]], "x" * 5000)
 NO_WORD: tuple[object, ...] = (*NO_TEXT, -1, "../..", "run_shell", "\x00")
 NO_NUMBER: tuple[object, ...] = (1e999, float("nan"), True, "", [], {}, 0.5, 2**70)
-NO_THINGS: tuple[object, ...] = (1e999, -1, True, [[]], {}, "x" * 5000, 2**70)
-"""Not in here, because it is read: null for what may be empty, "1" for 1, 3 for "3", one thing in place of a list, keys
-that nobody asked for."""
+NO_THINGS: tuple[object, ...] = (1e999, -1, True, [[]], "x" * 5000, 2**70)
+"""Not in here, because it is read: null or {} for what may be empty, "1" for 1, 3 for "3", one thing for a list,
+keys that nobody asked for."""
 WRONG_PLAN: dict[str, tuple[object, ...]] = {
-    "do": (*NO_WORD, None, ""),
+    "do": (*NO_WORD, None, {}, ""),
     "skill": NO_WORD,
-    "place": (*NO_WORD, None, ""),  # the skill needs one
+    "place": (*NO_WORD, None, {}, ""),  # the skill needs one
     "relation": NO_WORD,
-    "text": (*NO_TEXT, None, ""),
+    "text": (*NO_TEXT, None, {}, ""),
     "say": NO_TEXT,
     **dict.fromkeys(
         ("things", "excluding"),

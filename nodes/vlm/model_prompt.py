@@ -24,6 +24,8 @@ MOST_OBJECTS, MOST_PEOPLE = 40, 8
 
 Word = Annotated[str, msgspec.Meta(max_length=40)]
 Place = Annotated[float, msgspec.Meta(ge=0, le=100_000)]
+UNSAID = -1.0
+"""Where a model says no place in the image: then it points at nothing, but for what has an id."""
 
 
 class Pointed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -31,8 +33,8 @@ class Pointed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     label: Word
     colour: Word
-    u: Place = 0.0
-    v: Place = 0.0
+    u: Place = UNSAID
+    v: Place = UNSAID
     is_place: bool = False
     id: Word = ""  # of what is remembered, wherever the head looks now; then u and v count for nothing
 
@@ -232,11 +234,13 @@ def parse(
         colour = colour if colour in words().colours else ""
         u, v = thing.u * across, thing.v * down
         ident = thing.id if thing.id in known else ""
-        if not ident and (not _NAME.fullmatch(label) or u >= width_px or v >= height_px):
+        if not ident and not (_NAME.fullmatch(label) and 0 <= u < width_px and 0 <= v < height_px):
             places[number] = -1
             continue
         places[number] = len(kept)
-        kept.append(Pointed(label=label, colour=colour, u=u, v=v, is_place=thing.is_place, id=ident))
+        kept.append(
+            Pointed(label=label, colour=colour, u=max(u, 0.0), v=max(v, 0.0), is_place=thing.is_place, id=ident)
+        )
     for key, number in (("target", answer.target), ("place", answer.place)):
         if number not in places:
             raise ModelError(f"the model's answer has {key} {number}; it lists {len(answer.objects)} things, from 0")

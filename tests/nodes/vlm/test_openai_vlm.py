@@ -423,6 +423,7 @@ def test_names_inside_the_image_are_kept_whatever_they_are_and_the_target_follow
         {"label": "Cup", "colour": "RED", "u": 10, "v": 20},
         {"label": "cup", "colour": "blue", "u": 400, "v": 20},
         {"label": "cup", "colour": "green", "u": 11, "v": 21},
+        {"label": "cup", "colour": "red", "u": None, "v": 21},
     ]
     text = json.dumps({"objects": things, "target": 4})
     advice = parse(text, "pixel", 160, 120)
@@ -432,6 +433,7 @@ def test_names_inside_the_image_are_kept_whatever_they_are_and_the_target_follow
         Pointed(label="cup", colour="green", u=11.0, v=21.0),
     )
     assert advice.target == 2
+    assert parse(json.dumps({"objects": things, "target": 5}), "pixel", 160, 120).target == -1, "no corner of the image"
 
 
 def test_thousandths_become_pixels() -> None:
