@@ -49,6 +49,7 @@ class NodeSpec(msgspec.Struct, frozen=True):
     host: str = ""  # the machine it runs on, where the launch names several
     restart: Restart = "on-failure"
     unset: tuple[str, ...] = ()  # environment variables that parameters are taken from, and that are not set here
+    hidden: Mapping[str, str] = msgspec.field(default_factory=dict)  # parameters taken from there, as they are written
     instance: Node | None = None  # made by the caller; then `params` are not used
 
     def build(self) -> Node:
@@ -176,7 +177,7 @@ class Graph:
             "ages": self.ages.as_data(),
             "one_user": self.one_user,
             "node_seats": list(self.seats),
-            "parameters": {name: dict(spec.params) for name, spec in self.nodes.items()},
+            "parameters": {name: {**spec.params, **spec.hidden} for name, spec in self.nodes.items()},  # are recorded
             "aligned": {name: one.as_data() for name, one in self.alignments.items()},
         }
 

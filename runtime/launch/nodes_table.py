@@ -104,6 +104,7 @@ def node_spec(
             process=written.process,
             host=written.host,
             restart=written.restart,
+            hidden={key: value for key, value in written.params.items() if params[key] is not value},
             unset=() if is_elsewhere else tuple(filter(None, map(_unset, written.params.values()))),
         )
     except UserError as problem:

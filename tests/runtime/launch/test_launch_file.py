@@ -265,12 +265,16 @@ def test_values_reach_the_nodes(write: Any, monkeypatch: pytest.MonkeyPatch) -> 
     assert launch.text.endswith("for_s = 2.5\n")
 
 
-def test_a_parameter_may_come_from_the_environment(write: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_parameter_may_come_from_the_environment_and_is_recorded_as_written(
+    write: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("POLYRHYTHM_MODEL", "tiny")
     file = write(
         '[nodes.policy]\nuse = "tests.runtime.launch.test_graph:Picky"\nparams = { model = "${POLYRHYTHM_MODEL}" }'
     )
-    assert load(file).graph.nodes["policy"].params == {"model": "tiny"}
+    graph = load(file).graph
+    assert graph.nodes["policy"].params == {"model": "tiny"}
+    assert graph.facts["parameters"] == {"policy": {"model": "${POLYRHYTHM_MODEL}"}}, "it may be a key"
 
 
 def test_another_class_starts_without_the_parameters_of_the_first(write: Any) -> None:
