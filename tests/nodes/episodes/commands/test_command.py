@@ -475,8 +475,9 @@ def test_a_slow_mind_is_slower_in_asynchronous_talk_and_a_replay_as_slow(tmp_pat
                 turns = store.turns(row.id)
                 begun[latency] = next(turn.at_s for turn in turns if turn.speaker == row.names[0])
                 (kept,) = store.db.execute("SELECT count(*) FROM latencies").fetchone()
-                late = len(store.calls(row.id)) - kept
-                assert late in (0, 1), "an answer that comes when the talk is over waits for nobody"
+                assert 0 < kept <= len(store.calls(row.id)), (
+                    "an answer that comes when the talk is over waits for nobody"
+                )
     assert begun["fixed:4"] >= begun["none"] + 3.0
     assert begun["wall"] >= begun["none"]
     assert main(["run", "--latency", "soon"]) == 2
