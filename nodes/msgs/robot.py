@@ -151,6 +151,7 @@ class Subtask(Message, origin="plan"):
     place: str = ""  # label of the place that it is about
     relation: str = ""  # how things are to stand to it: "in", "on", "beside"
     done_when: Condition | None = None  # None: when the skill has succeeded, or somebody says so
+    listened_ns: int = 0  # what was said after that is no part of it; 0: all that was said until it was published
 
 
 class SeenObject(Message, kind="state"):

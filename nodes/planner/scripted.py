@@ -6,6 +6,8 @@ from collections import deque
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
+
 from nodes.interrupts.intent import understand
 from nodes.msgs import Feedback, Interrupt, Scene, SceneDescription, SkillCatalogue, Subtask, Utterance
 from nodes.planner.dialogue import Dialogue
@@ -232,7 +234,10 @@ class ScriptedPlanner(SeatNode):
             keep(self.memory, self.saved)
         subtask = self.mind.subtask
         if subtask is not None:
-            self.subtask.publish(subtask)
+            waiting = [at_ns for at_ns, _ in (*self.unheard, *((self.which,) if self.which is not None else ()))]
+            listened_ns = min([self.context.started_ns, *(at_ns - 1 for at_ns in waiting)])
+            told: Subtask = msgspec.structs.replace(subtask, listened_ns=listened_ns)  # type: ignore[type-var]  # a Struct
+            self.subtask.publish(told)
 
     def _answer(self, reply: str) -> None:
         if reply:

@@ -88,15 +88,15 @@ class Hold:
         self.hear_of_yes("time is over", now_ns)
         return was_asked
 
-    def wait(self, now_ns: int, *, may_object: bool = False) -> None:
-        """Wait for a plan: of a new order, or of words that may object to what is done."""
+    def wait(self, now_ns: int, objected_ns: int = 0) -> None:
+        """Wait for a plan: of a new order, or of words that may object to what is done and were said at that time."""
         self._waiting_ns = now_ns
-        if may_object:
-            self.objected_ns, self._is_wait_told = now_ns, False
+        if objected_ns:
+            self.objected_ns, self._is_wait_told = objected_ns, False
 
-    def told_how(self, at_ns: int | None = None) -> None:
-        """Somebody has said how it goes on: a person, or a plan of that time, which answers no younger objection."""
-        if at_ns is None or at_ns >= self.objected_ns:
+    def told_how(self, listened_ns: int | None = None) -> None:
+        """Somebody has said how it goes on: a person, or a plan of who listened until then: no younger objection."""
+        if listened_ns is None or listened_ns >= self.objected_ns:
             self._waiting_ns = self.objected_ns = 0
 
     def lose_patience(self, now_ns: int) -> str:

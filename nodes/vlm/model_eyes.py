@@ -95,8 +95,8 @@ class ModelEyes(VLMEyes):
         return is_answer
 
     def void(self) -> bool:
-        """The answer under way is about what was before."""
-        was_asking = self.request.is_asking
+        """The answer under way is about what was before, and so is what the last one advised."""
+        was_asking, self._advice = self.request.is_asking, Advice()
         self.request.void()
         return was_asking
 

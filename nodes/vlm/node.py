@@ -105,13 +105,12 @@ class VLM(ForRobot, SeatNode, HearsPeople):
     @on(subtask)
     def take_subtask(self, subtask: Subtask) -> None:
         """A new subtask replaces the old one."""
-        trigger = self.context.trigger
-        self.work.take(subtask, None if trigger is None else trigger.envelope.published_ns, self.now())
+        self.work.take(subtask, self._published_ns, self.now())
 
     @on(heard)
     def listen(self, utterance: Utterance) -> None:
         """A correction changes the action under way at once; the planner hears it too and remembers it."""
-        self.work.hear(utterance, self.now(), is_persons=self.judge(utterance).counts)
+        self.work.hear(utterance, self._published_ns, self.now(), is_persons=self.judge(utterance).counts)
 
     @on(interrupt)
     def interrupted(self, interrupt: Interrupt) -> None:
@@ -175,6 +174,12 @@ class VLM(ForRobot, SeatNode, HearsPeople):
         if text and (last_ns is None or to_s(now_ns - last_ns) >= REPEAT_S):
             self._said_ns[text] = now_ns
             self.said.publish(Utterance(speaker=self.speaker, text=text), stems_from=self._sources())
+
+    @property
+    def _published_ns(self) -> int | None:
+        """When what is handled now was published."""
+        trigger = self.context.trigger
+        return None if trigger is None else trigger.envelope.published_ns
 
     def _sources(self) -> list[Stamped[Any]]:
         """What is decided stems from the image behind what is remembered, the subtask and the last words."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from nodes.interrupts.intent import says_yes, understand
 from nodes.msgs import (
     Action,
@@ -62,7 +64,8 @@ class VLMWork:
 
     def take(self, subtask: Subtask, published_ns: int | None, now: Moment) -> None:
         """A new subtask replaces the old one; the same one again changes nothing."""
-        self.hold.told_how(published_ns)
+        self.hold.told_how(subtask.listened_ns or published_ns)
+        subtask = msgspec.structs.replace(subtask, listened_ns=0)  # type: ignore[type-var]  # a Struct
         if subtask == self.task:
             return
         self.hold.hear_of_yes("something else is to be done", now.now_ns)
@@ -75,7 +78,7 @@ class VLMWork:
             self.vetoed = ()
         self.act(now)
 
-    def hear(self, utterance: Utterance, now: Moment, *, is_persons: bool) -> None:
+    def hear(self, utterance: Utterance, published_ns: int | None, now: Moment, *, is_persons: bool) -> None:
         """A correction changes the action under way at once; `is_persons`: a person says it."""
         meaning, is_answer = understand(utterance.text), self.eyes.hear(utterance)
         self.looks_round.is_spoken_to |= self.looks_round.is_armed and is_persons
@@ -85,11 +88,11 @@ class VLMWork:
         elif meaning.wants != "nothing":
             self.hold.hear_of_yes("something else is to be done", now.now_ns)
         if meaning.wants != "stop" and self.task is not None and self.task.state == "work":
-            self._amend(self.task, utterance, now)
+            self._amend(self.task, utterance, published_ns or now.now_ns, now)
         if is_answer or (meaning.lifts_stop and is_persons):
             self.hold.told_how()
 
-    def _amend(self, task: Subtask, utterance: Utterance, now: Moment) -> None:
+    def _amend(self, task: Subtask, utterance: Utterance, published_ns: int, now: Moment) -> None:
         """What is to be left alone is left at once; the planner hears it too, and remembers it."""
         target, began_ns = self._target, utterance.captured_ns
         if began_ns is None:
@@ -101,7 +104,8 @@ class VLMWork:
         vetoed = dict.fromkeys((*self.vetoed, *heard.left))
         self.vetoed = tuple(one for one in vetoed if (one.label, one.colour) not in free)
         if heard.is_for_plan:
-            self.hold.wait(now.now_ns, may_object=True)
+            self.hold.wait(now.now_ns, published_ns)
+            self.eyes.void()
             if self.deeds.is_running and self.deeds.doing is not None and self.deeds.doing.skill != "hold":
                 self._carry_out(Decision("hold", "held", "holding still until there is a plan for the new order"), now)
         elif heard.left:

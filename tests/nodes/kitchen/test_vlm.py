@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -21,10 +21,13 @@ from nodes.msgs import (
     Subtask,
     Utterance,
 )
+from nodes.planner.scripted import ScriptedPlanner
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
 from nodes.vlm.hold import STILL_WAITS
-from runtime import Simulation
+from runtime import Simulation, to_ns
 from runtime.clock import Clock, to_s
+from runtime.launch.graph import NodeSpec
+from runtime.launch.latency import Latency
 from runtime.message import Envelope, Message, Stamped
 
 
@@ -155,3 +158,36 @@ def test_a_plan_that_was_on_its_way_when_somebody_objected_does_not_answer_them(
         sim.publish("subtask", task)
         sim.run(seconds=1.0)
         assert [one.skill for one in acts] == ["pick", "hold", "pick"]
+
+
+def test_a_plan_whose_maker_had_not_heard_the_objection_when_it_began_does_not_answer_it() -> None:
+    with closing(Simulation(SimulatorEyesVLM())) as sim:
+        acts: list[Action] = sim.record(SimulatorEyesVLM.action)
+        mug = Reference(label="mug", id="mug-1")
+        task = Subtask(id="1", text="pick it up", state="work", skill="pick", things=(mug,))
+        sim.publish("sim/eyes", Scene(things=(MUG,)))
+        sim.publish("robot/state", standing(0))
+        sim.publish("subtask", task)
+        sim.run(seconds=1.0)
+        sim.publish("heard", Utterance(speaker="Ana", text="No, not that one!"))
+        sim.run(seconds=1.0)
+        for listened_s, then in ((0.5, ["pick", "hold"]), (1.5, ["pick", "hold", "pick"])):
+            plan = Subtask(
+                id="1", text="pick it up", state="work", skill="pick", things=(mug,), listened_ns=to_ns(listened_s)
+            )
+            sim.publish("subtask", plan)
+            sim.run(seconds=1.0)
+            assert [one.skill for one in acts] == then
+
+
+def test_a_slow_planner_says_until_when_it_listened_and_not_when_it_had_thought() -> None:
+    latency = {name: Latency.parse(1.5, name) for name in ("tick", "listen")}
+    slow = NodeSpec("planner", ScriptedPlanner, {"household": "kitchen"}, latency=latency)
+    with closing(Simulation(slow)) as sim:
+        told: list[Stamped[Any]] = []
+        sim.observe(lambda one: told.append(one) if one.envelope.topic == "subtask" else None)
+        sim.publish("skills", catalogue_of(SPECS.values()))
+        sim.publish("scene", Scene(things=(MUG,)))
+        sim.publish("heard", Utterance(speaker="Ana", text="Pick up the red mug"))
+        sim.run(seconds=8.0)
+        assert {to_s(one.envelope.published_ns - one.message.listened_ns) for one in told} == {1.5}

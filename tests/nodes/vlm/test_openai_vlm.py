@@ -262,6 +262,23 @@ def test_a_correction_ends_at_once_what_the_model_chose(view: View) -> None:
         assert robot.room.actions[-1].skill == "hold"
 
 
+def test_what_the_model_was_asked_before_an_objection_is_asked_again_and_not_done(view: View) -> None:
+    heard: list[bool] = []
+
+    def of(asked: Request) -> str:
+        heard.append("No!" in asked.user_text)
+        return told(view, target=0, skill="pick") if len(heard) == 3 else told(view)
+
+    with FakeOpenAI(says(of)) as server, Told(server, view, FREE, 0.2, latency_s=1.0) as robot:
+        while len(heard) < 3:
+            robot.room.sim.run(seconds=0.1)
+        robot.room.sim.publish("heard", Utterance(speaker="Ana", text="No!"))
+        robot.room.sim.publish("subtask", FREE)
+        robot.room.sim.run(seconds=4.0)
+        assert not [one for one in robot.room.actions if one.skill == "pick"]
+        assert heard[:4] == [False, False, False, True]
+
+
 def test_what_failed_three_times_is_chosen_no_more_however_often_the_model_does(view: View) -> None:
     with FakeOpenAI(answers(told(view, target=0, skill="pick"))) as server, Told(server, view, FREE, 3.0) as robot:
         for _ in range(5):
