@@ -133,8 +133,20 @@ class MatchedClause(msgspec.Struct):
         return len(self.words) in said
 
 
+class _Trees(dict[str, Node]):
+    """By first word of a phrase: what may follow. All at once they are 300,000 dicts, and few are ever walked."""
+
+    def __init__(self, packed: dict[str, bytes]) -> None:
+        self.packed = packed
+
+    def __missing__(self, word: str) -> Node:
+        tree: Node = marshal.loads(self.packed[word])
+        self[word] = tree
+        return tree
+
+
 class _Phrases(msgspec.Struct, frozen=True):
-    root: Node
+    trees: _Trees
     known: frozenset[str]  # every word of every phrase
     stems: frozenset[str]
     spelled: dict[str, str]  # how a word of a stop may be misspelled -> the word
@@ -207,7 +219,7 @@ def find(words: tuple[str, ...]) -> MatchedClause:
     """The clause made of these words, with every phrase that occurs in it."""
     phrases = load()
     found: dict[str, list[Match]] = {}
-    root, known, stems = phrases.root, phrases.known, phrases.stems
+    trees, first, known, stems = phrases.trees, phrases.trees.packed, phrases.known, phrases.stems
     ways: list[tuple[str, ...]] = []
     is_corrected = False
     for word in words:
@@ -222,14 +234,16 @@ def find(words: tuple[str, ...]) -> MatchedClause:
                 way.append(f"{word[:length]}*")
         ways.append(tuple(way))
     for start in range(len(words)):
-        nodes = [root]
-        end = start
-        while nodes and end < len(words):
-            nodes = [node[way] for node in nodes for way in ways[end] if way in node]
-            end += 1
+        nodes = [trees[way] for way in ways[start] if way in first]
+        end = start + 1
+        while nodes:
             for node in nodes:
                 for table, name in node.get(_HERE, ()):
                     found.setdefault(table, []).append(Match(start, end, name))
+            if end == len(words):
+                break
+            nodes = [node[way] for node in nodes for way in ways[end] if way in node]
+            end += 1
     if ordinary := found.get("ordinary"):
         _drop_ordinary(found, ordinary)
     unknown = frozenset(
@@ -288,12 +302,14 @@ def load() -> _Phrases:
     with suppress(OSError, EOFError, TypeError, ValueError):
         data = kept.read_bytes()
         if data.startswith(mark):
-            return _Phrases(*marshal.loads(data[len(mark) :]))
+            packed, *others = marshal.loads(data[len(mark) :])
+            return _Phrases(_Trees(packed), *others)
     phrases = _built(tomllib.loads(source.decode()))
     if not sys.dont_write_bytecode:
         with suppress(OSError):
             kept.parent.mkdir(exist_ok=True)
-            write_whole(kept, mark + marshal.dumps(msgspec.structs.astuple(phrases)))
+            packed, others = phrases.trees.packed, msgspec.structs.astuple(phrases)[1:]
+            write_whole(kept, mark + marshal.dumps((packed, *others)))
     return phrases
 
 
@@ -319,7 +335,8 @@ def _built(tables: Mapping[str, Mapping[str, Sequence[str]]]) -> _Phrases:
     known = frozenset(itertools.chain.from_iterable(itertools.chain.from_iterable(ways.values())))
     stems = frozenset(word[:-1] for word in known if word.endswith("*") and len(word) > 1)
     spelled = _spellings((word for word in stops if len(word) > 3 and word.isascii()), known)
-    return _Phrases(root, known, stems, spelled, calls)
+    packed = {word: marshal.dumps(node) for word, node in root.items()}
+    return _Phrases(_Trees(packed), known, stems, spelled, calls)
 
 
 def _add(root: Node, phrase: Iterable[Ways], end: tuple[str, str]) -> None:
