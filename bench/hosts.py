@@ -21,12 +21,12 @@ from msgspec.structs import replace
 
 from bench.result import Result, percentile
 from bridges.gateway_images import JpegImages
+from nodes.hosts.admission import Traffic
+from nodes.hosts.gateway import Gateway
+from nodes.hosts.sockets import Doors
 from nodes.msgs import Image, JointCommand, RobotState
 from runtime.clock import SystemClock, to_ns
-from runtime.hosts.admission import Traffic
-from runtime.hosts.gateway import Gateway
 from runtime.hosts.hosts_table import Host, HostPair
-from runtime.hosts.sockets import Doors
 from runtime.message import Envelope, Message, Stamped
 from tests.support.ports import free_ports
 

@@ -24,7 +24,7 @@ from bench.result import percentile
 from nodes.mcap.file import BagReader
 from nodes.msgs import GuardState
 from runtime.clock import SystemClock, to_ns
-from tests.runtime.hosts.two_hosts import Hosts
+from tests.nodes.hosts.two_hosts import Hosts
 
 ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "launch" / "stretch-gpu.toml"

@@ -25,7 +25,7 @@ class SmallImage(Message, kind="state"):
 
 
 class JpegImages:
-    """A `runtime.hosts.admission.LinkCodec`: makes images small and large again with OpenCV."""
+    """A `nodes.hosts.admission.LinkCodec`: makes images small and large again with OpenCV."""
 
     small = SmallImage
 

@@ -21,7 +21,6 @@ OWN = {  # imported when asked for: `polyrhythm --help` loads none of them
     "check": ("runtime.commands.check:check_main", "all that can be known of a launch file before it starts"),
     "graph": ("runtime.commands.check:graph_main", "nodes and topics of a launch file, as text, Mermaid or a page"),
     "doctor": ("runtime.commands.doctor:doctor_main", "what this machine lacks, and what a launch file misses on it"),
-    "keys": ("runtime.commands.keys:main", "the keys by which the hosts of a launch file know each other"),
     "top": ("runtime.commands.top:top_main", "of a running graph: how every node fares, live"),
     "nodes": ("runtime.commands.nodes:nodes_main", "what runs where"),
     "topics": ("runtime.commands.nodes:topics_main", "type, rate, publishers and subscribers of each topic"),

@@ -13,11 +13,11 @@ import msgspec
 from runtime.abilities import HasModels, LoadsLater
 from runtime.command_line.arguments import add_launch_options
 from runtime.commands.companions import check_companions
-from runtime.commands.doctor_hosts import examine_hosts
 from runtime.errors import LaunchFileError, PolyrhythmError, UserError
 from runtime.execution.process_priorities import refusals
 from runtime.extras import missing, or_absent
-from runtime.launch.file import check, find, load
+from runtime.hosts.joining import joining
+from runtime.launch.file import Launch, check, find, load
 from runtime.launch.graph import NodeSpec, convert_params, unset_variables
 from runtime.launch.nodes_table import load_name, node_spec
 from runtime.node import Node
@@ -89,7 +89,16 @@ def examine_launch(
         findings.append(Finding("launch file", "ok", f"{path}: {len(launch.graph.nodes)} nodes, none lacks anything"))
     elsewhere = [finding for spec in launch.here for finding in _elsewhere(spec)]
     models = [finding for spec in launch.here for finding in _models(spec, is_timed=is_timed)]
-    return findings + notes + models + elsewhere + examine_hosts(launch.hosts, host, moves=launch.moves)
+    return findings + notes + models + elsewhere + _hosts(launch, host)
+
+
+def _hosts(launch: Launch, here: str) -> list[Finding]:
+    """What this machine lacks to meet the other hosts."""
+    try:
+        found: list[Finding] = joining("doctor")(launch.hosts, here, moves=launch.moves) if launch.hosts else []
+    except UserError as problem:
+        return [Finding("hosts", "problem", str(problem))]
+    return found
 
 
 def _libraries(spec: NodeSpec) -> list[Finding]:

@@ -26,6 +26,7 @@ from runtime.commands.message_counts import MessageCounts
 from runtime.commands.not_kept import PROMISES, lines, not_kept
 from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.execution.log_lines import log_to
+from runtime.hosts.joining import joining
 from runtime.launch.class_check import place_of_problem
 from runtime.launch.file import Launch, check, find, in_order, load, resolve
 from runtime.launch.more_tables import HasPrograms
@@ -397,11 +398,9 @@ def _run_real(
 
 def _check_keys(launch: Launch) -> None:
     """Raise UserError where this host's secret key is missing or is not the one of the launch file."""
-    from runtime.hosts.gateway import check_keys as check_plan
-
     for part in plan(launch).values():
         if part.gateway is not None:
-            check_plan(part.gateway)
+            joining("keys")(part.gateway)
 
 
 def run_virtual(

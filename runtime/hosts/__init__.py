@@ -1,1 +1,1 @@
-"""More than one machine: the `[hosts]` of a launch file, and the gateway between the runs of two hosts."""
+"""The `[hosts]` of a launch file: addresses, who listens for whom, questions to a service there; not the gateways."""

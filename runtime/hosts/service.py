@@ -18,7 +18,6 @@ from zmq.auth.thread import ThreadAuthenticator
 
 from runtime.clock import LONGEST_NS, SystemClock, to_ns
 from runtime.errors import CodecError, TransportError
-from runtime.hosts.wire import number_frame, read_number
 
 MAX_FRAME_BYTES = 32 << 20
 LONGEST_WAIT_S = 60.0
@@ -352,3 +351,15 @@ class Client:
         """Disconnect."""
         self.socket.close()
         self._context.term()
+
+
+def number_frame(number: int) -> bytes:
+    """A number as a frame."""
+    return number.to_bytes(8, "big")
+
+
+def read_number(frame: Any) -> int:
+    """The number of a frame. Raises CodecError."""
+    if len(frame) != 8:
+        raise CodecError("no number of an image")
+    return int.from_bytes(frame, "big")

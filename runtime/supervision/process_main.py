@@ -29,6 +29,7 @@ from runtime.execution.log_lines import log_to
 from runtime.execution.process_priorities import RealTimeStart
 from runtime.execution.straight_loop import new_loop
 from runtime.hosts.hosts_table import GatewayPlan
+from runtime.hosts.joining import joining
 from runtime.launch.nodes_table import node_spec
 from runtime.launch.process_plan import ProcessPlan, load_type
 from runtime.message import Kind, Message
@@ -326,8 +327,6 @@ class Process:
     async def _run_gateway(
         self, plan: ProcessPlan, part: GatewayPlan, types: Mapping[str, type[Message]], names: frozenset[str]
     ) -> None:
-        from runtime.hosts.gateway import make_gateway  # only this process speaks to another machine
-
         def finish(ok: bool, reason: str) -> None:
             self._control.tell("finish", node=self._name, ok=ok, reason=reason)
 
@@ -339,7 +338,7 @@ class Process:
             direct_events=plan.direct_events,
             has_own_threads=False,
         )
-        gateway, doors = make_gateway(part, types, load_type, publish=outlet.publish, finish=finish)
+        gateway, doors = joining("gateway")(part, types, load_type, publish=outlet.publish, finish=finish)
         inlet = SubscriberThread(
             types,
             gateway.from_here,

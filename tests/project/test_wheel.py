@@ -202,6 +202,9 @@ def test_the_runtime_alone_checks_tests_runs_and_echoes_what_the_readme_writes(
     assert nodes in did("guard", "estop", code=2)
     for asked in (("replay", "mine.mcap"), ("record", "mine.mcap"), ("run", "laptop")):
         assert more in did(*asked, code=2)
+    (project / "two.toml").write_text(f"{launch}\n[hosts.robot]\naddress = '127.0.0.1'\n[hosts.desk]\n")
+    did("check", "two.toml")
+    assert more in did("run", "two.toml", "--host", "robot", code=2)
     told = did("--help")
     assert more in told
     assert not re.search(r"robot|guard|joint|e-?stop", told)

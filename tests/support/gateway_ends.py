@@ -13,13 +13,13 @@ import pytest
 import zmq
 
 from bridges.gateway_images import JpegImages
+from nodes.hosts.admission import Traffic
+from nodes.hosts.gateway import Gateway
+from nodes.hosts.sockets import Doors
 from nodes.msgs import EStop, Image, Utterance
 from runtime.clock import SystemClock
 from runtime.coordination.health import GatewayHealth
-from runtime.hosts.admission import Traffic
-from runtime.hosts.gateway import Gateway
 from runtime.hosts.hosts_table import Host, HostPair
-from runtime.hosts.sockets import Doors
 from runtime.message import Envelope, Message, Stamped
 from runtime.transport.reliable.tag import Terms
 from tests.support.running import eventually

@@ -77,8 +77,8 @@ class RemotePolicy(OnnxPolicy):
         **others: object,
     ) -> list[tuple[Literal["ok", "note", "problem"], str]]:
         """Whether the server lets this robot in, for `polyrhythm doctor`. Raises UserError where its key is missing."""
-        from runtime.hosts import keys
-        from runtime.hosts.probe import ProbeIdentity, knock
+        from nodes.hosts import keys
+        from nodes.hosts.probe import ProbeIdentity, knock
 
         caller = ProbeIdentity(host, keys.public_of(host), keys.secret_of(host)) if key else ProbeIdentity(host)
         match knock(server, key, caller, REACH_S):
@@ -97,8 +97,8 @@ class RemotePolicy(OnnxPolicy):
         return []
 
     def on_start(self) -> None:
+        from nodes.hosts import keys
         from nodes.policy.remote.session import RemoteSession
-        from runtime.hosts import keys
         from runtime.hosts.service import Client
 
         if problems := self.problems():

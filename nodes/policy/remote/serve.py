@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from nodes.hosts import keys
 from nodes.models.onnx_file import read_model
 from runtime.errors import PolyrhythmError, UserError, choices
-from runtime.hosts import keys
 from runtime.hosts.address import find, split, written
 from runtime.hosts.hosts_table import is_public_key
 from runtime.operating_system.terminal import signals_of_end

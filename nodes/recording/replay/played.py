@@ -11,12 +11,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from nodes.hosts.clock_offset import shifted
 from nodes.recording.bag.recording import Recording
 from nodes.recording.replay.tape import Tape
 from runtime import Node, ParameterError, Publisher, Stamped, every
 from runtime.abilities import believes, role_of
 from runtime.context import HandlerContext, current_call
-from runtime.hosts.clock_offset import shifted
 from runtime.node import ports_of
 
 PLAY_HZ = 100

@@ -13,8 +13,8 @@ import runtime.coordination.fence
 import runtime.coordination.health
 import runtime.coordination.lease
 import runtime.journal.calls
+from nodes.hosts.clock_offset import shifted, stamp_fields
 from nodes.msgs import GuardState
-from runtime.hosts.clock_offset import shifted, stamp_fields
 from runtime.journal.calls import CallRecord, Calls, LogLine
 from runtime.message import Envelope, Message, Stamped
 

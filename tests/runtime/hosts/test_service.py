@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import zmq
 
+from nodes.hosts import keys
 from nodes.policy.onnx.inputs import Felt
 from nodes.policy.onnx.session import PolicySession
 from nodes.policy.remote.policy import RemotePolicy
@@ -22,7 +23,6 @@ from nodes.policy.remote.session import RemoteSession
 from runtime.clock import to_ns
 from runtime.commands.doctor import examine_launch
 from runtime.errors import PolyrhythmError, TransportError, UserError
-from runtime.hosts import keys
 from runtime.hosts.service import Answerer, Client, ClientQuestion, Costs, Questions, QuestionServer
 from runtime.supervision.diagnostics import Finding
 from tests.support.models.model_files import linear_model

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nodes.hosts.admission import Traffic
 from nodes.msgs import Image
-from runtime.hosts.admission import Traffic
 from runtime.message import Envelope, Stamped
 from runtime.transport.shared_memory import FOLDER, Views, is_available
 from runtime.transport.zeromq import PublisherSockets, Reader, SubscriberThread

@@ -53,13 +53,13 @@ HELD_BY = {
         "bridges/mqtt/test_bridge.py::test_whatever_moves_or_lifts_needs_a_login_on_loopback_too_unless_the_machine_has_one_user",
     ),
     "another host, without a key of the launch file": (
-        "runtime/hosts/test_gateway.py::test_a_peer_with_another_key_is_refused_and_both_ends_say_so",
-        "runtime/hosts/test_two_hosts.py::test_a_missing_or_a_wrong_key_is_refused_before_anything_starts",
+        "nodes/hosts/test_gateway.py::test_a_peer_with_another_key_is_refused_and_both_ends_say_so",
+        "nodes/hosts/test_two_hosts.py::test_a_missing_or_a_wrong_key_is_refused_before_anything_starts",
     ),
     "another host, with a key": (
-        "runtime/hosts/test_gateway.py::test_what_the_other_host_has_no_right_to_publish_is_refused_and_named",
+        "nodes/hosts/test_gateway.py::test_what_the_other_host_has_no_right_to_publish_is_refused_and_named",
         "runtime/launch/test_process_plan.py::test_another_host_speaks_as_its_own_nodes_and_never_as_one_of_a_third_host",
-        "runtime/hosts/test_reliable_link.py::test_what_lay_on_its_way_for_longer_than_its_lifespan_is_dropped_unless_it_stops_a_robot",
+        "nodes/hosts/test_reliable_link.py::test_what_lay_on_its_way_for_longer_than_its_lifespan_is_dropped_unless_it_stops_a_robot",
     ),
 }
 """Each row of the table "Who is trusted with what", and the tests that hold it."""

@@ -15,7 +15,7 @@ import pytest
 from nodes.mcap.file import BagReader
 from nodes.msgs import GuardState
 from runtime.clock import SystemClock, to_ns
-from tests.runtime.hosts.two_hosts import ROOT, Hosts, Networks, can_make_networks, split_laptop
+from tests.nodes.hosts.two_hosts import ROOT, Hosts, Networks, can_make_networks, split_laptop
 from tests.support.ports import free_ports, needs_ipv6
 from tests.support.running import eventually
 from tests.support.sentences import sentence

@@ -15,9 +15,9 @@ import zmq
 from zmq.auth.thread import ThreadAuthenticator
 from zmq.utils.monitor import parse_monitor_message
 
+from nodes.hosts import wire
 from runtime.clock import SystemClock, to_ns
 from runtime.errors import TransportError
-from runtime.hosts import wire
 from runtime.hosts.hosts_table import HostPair
 from runtime.serialization.codec import Frame
 

@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 import msgspec
 
+from nodes.hosts.clock_offset import ClockOffset, shifted
 from runtime.clock import to_ns
 from runtime.errors import CodecError
-from runtime.hosts.clock_offset import ClockOffset, shifted
 from runtime.message import Envelope, Message, Stamped
 from runtime.serialization.codec import decode
 

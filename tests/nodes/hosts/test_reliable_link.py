@@ -9,10 +9,10 @@ from functools import partial
 
 import pytest
 
+from nodes.hosts import wire
+from nodes.hosts.admission import AdmissionRefused
+from nodes.hosts.reliable_link import ReliableLink
 from runtime.errors import CodecError
-from runtime.hosts import wire
-from runtime.hosts.admission import AdmissionRefused
-from runtime.hosts.reliable_link import ReliableLink
 from runtime.serialization.codec import Frame
 from runtime.transport.reliable.tag import Terms
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 
+from nodes.hosts import wire
+from nodes.hosts.admission import AdmissionRefused
 from runtime.clock import to_ns
 from runtime.errors import CodecError
-from runtime.hosts import wire
-from runtime.hosts.admission import AdmissionRefused
 from runtime.serialization.codec import Frame
 from runtime.transport.reliable.inbox import Inbox
 from runtime.transport.reliable.outbox import Again, Outbox

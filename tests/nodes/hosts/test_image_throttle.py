@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from nodes.hosts.image_throttle import BEST, IN_FLIGHT, WORST, Bulk
 from nodes.msgs import Image
 from runtime.clock import NS_PER_S, to_ns
-from runtime.hosts.image_throttle import BEST, IN_FLIGHT, WORST, Bulk
 from runtime.message import Envelope, Stamped
 
 

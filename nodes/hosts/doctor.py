@@ -6,11 +6,11 @@ import errno
 import socket
 from collections.abc import Mapping
 
+from nodes.hosts import keys
+from nodes.hosts.probe import ProbeIdentity, knock
 from runtime.errors import UserError
-from runtime.hosts import keys
 from runtime.hosts.address import written
 from runtime.hosts.hosts_table import Host, HostPair, check_pair, meetings
-from runtime.hosts.probe import ProbeIdentity, knock
 from runtime.supervision.diagnostics import Finding
 
 REACH_S = 2.0

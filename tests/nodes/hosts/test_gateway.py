@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from bench.relay import Relay, relayed
+from nodes.hosts import wire
+from nodes.hosts.admission import Traffic
+from nodes.hosts.clock_offset import TRUST_NS
+from nodes.hosts.sockets import WAYS, Doors
 from nodes.msgs import EStop, Image, Interrupt, RobotState, Utterance
 from runtime.clock import SystemClock
 from runtime.errors import TransportError
-from runtime.hosts import wire
-from runtime.hosts.admission import Traffic
-from runtime.hosts.clock_offset import TRUST_NS
 from runtime.hosts.hosts_table import Host, HostPair
-from runtime.hosts.sockets import WAYS, Doors
 from runtime.message import Envelope, Stamped
 from runtime.serialization.codec import encode
 from runtime.transport.reliable.tag import Terms

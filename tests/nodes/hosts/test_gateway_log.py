@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
+from nodes.hosts.gateway import LogLimiter
 from runtime.clock import NS_PER_S, SystemClock
-from runtime.hosts.gateway import LogLimiter
 
 
 class HandClock(SystemClock):

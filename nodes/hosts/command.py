@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 
+from nodes.hosts import keys
 from runtime.errors import UserError
-from runtime.hosts import keys
 
 
 def main(argv: list[str]) -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from runtime.errors import CodecError
@@ -73,15 +71,3 @@ def read_word(frames: list[bytes]) -> Word:
         return _decoder.decode(frames[1])
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as problem:
         raise CodecError(f"no word between gateways: {problem}") from problem
-
-
-def number_frame(number: int) -> bytes:
-    """A number as a frame."""
-    return number.to_bytes(8, "big")
-
-
-def read_number(frame: Any) -> int:
-    """The number of a frame. Raises CodecError."""
-    if len(frame) != 8:
-        raise CodecError("no number of an image")
-    return int.from_bytes(frame, "big")

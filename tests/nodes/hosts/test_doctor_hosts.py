@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from nodes.hosts import doctor as doctor_hosts
+from nodes.hosts import keys
+from nodes.hosts.doctor import examine_hosts
+from nodes.hosts.probe import Answer
+from nodes.hosts.sockets import Doors
 from runtime.cli import main
-from runtime.commands import doctor_hosts
 from runtime.commands.doctor import examine_launch
-from runtime.commands.doctor_hosts import examine_hosts
-from runtime.hosts import keys
 from runtime.hosts.hosts_table import Host, pair
-from runtime.hosts.probe import Answer
-from runtime.hosts.sockets import Doors
 from runtime.supervision.diagnostics import Finding
 from tests.support.ports import free_ports, needs_ipv6
 from tests.support.sentences import sentence

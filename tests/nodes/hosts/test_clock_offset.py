@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nodes.hosts.clock_offset import DRIFT, TRUST_NS, ClockOffset
 from runtime.clock import to_ns
-from runtime.hosts.clock_offset import DRIFT, TRUST_NS, ClockOffset
 
 delays = st.floats(0.0, 0.5)
 steps = st.lists(st.tuples(st.floats(0.01, 5.0), delays, delays), min_size=1, max_size=40)

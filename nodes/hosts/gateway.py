@@ -16,16 +16,17 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
+from nodes.hosts import keys, wire
+from nodes.hosts.admission import Admission, AdmissionRefused, LinkCodec, LinkCodecs, Traffic
+from nodes.hosts.clock_offset import ClockOffset
+from nodes.hosts.image_throttle import Bulk
+from nodes.hosts.reliable_link import ReliableLink
+from nodes.hosts.sockets import WAYS, Doors, HostSocket
 from runtime.clock import Clock, SystemClock, to_ns
 from runtime.coordination.health import GatewayHealth, gateway_topic
 from runtime.errors import CodecError
-from runtime.hosts import keys, wire
-from runtime.hosts.admission import Admission, AdmissionRefused, LinkCodec, LinkCodecs, Traffic
-from runtime.hosts.clock_offset import ClockOffset
 from runtime.hosts.hosts_table import GatewayPlan
-from runtime.hosts.image_throttle import Bulk
-from runtime.hosts.reliable_link import ReliableLink
-from runtime.hosts.sockets import WAYS, Doors, HostSocket
+from runtime.hosts.service import number_frame, read_number
 from runtime.message import Envelope, Message, Stamped, array_fields
 from runtime.serialization.codec import Frame, encode
 from runtime.transport.reliable.tag import Terms
@@ -149,7 +150,7 @@ class Gateway:
                 self.small.append((topic, list(frames), born_ns))
             elif stamped.message.message_kind == "state":
                 self._states_sent += 1
-                self.small.append(("", [wire.STATE, wire.number_frame(self._states_sent), *frames], 0))
+                self.small.append(("", [wire.STATE, number_frame(self._states_sent), *frames], 0))
             else:
                 self.small.append(("", [wire.MESSAGE, *frames], 0))
             self._doors.small.wake()
@@ -305,7 +306,7 @@ class Gateway:
     def _take_state(self, frames: list[bytes]) -> None:
         if len(frames) < 3:
             raise CodecError(f"{len(frames)} frames; expected a state")
-        number = wire.read_number(frames[1])
+        number = read_number(frames[1])
         if number <= self._states_heard:
             return  # it came over another connection, or a newer one did
         self._states_heard = number
@@ -403,7 +404,7 @@ class Gateway:
         size = sum(len(frame) for frame in frames)
         with self._bulk_lock:
             number, way = self._bulk.sent(size, self.clock.now_ns())
-        if door.send_by(way, [wire.IMAGE, wire.number_frame(number), *frames]):
+        if door.send_by(way, [wire.IMAGE, number_frame(number), *frames]):
             self._count("sent", frames)
         else:
             self._drop("link full")
@@ -413,7 +414,7 @@ class Gateway:
     def _take_image(self, frames: list[bytes]) -> None:
         if frames[0] != wire.IMAGE or len(frames) < 4:
             raise CodecError(f"{len(frames)} frames; expected an image")
-        number = wire.read_number(frames[1])
+        number = read_number(frames[1])
         self.small.append(("", list(wire.word(wire.Ack(number))), 0))
         self._doors.small.wake()
         topic = frames[2].decode(errors="replace")
