@@ -15,22 +15,9 @@ LEAST_LETTERS = 4
 """A shorter word is not corrected: too many words look like it."""
 SMALL_WORDS = ("into", "onto", "please", "next", "with", "from", "that", "there", "where", "could", "would")
 NO_SLIPS = (
-    "blow",
-    "blows",
-    "cusp",
-    "whit",
-    "hoop",
-    "form",
-    "matt",
-    "loose",
-    "bare",
-    "bleu",
-    "sheet",
-    "shell",
-    "buy",
-    "cooky",
+    "blow", "blows", "cusp", "whit", "hoop", "form", "matt", "loose", "bare", "bleu", "sheet", "shell", "buy", "cooky",
     "too",
-)
+)  # fmt: skip
 """Words of their own that are a slip away from one of ours."""
 
 

@@ -39,6 +39,11 @@ SMALL = frozenset({"of", "else", "nor", "exception", "standing", "lying", "sitti
 NEGATIONS = frozenset({"not", "never", "none", "neither", "nor", "without"})
 """Words that turn a clause round; in an order that is not turned round, nobody knows what they leave out."""
 ARTICLES = frozenset({"the", "a", "an"})
+_PAST = frozenset({"ago", "already", "yesterday", "earlier", "before"})
+_OF_ROBOT = frozenset(
+    ("forgot", "have", "left", "dropped", "missed", "look", "might", "could", "should", "would", "did")
+)
+"""Words behind "you" of who tells what the robot did or is like, and asks for nothing."""
 OFFERS = frozenset({"holding", "handing", "giving", "passing", "offering"})
 WHOLE_SEGMENTS: dict[str, ClauseType] = {
     "greetings": "social", "thanks": "social", "cancels": "cancel", "interjections": "statement", "unsure": "unsure",
@@ -203,7 +208,14 @@ class _Phrase:
         self.noun, self.i = replace(self.noun, **known), self.i + n
 
 
+_FINITE = ("is", "are", "was", "were", "has", "have", "had", "can", "will", "does", "'s", "needs", "likes")
 _DAYS = ("yesterday", "tomorrow", "today", "usually", "sometimes", "normally", "earlier", "later", "last")
+_STANDS = ("is", "are", "was", "were", "stands", "stand", "lies", "lie", "sits", "sit")
+_SEEN = (
+    *(("you", "see"), ("you", "find"), ("you", "can", "see"), ("you", "can", "find"), ("that", "you", "see")),
+    *(("you", "are", "holding"), ("you", "have"), ("you", "hold"), ("i", "mean")),
+)
+"""What says no more of a thing behind it."""
 _BEFORE_NEED = ("a", "another", "good", "quick", "to", "be", "some", "proper", "an", "thorough")
 _SEEMS = ("have", "has", "looks", "seems", "smells", "fell", "broke", "means")
 _SET_PHRASES: dict[str, ClauseType] = {
@@ -232,10 +244,10 @@ class Parser:
         segments = [
             replace(segment, words=tuple(map(self.lexicon.spelled, segment.words))) for segment in segments_of(text)
         ]
-        starts: list[int] = []
+        begun = 0  # where the clauses of this sentence begin
         for number, segment in enumerate(segments):
-            starts.append(len(found))
             is_first = number == 0 or segments[number - 1].end in (".", "!", "?")
+            begun = len(found) if is_first else begun
             has_more = any(not self._is_manners(one.words) for one in segments[number + 1 :])
             if self._is_to_another(segment, is_first=is_first, has_more=has_more):
                 # somebody else is spoken to, up to the end of the utterance
@@ -251,15 +263,12 @@ class Parser:
                 found.append(Clause("statement", word="quoted", left=words))
                 continue
             if not is_first and self._is_report(words):  # "Put it away, she always says."
-                begun = next((k for k in range(number, 0, -1) if segments[k - 1].end in (".", "!", "?")), 0)
-                del found[starts[begun] :]
-                found.append(Clause("statement", word="reported"))
+                found[begun:] = [Clause("statement", word="reported")]
                 continue
-            begun = next((k for k in range(number, 0, -1) if segments[k - 1].end in (".", "!", "?")), 0)
-            if not is_first and self.lexicon.has("stays", words, 0) and self._are_names(found[starts[begun] :]):
-                named = [noun for clause in found[starts[begun] :] for noun in clause.nouns]
+            if not is_first and self.lexicon.has("stays", words, 0) and self._are_names(found[begun:]):
+                named = [noun for clause in found[begun:] for noun in clause.nouns]
                 colour = next((noun.colour for noun in named if noun.colour), "")
-                found[starts[begun] :] = [Clause("protect", nouns=[replace(named[0], colour=colour, owner="")])]
+                found[begun:] = [Clause("protect", nouns=[replace(named[0], colour=colour, owner="")])]
                 continue  # "My mug, the yellow one, stays here."
             i, _ = self._openers(words, 0)
             is_alone = all(
@@ -267,13 +276,9 @@ class Parser:
             )
             if is_alone and self.lexicon.has("moments", words, i) == len(words) - i > 0:
                 return [Clause("order", verb="wait", word="wait")]
-            if (
-                found
-                and not is_first
-                and self._openers(words, 0) == (len(words), True)
-                and (segment.end in (".", "!", "?", "") or self.lexicon.has("repair", words, 0) == len(words) > 1)
-                and (segment.end != "," or (found[-1].type == "fragment" and words[0] == "i"))
-            ):
+            is_repair = bool(found) and not is_first and self._openers(words, 0) == (len(words), True)
+            is_end = segment.end in (".", "!", "?", "") or self.lexicon.has("repair", words, 0) == len(words) > 1
+            if is_repair and is_end and (segment.end != "," or (found[-1].type == "fragment" and words[0] == "i")):
                 found[-1].is_repair = True  # "The black one, I mean."
                 continue
             new = self._segment(words, is_question=_ends_with(segments, number) == "?")
@@ -301,18 +306,13 @@ class Parser:
     def _is_report(self, words: list[str]) -> bool:
         """Nothing but who said it: "he said", "my mother always says"."""
         n = len(words)
-        if (
-            1 < n <= 5
-            and self.lexicon.has("reports", words, 0)
-            and words[1] not in ("i", "we", "you", "me", "us", "to")
-        ):
+        if not 1 < n <= 5:
+            return False
+        if self.lexicon.has("reports", words, 0) and words[1] not in ("i", "we", "you", "me", "us", "to"):
             return True  # "..., said the old man"
-        return (
-            1 < n <= 5
-            and words[0] not in ("i", "we", "you")
-            and (n == 2 or words[0] in (*lexicon_file().words["subjects"], *lexicon_file().words["owners"], "the"))
-            and any(self.lexicon.has("reports", words, k) == n - k for k in range(1, n))
-        )
+        is_who = n == 2 or words[0] in (*lexicon_file().words["subjects"], *lexicon_file().words["owners"], "the")
+        is_who = is_who and words[0] not in ("i", "we", "you")
+        return is_who and any(self.lexicon.has("reports", words, k) == n - k for k in range(1, n))
 
     def _are_names(self, clauses: Sequence[Clause]) -> bool:
         """Whether they name one thing, and what colour it has."""
@@ -514,16 +514,8 @@ class Parser:
         """Past courtesy, fillers and words that announce a correction; whether one was announced."""
         is_repair = False
         while i < len(words):
-            if n := self.lexicon.has("repair", words, i):
+            if n := self.lexicon.has("repair", words, i) or (i == 0 and self._is_no(words)):
                 is_repair, i = True, i + n
-            elif (
-                words[i] in ("no", "nope", "nah")
-                and i == 0
-                and len(words) > 1
-                and words[1] not in ("one", "need", "matter", "more", "longer")
-                and not self._is_banned(words, 1)
-            ):
-                is_repair, i = True, i + 1
             elif (n := self.lexicon.has("fillers", words, i)) >= max(1, self.lexicon.verbs.at(words, i)[0]) and (
                 i + n == len(words)
                 or (not self.lexicon.has("tails", words, i + n) and words[i : i + n] not in (["wait"], ["hold", "on"]))
@@ -547,6 +539,11 @@ class Parser:
             else:
                 break
         return i, is_repair
+
+    def _is_no(self, words: list[str]) -> bool:
+        """ "No, ..." that announces a correction; not "no need", "no cups on the shelf"."""
+        is_no = words[0] in ("no", "nope", "nah") and len(words) > 1
+        return is_no and words[1] not in ("one", "need", "matter", "more", "longer") and not self._is_banned(words, 1)
 
     def _is_banned(self, words: list[str], i: int) -> bool:
         """Whether "no" stands before a bare name: "no cups on the shelf"; not before "no, the sink"."""
@@ -680,13 +677,10 @@ class Parser:
             return clause, self._constituents(clause, words, j + n)
         is_negated, j = (True, j + 1) if words[j : j + 1] == ["not"] else self._negation(words, j)
         at.is_negated, at.j = is_negated, j
-        if (
-            words[j - 1] in ("you", "someone", "somebody") and (past := lexicon.pasts.at(words, j))[0]
-        ):  # "if you passed me"
-            return self._order(words, j, *past, is_request=True, is_negated=is_negated)
-        gerund, verb = lexicon.gerunds.at(words, j)
-        if gerund:
-            return self._order(words, j, gerund, verb, is_request=True, is_negated=is_negated)
+        is_past = words[j - 1] in ("you", "someone", "somebody") and lexicon.pasts.at(words, j)[0]
+        form = lexicon.pasts.at(words, j) if is_past else lexicon.gerunds.at(words, j)
+        if form[0]:  # "if you passed me", "would you mind passing me"
+            return self._order(words, j, *form, is_request=True, is_negated=is_negated)
         n, verb = lexicon.verbs.at(words, j)
         if (asked := self._asked_politely(at, n, verb)) is not None:
             return asked
@@ -824,12 +818,8 @@ class Parser:
     def _named_or_unknown(self, at: _ClauseBegin) -> tuple[Clause, int]:
         """A fragment, or an order whose verb nothing explains."""
         words, i, end, lexicon = at.words, at.i, len(at.words), self.lexicon
-        if (
-            self._noun(words, i)[0] is not None
-            or lexicon.relations.at(words, i)[0]
-            or any(lexicon.has(table, words, i) for table in ("exceptions", "adverbs", "particles", "me"))
-            or words[i] == "not"
-        ):
+        is_named = self._noun(words, i)[0] is not None or lexicon.relations.at(words, i)[0] or words[i] == "not"
+        if is_named or any(lexicon.has(table, words, i) for table in ("exceptions", "adverbs", "particles", "me")):
             clause = Clause("fragment")
             return clause, self._constituents(clause, words, i)
         if lexicon.has("tails", words, i):
@@ -886,12 +876,9 @@ class Parser:
     def _negation(self, words: list[str], i: int) -> tuple[bool, int]:
         if words[i : i + 2] in (["do", "not"], ["please", "not"]) or words[i : i + 1] == ["never"]:
             j = i + (2 if words[i] != "never" else 1)
-            if j < len(words) and words[j] in ("you", "ever", "even", "you"):
-                if (
-                    words[j] == "you"
-                    and words[j + 1 : j + 2] != ["dare"]
-                    and not self.lexicon.verbs.at(words, j + 1)[0]
-                ):
+            if j < len(words) and words[j] in ("you", "ever", "even"):
+                is_dare = words[j + 1 : j + 2] == ["dare"]
+                if words[j] == "you" and not is_dare and not self.lexicon.verbs.at(words, j + 1)[0]:
                     return False, i
                 j += 1
                 if words[j : j + 1] == ["dare"]:
@@ -907,9 +894,8 @@ class Parser:
     def _order(
         self, words: list[str], i: int, n: int, verb: str, *, is_request: bool = False, is_negated: bool = False
     ) -> tuple[Clause, int]:
-        clause = Clause(
-            "order", verb=verb, word=" ".join(words[i : i + n]), is_negated=is_negated, is_request=is_request
-        )
+        word = " ".join(words[i : i + n])
+        clause = Clause("order", verb=verb, word=word, is_negated=is_negated, is_request=is_request)
         return clause, self._constituents(clause, words, i + n)
 
     def _unknown_order(self, words: list[str], i: int) -> tuple[Clause, int]:
@@ -918,11 +904,9 @@ class Parser:
         if i >= end:
             return Clause("statement"), end
         rest = words[i + 1 :]
-        if rest and (
-            rest[0] in ("is", "are", "was", "were", "has", "have", "had", "can", "will", "does", "'s", "needs", "likes")
-            or self.lexicon.has("reports", rest, 0)
-        ):
-            clause = Clause("statement", word="reported" if self.lexicon.has("reports", rest, 0) else "")
+        is_report = self.lexicon.has("reports", rest, 0) > 0
+        if is_report or (rest and rest[0] in _FINITE):
+            clause = Clause("statement", word="reported" if is_report else "")
             self._constituents(clause, words, i + 2)
             return clause, end
         is_finite = bool(rest) and (
@@ -1267,21 +1251,11 @@ class Parser:
             return self._asking(words, i + 2), end
         if words[i] == "you":
             is_free = words[i + 1 : i + 4] in (["do", "not", "have"], ["do", "not", "need"])
-            is_free = is_free or words[i + 1 : i + 3] in (["have", "already"], ["need", "not"])
-            is_free = is_free or words[i + 1 : i + 2] in (
-                ["forgot"],
-                ["have"],
-                ["left"],
-                ["dropped"],
-                ["missed"],
-                ["look"],
-            )
-            is_free = is_free or words[i + 1 : i + 2] in (["might"], ["could"], ["should"], ["would"], ["did"])
-            is_free = is_free or any(word in words for word in ("ago", "already", "yesterday", "earlier", "before"))
-            return Clause(
-                "statement" if is_free else "social", word=" ".join(words), nouns=self.named_in(words, i + 1)
-            ), end
-        if words[i] == "i" and words[i + 1 : i + 2] == ["told"] and words[i + 2 : i + 3] == ["you"]:
+            is_free = is_free or words[i + 1 : i + 3] == ["need", "not"] or bool(_PAST.intersection(words))
+            is_free = is_free or bool(_OF_ROBOT.intersection(words[i + 1 : i + 2]))
+            kind: ClauseType = "statement" if is_free else "social"
+            return Clause(kind, word=" ".join(words), nouns=self.named_in(words, i + 1)), end
+        if words[i : i + 3] == ["i", "told", "you"]:
             return Clause("statement"), end
         is_negated = "not" in words[i : i + 5] or "no" in words[i : i + 4]
         for j in range(i + 1, min(end, i + 8)):
@@ -1293,12 +1267,8 @@ class Parser:
                     return clause, end
             if (n := lexicon.has("uses", words, j)) and "while" not in words[i:j] and words[j - 1] != "used":
                 clause = Clause("release" if is_negated or words[i + 1] in ("was", "were") else "protect", word="uses")
-                m, _ = lexicon.relations.at(words, j + n)
-                self._constituents(
-                    clause,
-                    words,
-                    j + n + (m if words[j + n : j + n + 1] in (["from"], ["off"], ["in"], ["out"], ["on"]) else 0),
-                )
+                is_at = words[j + n : j + n + 1] in (["from"], ["off"], ["in"], ["out"], ["on"])
+                self._constituents(clause, words, j + n + (lexicon.relations.at(words, j + n)[0] if is_at else 0))
                 clause.nouns = _kinds_in(clause)
                 if not clause.nouns:
                     break
@@ -1487,18 +1457,11 @@ class Parser:
         if lexicon.has("repair", words, j) or lexicon.has("requests", words, j) or lexicon.has("cancels", words, j):
             return True, i if words[i] == "or" else j
         n, _ = lexicon.verbs.at(words, j)
-        if (n and not self._is_noun_here(words, j, n) and not lexicon.noun_at(words, j)[0]) or self._negation(words, j)[
-            0
-        ]:
+        if (n and not lexicon.noun_at(words, j)[0]) or self._negation(words, j)[0]:
             return True, j
         noun, k = self._noun(words, j)
-        if (
-            noun is not None
-            and words[i] in ("and", "but")
-            and clause.type in ("order", "fragment")
-            and clause.targets
-            and lexicon.relations.at(words, k)[0]
-        ):
+        is_placed = clause.type in ("order", "fragment") and clause.targets and words[i] in ("and", "but")
+        if noun is not None and is_placed and lexicon.relations.at(words, k)[0]:
             return True, j  # "... on the tray and the blue one on the shelf"
         if noun is not None and words[i] in ("and", "or", "plus", "but", "then") and self._is_clause_from(words, k):
             return True, j
@@ -1507,23 +1470,12 @@ class Parser:
         if words[i] == "or":
             clause.has_choice = True
             return False, j
-        if (
-            noun is None
-            and not lexicon.relations.at(words, j)[0]
-            and not lexicon.has("adverbs", words, j)
-            and not lexicon.has("tails", words, j)
-            and not lexicon.has("exceptions", words, j)
-        ):
-            return True, j
-        return False, j
+        goes_on = any(lexicon.has(table, words, j) for table in ("adverbs", "tails", "exceptions"))
+        return noun is None and not goes_on and not lexicon.relations.at(words, j)[0], j
 
     def _is_clause_from(self, words: list[str], k: int) -> bool:
-        lexicon = self.lexicon
-        return k < len(words) and (
-            words[k] in lexicon_file().words["auxiliaries"]
-            or bool(lexicon.has("dues", words, k))
-            or bool(lexicon.has("stays", words, k))
-        )
+        is_verb = any(self.lexicon.has(table, words, k) for table in ("dues", "stays"))
+        return is_verb or (k < len(words) and words[k] in lexicon_file().words["auxiliaries"])
 
     def _exception(self, clause: Clause, words: list[str], i: int) -> int:
         if words[i - 1] == "that" and self._begins_head(words, i):
@@ -1575,13 +1527,8 @@ class Parser:
         """A preposition and its noun."""
         lexicon, end = self.lexicon, len(words)
         j = i + n
-        if (
-            relation == "to"
-            and words[i] == "to"
-            and j < end
-            and lexicon.verbs.at(words, j)[0]
-            and not lexicon.noun_at(words, j)[0]
-        ):
+        is_deed = relation == words[i] == "to" and lexicon.verbs.at(words, j)[0] and not lexicon.noun_at(words, j)[0]
+        if is_deed:
             clause.left += words[i : j + 1]
             return j + 1
         if m := lexicon.has("me", words, j):
@@ -1634,42 +1581,24 @@ class Parser:
             clause.unread += words[i:]
             clause.nouns[-1] = replace(clause.nouns[-1], is_vague=True)
             return end
-        if (
-            i + 1 < end
-            and words[i] in ("that", "which", "who")
-            and words[i + 1] in ("is", "are", "was", "were", "stands", "stand", "lies", "lie", "sits", "sit")
-        ):
-            i += 2
-            i += words[i : i + 1] in (["standing"], ["lying"], ["sitting"])
-            n, _ = lexicon.relations.at(words, i)
-            if n:
-                place, k = self._noun(words, i + n)
-                if place is not None and place.place:
-                    clause.nouns[-1] = replace(clause.nouns[-1], source=place.place)
-                    return k
-            clause.nouns[-1] = replace(clause.nouns[-1], is_vague=True)
-            return i
-        if words[i : i + 1] in (["standing"], ["lying"], ["sitting"]):  # "the apple lying on the tray"
-            n, relation = lexicon.relations.at(words, i + 1)
-            place, k = self._noun(words, i + 1 + n) if relation in ("in", "on") else (None, i)
+        is_told = (
+            words[i : i + 1] in (["that"], ["which"], ["who"]) and words[i + 1 : i + 2] and words[i + 1] in _STANDS
+        )
+        j = i + 2 if is_told else i
+        is_lying = words[j : j + 1] in (["standing"], ["lying"], ["sitting"])  # "the apple lying on the tray"
+        if is_told or is_lying:
+            n, relation = lexicon.relations.at(words, j + is_lying)
+            is_at = n > 0 and (bool(is_told) or relation in ("in", "on"))
+            place, k = self._noun(words, j + is_lying + n) if is_at else (None, i)
             if place is not None and place.place:
                 clause.nouns[-1] = replace(clause.nouns[-1], source=place.place)
                 return k
-        for phrase in (
-            ["you", "see"],
-            ["you", "find"],
-            ["you", "can", "see"],
-            ["you", "can", "find"],
-            ["i", "mean"],
-            ["that", "you", "see"],
-            ["you", "are", "holding"],
-            ["you", "have"],
-            ["you", "hold"],
-        ):
-            if words[i : i + len(phrase)] == phrase and i + len(phrase) <= end:
-                clause.is_repair = clause.is_repair or phrase == ["i", "mean"]  # "The yellow one, I mean."
-                return i + len(phrase)
-        return i
+        if is_told:
+            clause.nouns[-1] = replace(clause.nouns[-1], is_vague=True)
+            return j + is_lying
+        phrase = next((one for one in _SEEN if tuple(words[i : i + len(one)]) == one), ())
+        clause.is_repair = clause.is_repair or phrase == ("i", "mean")  # "The yellow one, I mean."
+        return i + len(phrase)
 
     def _colour_of(self, clause: Clause, words: list[str], i: int) -> int:
         """Past "that is blue", which says which one is meant, or "that are not red", which is an exception."""

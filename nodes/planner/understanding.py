@@ -661,38 +661,23 @@ class _Reader:
     def _is_part(self, draft: _Draft, last: _Draft, *, is_about_last: bool) -> bool:
         """Whether the last order says this one already; one that only leads to it is taken into it."""
         place = last.place.place if last.place is not None else ""
-        is_same = last.skill == draft.skill
+        is_same, is_it = last.skill == draft.skill, bool(draft.nouns) and is_about_last
         if last.skill == "wait" or self._is_vaguer(last, draft):
             self.drafts.pop()
         elif is_same and not draft.nouns and draft.place is None and draft.skill != "place":
             return True
-        elif (
-            last.clause.type == "fragment"
-            and draft.nouns
-            and is_about_last
-            and (last.place is not None or last.skill == "hand_over")
-        ):
+        elif last.clause.type == "fragment" and is_it and (last.place is not None or last.skill == "hand_over"):
             draft.nouns, draft.source = last.nouns, last.source or place
             draft.excepts = [*last.excepts, *draft.excepts]
             self.drafts.pop()
-        elif (
-            is_same
-            and draft.skill == "place"
-            and draft.nouns
-            and is_about_last
-            and draft.place == last.place
-            and draft.place is not None
-        ):
+        elif is_same and draft.skill == "place" and is_it and draft.place == last.place is not None:
             return True
-        elif (
-            last.skill in ("pick", "look")
-            or (last.clause.verb in ("bring", "get") and not _is_to_me(last) and is_about_last and draft.nouns)
-        ) and draft.skill in ("place", "hand_over", "put_back", "rinse", "pick", "take", "wipe", "open", "close"):
+        elif draft.skill in _BEHIND_PICK and (
+            last.skill in ("pick", "look") or (last.clause.verb in ("bring", "get") and not _is_to_me(last) and is_it)
+        ):
             is_one = all(noun.count == 1 for noun in last.nouns)
-            if all(
-                noun.pronoun or (_same_noun(noun, last.nouns) and not (is_one and noun.count == "all"))
-                for noun in draft.nouns
-            ):
+            same = [noun for noun in draft.nouns if not noun.pronoun]
+            if all(_same_noun(noun, last.nouns) and not (is_one and noun.count == "all") for noun in same):
                 if draft.skill == "wipe" and draft.place is None:
                     draft.place = last.place
                 draft.nouns = last.nouns
@@ -1198,22 +1183,15 @@ class _Reader:
         """For skills that are about a thing or a place: which of the two is meant."""
         if draft.skill in ("wipe", "look", "point"):
             for relation, noun in targets:
+                is_pointed_at = bool(draft.nouns) and draft.skill == "point"
                 if relation == "other" and AWAY_FROM.intersection(draft.clause.words):
                     draft.refused, draft.what = "relation", _name(noun)
-                if (
-                    noun is not None
-                    and noun.place
-                    and draft.place is None
-                    and not (draft.nouns and draft.skill == "point")
-                ):
+                if noun is not None and noun.place and draft.place is None and not is_pointed_at:
                     draft.place = noun
                 elif noun is not None and relation in ("in", "on", "to") and not draft.nouns:
                     draft.nouns = [noun]
                 elif relation == "other":
-                    draft.refused, draft.what = (
-                        "relation",
-                        noun.unknown or noun.kind or noun.place if noun is not None else "",
-                    )
+                    draft.refused, draft.what = "relation", _name(noun)
             if draft.nouns and draft.nouns[0].place:
                 draft.place, draft.nouns = draft.nouns[0], []
             elif draft.nouns and draft.place is not None and draft.skill in ("look", "point"):
@@ -1244,21 +1222,14 @@ class _Reader:
         return places
 
     def _joined(self, clause: Clause) -> bool:
-        return (
-            len([r for r, _ in clause.targets if r in ("in", "on")]) >= 2
-            and clause.targets[0][0] == clause.targets[1][0]
-            and bool(clause.targets[0][1] and clause.nouns and clause.nouns[0].count == 1)
-        )
+        (relation, first), (other, _) = clause.targets[:2]
+        is_twice = relation == other and relation in ("in", "on") and first is not None
+        return is_twice and bool(clause.nouns) and clause.nouns[0].count == 1
 
     def _do_besides(self, step: str, draft: _Draft, targets: Targets) -> None:
         """What a row does with an order besides its skill."""
-        at_length = {
-            "place": self._place,
-            "go": self._go,
-            "throw": self._throw,
-            "show": self._show,
-            "reach": self._place_of,
-        }
+        at_length = {"place": self._place, "go": self._go, "throw": self._throw, "show": self._show}
+        at_length["reach"] = self._place_of
         if step in at_length:
             at_length[step](draft, targets)
             return
@@ -1335,11 +1306,8 @@ class _Reader:
     def _go(self, draft: _Draft, targets: Targets) -> None:
         clause = draft.clause
         draft.skill = "drive"
-        if (
-            clause.word in ("go", "roll", "drive")
-            and set(clause.particles) & {"back", "away", "backwards", "backward"}
-            and not targets
-        ):
+        is_back = clause.word in ("go", "roll", "drive") and _BACKWARDS.intersection(clause.particles)
+        if is_back and not targets:
             draft.skill = "retreat"
             return
         for relation, noun in targets:
@@ -1355,11 +1323,8 @@ class _Reader:
             said = self.mentioned[len(self.before.mentioned) :]  # "I am at the sink. Come here."; no place of before
             draft.place = self._antecedent_in(said, Noun(pronoun="there"), wants_place=True)
         draft.nouns = []
-        if set(clause.particles) & {"upstairs", "downstairs", "outside", "home"}:
-            draft.refused, draft.what = (
-                "place",
-                next(p for p in clause.particles if p in ("upstairs", "downstairs", "outside", "home")),
-            )
+        if away := [one for one in clause.particles if one in ("upstairs", "downstairs", "outside", "home")]:
+            draft.refused, draft.what = "place", away[0]
         elif draft.place is None:
             draft.why = draft.why or "where"
 
@@ -1598,14 +1563,7 @@ class _Reader:
                 meant = [noun for draft in after for noun in draft.nouns]
                 plural = any(noun.count == "all" for noun in meant)
                 if not plural or any(_is_same_noun(noun, other) or other.pronoun for noun in nouns for other in meant):
-                    for draft in after:  # "Do not give me the red one, give me the blue one"
-                        draft.nouns = [
-                            replace(n, kind=nouns[0].kind)
-                            if nouns and not n.kind and not n.pronoun and not n.unknown
-                            else n
-                            for n in draft.nouns
-                        ]
-                    continue
+                    continue  # "Do not give me the red one, give me the blue one"
             if clause.verb == "pick" and after:
                 continue
             self.protected += nouns
@@ -1614,12 +1572,9 @@ class _Reader:
         """Whether the order is what is to be done instead: the same deed, or with the same thing."""
         if not nouns or ("never" not in ban.words and draft.clause.verb == ban.verb):
             return True
-        meant = [
-            noun if noun.kind else self._antecedent(noun, wants_place=False, draft=draft) or noun
-            for noun in draft.nouns
-        ]
-        kinds = {noun.kind for noun in nouns}
-        return "" in kinds or any(other.kind in (*kinds, "", "*") for other in meant)
+        kinds = {"", "*", *(noun.kind for noun in nouns)}
+        found = [noun if noun.kind else self._antecedent(noun, wants_place=False, draft=draft) for noun in draft.nouns]
+        return not all(noun.kind for noun in nouns) or any(noun is None or noun.kind in kinds for noun in found)
 
     def _take_instead(self) -> None:
         """ "Take the ball, not the cups", where the cups are being brought somewhere: the ball goes there."""
@@ -1674,13 +1629,9 @@ class _Reader:
             nouns = [noun for noun in nouns if noun.kind != "sponge"]  # what it is wiped with
         things = tuple(dict.fromkeys(_reference(n, draft.source) for n in nouns if n.kind))
         excepts = self._exceptions(draft, things)
-        order = Order(
-            skill,
-            things,
-            excepts,
-            place.place if place is not None else "",
-            relation if skill == "place" or (skill == "drive" and relation == "beside") else "",
-        )
+        has_relation = skill == "place" or (skill == "drive" and relation == "beside")
+        where = place.place if place is not None else ""
+        order = Order(skill, things, excepts, where, relation if has_relation else "")
         if draft.refused:
             return order, ("refuse", draft.refused, draft.what)
         for noun in (*nouns, *([place] if place is not None else ()), *draft.excepts):
@@ -1732,37 +1683,17 @@ class _Reader:
 
     def _missing(self, draft: _Draft, order: Order, place: Noun | None) -> tuple[str, str, str] | None:
         skill, world = order.skill, self.world
-        needs_thing = skill not in world.aimless and skill not in (
-            "wipe",
-            "look",
-            "point",
-            "drive",
-            "nod",
-            "shake",
-            "wait",
-            "retreat",
-            "stop",
-            "undo",
-        )
+        is_at_place = skill in ("look", "point") and not order.place
+        needs_thing = is_at_place or not (skill in world.aimless or skill in _ABOUT_NOTHING)
         if needs_thing and not order.things:
             return "ask", "which", ""
-        if skill == "place" and not order.place:
-            return "ask", "where", place.kind if place is not None else ""
-        if skill == "wipe" and not order.place:
-            return "ask", "where", ""
-        if skill in ("look", "point") and not order.place and not order.things:
-            return "ask", "which", ""
-        if skill == "drive" and not order.place:
-            return "ask", "where", ""
+        if skill in ("place", "wipe", "drive") and not order.place:
+            return "ask", "where", place.kind if place is not None and skill == "place" else ""
         for thing in order.things:
             if any(_is_part(other, thing) or _is_one_of(other, thing) for other in order.things):
                 return "ask", "contradiction", _words_of(thing)  # "Wash all but the blue one. And the red one."
             barred = [one for one in (*self.before.protected, *self._intent("do").protected) if _is_barred(thing, one)]
-            barred = [
-                one
-                for one in barred
-                if not any(_fits(one, _reference(n)) for n in self._resolved(self.released) if n.kind)
-            ]
+            barred = [one for one in barred if not self._is_released(one)]
             if barred and thing.count != ALL:
                 is_new = not any(_is_barred(thing, one) for one in self.before.protected)
                 return "ask", "contradiction" if is_new else "protected", _words_of(thing)
@@ -1853,11 +1784,8 @@ class _Reader:
         count = noun.count if noun.count != 1 else known_noun.count
         if noun.colour and not noun.pronoun:
             count = noun.count
-        return [
-            replace(known_noun, count=count, is_vague=False, owner="")
-            if not known_noun.owner
-            else self._owned(known_noun) or known_noun
-        ]
+        owned = self._owned(known_noun) or known_noun
+        return [owned if known_noun.owner else replace(known_noun, count=count, is_vague=False)]
 
     def _follows(self, draft: _Draft) -> bool:
         return bool(self.drafts) and self.drafts[0] is not draft
@@ -1875,37 +1803,28 @@ class _Reader:
     def _exceptions(self, draft: _Draft, things: tuple[Reference, ...]) -> tuple[Reference, ...]:
         first = things[0].label if things else ""
         kinds = tuple(dict.fromkeys(one.label for one in things)) or (first,)
-        if any(_DEMONSTRATIVE.search(" ".join(one.words)) for one in self.told) and any(
-            one.count != 1 for one in things
-        ):
+        is_shown = any(_DEMONSTRATIVE.search(" ".join(one.words)) for one in self.told)
+        if is_shown and any(one.count != 1 for one in things):
             known = next((one for one in reversed(self.mentioned) if one.kind == first and one.colour), None)
             bare = [one for one in draft.excepts if replace(one, is_definite=False, is_offered=False) == Noun()]
             if bare and known is None:
                 self.unnamed.append(Unnamed(label=first))  # "all cups but that one"
             draft.excepts = [one for one in draft.excepts if one not in bare] + ([known] if bare and known else [])
-        nouns = [
-            replace(n, kind=kind) if not n.kind and not n.unknown and not n.pronoun else n
-            for n in draft.excepts
-            for kind in (kinds if not n.kind and not n.unknown and not n.pronoun else kinds[:1])
-        ]
+        nouns = []
+        for noun in draft.excepts:
+            is_bare = not (noun.kind or noun.unknown or noun.pronoun)
+            nouns += [replace(noun, kind=kind) for kind in kinds] if is_bare else [noun]
         found = [replace_count(_reference(n)) for n in self._resolved(nouns) if n.kind or n.pronoun]
-        own = [replace_count(_reference(n)) for n in self._resolved(self.protected) if n.kind and not (n.is_other)]
-        own = [
-            one
-            for one in own
-            if not any(_is_same(one, thing) for thing in things) or one.label in {e.label for e in found}
-        ]
-        earlier = [
-            replace_count(one)
-            for one in self.before.protected
-            if any(t.count == ALL and _is_barred(t, one) for t in things)
-        ]
-        earlier = [
-            one
-            for one in earlier
-            if not any(_fits(one, _reference(n)) for n in self._resolved(self.released) if n.kind)
-        ]
+        own = [replace_count(_reference(n)) for n in self._resolved(self.protected) if n.kind and not n.is_other]
+        labels = {one.label for one in found}
+        own = [one for one in own if one.label in labels or not any(_is_same(one, thing) for thing in things)]
+        general = [thing for thing in things if thing.count == ALL]
+        earlier = [one for one in self.before.protected if any(_is_barred(thing, one) for thing in general)]
+        earlier = [replace_count(one) for one in earlier if not self._is_released(one)]
         return tuple(dict.fromkeys([*found, *own, *earlier]))
+
+    def _is_released(self, one: Reference) -> bool:
+        return any(_fits(one, _reference(noun)) for noun in self._resolved(self.released) if noun.kind)
 
 
 _ADDITION = re.compile(
@@ -2103,6 +2022,9 @@ _NONE = frozenset({"none", "neither", "none of them", "neither of them"})
 _NO_THING = frozenset({"leave", "stop", "wait", "nod", "look", "say", "do", "go", "retreat", "tidy"})
 """Verbs that may be forbidden without a thing that is to be left alone."""
 _AS_IS = frozenset({"where it is", "where they are", "as it is", "as they are", "where it stands", "where they stand"})
+_BACKWARDS = frozenset({"back", "away", "backwards", "backward"})
+_BEHIND_PICK = frozenset(("place", "hand_over", "put_back", "rinse", "pick", "take", "wipe", "open", "close"))
+"""Skills that an order to pick something up only leads to."""
 _PLACES = frozenset({"place", "hand_over", "put_back"})
 """Skills after which a thing is somewhere else."""
 _ABOUT_NOTHING = frozenset(
