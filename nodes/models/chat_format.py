@@ -65,7 +65,7 @@ class ModelAnswer:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     ending: Ending = "whole"
-    took_s: float = 0.0  # from the request that was answered to its answer; waiting for one's turn is no part of it
+    took_s: float | None = None  # from the request that was answered to its answer, without waiting for one's turn
     by: str = ""  # the model that stood in for the one that was asked
     left_out: tuple[str, ...] = ()  # what the server was not asked for, since it refuses it: "temperature 0"
 

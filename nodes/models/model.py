@@ -308,7 +308,7 @@ class Model:
                     await server.pace.turn(math.inf)
                 began_s = loop.time()
                 answer = await self._attempt(server, question, dialect, held, left_s, problem)
-                return replace(answer, took_s=round(loop.time() - began_s, 3))
+                return replace(answer, took_s=round(loop.time() - began_s, 6))
             except RefusedError as refusal:
                 dialects[server.base_url] = self._otherwise(dialect, refusal, question)
                 continue

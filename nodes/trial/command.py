@@ -162,7 +162,7 @@ async def try_model(
 
 async def _asked(model: Model, what: str, question: Question, read: Callable[[str], object]) -> Tried:
     answer = await model.ask(question)
-    cost = (answer.took_s, answer.prompt_tokens, answer.completion_tokens, answer.left_out)
+    cost = (answer.took_s or 0.0, answer.prompt_tokens, answer.completion_tokens, answer.left_out)
     if answer.ending == "declined":
         return Tried(what, f"it declines to answer: {answer.text[:100]}", *cost)
     try:

@@ -59,7 +59,7 @@ class AnswerLatency:
         """The answer, when it arrives. A stored one took as long as it did when it was given."""
         answer = await clock.external(call, self.fixed_s)
         if self.is_wall and clock.is_virtual:
-            await clock.sleep(answer.took_s)
+            await clock.sleep(answer.took_s or 0.0)
         return answer
 
 

@@ -569,7 +569,7 @@ class EpisodeAnswers:
 
     def find_answer(self, seat: int, number: int, sha: str) -> ModelAnswer | None:
         row = self._store.db.execute(
-            "SELECT sha, answer, ending, coalesce(took_s, 0) FROM calls LEFT JOIN latencies "
+            "SELECT sha, answer, ending, took_s FROM calls LEFT JOIN latencies "
             "USING (episode, seat, number) WHERE episode = ? AND seat = ? AND number = ?",
             (self._episode, seat, number),
         ).fetchone()
@@ -606,7 +606,7 @@ class EpisodeAnswers:
             self._store.db.executemany(
                 "INSERT OR IGNORE INTO left_out VALUES (?,?)", [(model, what) for what in answer.left_out]
             )
-            if answer.took_s:
+            if answer.took_s is not None:  # 0 is a time, too
                 where = (self._episode, seat, number)
                 self._store.db.execute("INSERT OR REPLACE INTO latencies VALUES (?,?,?,?)", (*where, answer.took_s))
         self.pending_turns.clear()

@@ -475,9 +475,7 @@ def test_a_slow_mind_is_slower_in_asynchronous_talk_and_a_replay_as_slow(tmp_pat
                 turns = store.turns(row.id)
                 begun[latency] = next(turn.at_s for turn in turns if turn.speaker == row.names[0])
                 (kept,) = store.db.execute("SELECT count(*) FROM latencies").fetchone()
-                assert 0 < kept <= len(store.calls(row.id)), (
-                    "an answer that comes when the talk is over waits for nobody"
-                )
+                assert kept == len(store.calls(row.id)) > 0, "however quick an answer was, its time is kept"
     assert begun["fixed:4"] >= begun["none"] + 3.0
     assert begun["wall"] >= begun["none"]
     assert main(["run", "--latency", "soon"]) == 2

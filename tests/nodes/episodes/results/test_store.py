@@ -156,6 +156,17 @@ def test_a_stored_answer_is_never_asked_for_again(tmp_path: Path) -> None:
     assert contents(path) == before
 
 
+@pytest.mark.parametrize("took_s", [0.0, 0.000004, 2.5, None])
+def test_how_long_an_answer_took_is_kept_however_short_it_was(tmp_path: Path, took_s: float | None) -> None:
+    """0 s is a time; None says that nobody measured it."""
+    path = tmp_path / "run.sqlite"
+    new_run(path)
+    with Store.open(path) as store:
+        answers = store.answers(next(iter(store.unfinished())).id)
+        answers.keep_answer(0, 1, "act", "m", "Who?", "sha", ModelAnswer("I.", took_s=took_s))
+        assert answers.find_answer(0, 1, "sha") == ModelAnswer("I.", took_s=took_s)
+
+
 def test_a_second_writer_is_refused_in_a_sentence(tmp_path: Path) -> None:
     path = tmp_path / "run.sqlite"
     with Store.create(path, {}):
