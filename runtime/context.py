@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from runtime.clock import LONGEST_NS, Clock
+from runtime.errors import UserError
 from runtime.message import UNKNOWN_NS, Envelope, Epochs, Message, Origins, Stamped, running_call
 
 if TYPE_CHECKING:
@@ -200,14 +201,14 @@ class HandlerContext(msgspec.Struct, eq=False):
         if origins:
             self.origins = oldest(self.origins, origins) if self.origins else origins
 
-    def stating(self, stems_from: Iterable[Stamped[Any]]) -> HandlerContext:
+    def stating(self, stems_from: Stamped[Any] | Iterable[Stamped[Any]]) -> HandlerContext:
         """The same call for one message of which is said what it stems from, besides what was read."""
         other = HandlerContext(self.started_ns, self.epochs, None, self.ages, self.clock)
         other.trigger, other.origins, other.newest_event_ns = self.trigger, self.origins, self.newest_event_ns
         other._cause, other._cause_is_in = self._cause, self._cause_is_in
         other.not_before_ns, other.notes = self.not_before_ns, self.notes
         other._is_stated = True
-        for stamped in stems_from:
+        for stamped in _stamped(stems_from):
             other.read(stamped)
         return other
 
@@ -217,6 +218,19 @@ class HandlerContext(msgspec.Struct, eq=False):
         if self._is_stated or not ages.topics:
             return self.origins
         return unread(ages, self.origins, self._topics or _NO_TOPICS)
+
+
+def _stamped(stems_from: object) -> tuple[Stamped[Any], ...]:
+    """What `stems_from` names. Raises UserError where that is no message with its envelope."""
+    if isinstance(stems_from, Stamped):
+        return (stems_from,)
+    found = tuple(stems_from) if isinstance(stems_from, Iterable) and not isinstance(stems_from, type) else (None,)
+    if all(isinstance(one, Stamped) for one in found):
+        return found
+    raise UserError(
+        f"publish(..., stems_from={stems_from!r:.60}): expected a Stamped message or several, as a handler "
+        "that takes `Stamped[Image]` is given it; () where nothing is behind it"
+    )
 
 
 def unread(ages: NodeAges, origins: Origins, read: Iterable[str] = _NO_TOPICS) -> Origins:

@@ -28,7 +28,7 @@ from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.execution.log_lines import log_to
 from runtime.hosts.joining import joining
 from runtime.launch.class_check import place_of_problem
-from runtime.launch.file import Launch, check, find, in_order, load, resolve
+from runtime.launch.file import Launch, as_recorded, check, find, load, resolve
 from runtime.launch.more_tables import HasPrograms
 from runtime.launch.nodes_table import load_name
 from runtime.launch.process_plan import plan
@@ -98,7 +98,7 @@ def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
         "launch_file": str(launch.path),
         "seed": seed,
         "folder": str(folder),
-        "overrides": in_order(arguments.set),
+        "overrides": as_recorded(arguments.set),
         "added": list(arguments.add),
         "without": list(arguments.without),
         "seats": as_data(launch.seats),

@@ -354,7 +354,7 @@ class BoundNode:
             return call
         if call is None:  # a thread of the node's own
             call = HandlerContext(self.clock.now_ns(), ages=self.ages)
-        return call.stating((stems_from,) if isinstance(stems_from, Stamped) else stems_from)
+        return call.stating(stems_from)
 
     def _sink_of(self, port: Publisher[Any]) -> Sink:
         """What publishes a message of this port: in one function, because each message passes it."""

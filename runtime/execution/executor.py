@@ -23,6 +23,7 @@ from runtime.errors import PolyrhythmError
 from runtime.execution.bound_node import BoundNode, NodeOutput
 from runtime.execution.deep_queue import DeepPort
 from runtime.execution.direct_call import direct_call
+from runtime.execution.failures import tell_of_callbacks
 from runtime.execution.held_up import HeldUp
 from runtime.execution.lane import Lane
 from runtime.execution.long_calls import LongCalls
@@ -195,6 +196,7 @@ class Executor(NodeOutput):
     async def prepare(self) -> None:
         """Start the nodes, which load their models here, and route their topics; no timer ticks yet."""
         self._loop = loop = asyncio.get_running_loop()
+        tell_of_callbacks(loop, self.clock)
         for bound in self.bound_nodes:
             with self.long_calls.starting():
                 await self._start(bound)

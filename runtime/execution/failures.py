@@ -7,10 +7,11 @@ import logging
 import os
 import re
 import threading
-from asyncio import CancelledError, Task
+from asyncio import AbstractEventLoop, CancelledError, Task
 from pathlib import Path
 from traceback import walk_tb
 from types import CoroutineType
+from typing import Any
 
 from runtime.clock import NS_PER_S, Clock
 from runtime.errors import MessageTypeError, MissedTickError, NoAnswerError, UserError
@@ -87,6 +88,28 @@ class Failures:
             what = str(problem) if is_said else f"{name}: {problem}"
             where = f", the last time at {place}" if problem.__traceback__ is not None else ""
             self._log.error("handler %s failed %s%s: %s", handler, times, where, what)
+
+
+def tell_of_callbacks(loop: AbstractEventLoop, clock: Clock) -> None:
+    """What a callback, or a task that nobody awaits, raises on this loop is told as a handler's failure is."""
+    failures = Failures(logging.getLogger("loop"), clock)
+
+    def tell(loop: AbstractEventLoop, context: dict[str, Any]) -> None:
+        if isinstance(problem := context.get("exception"), Exception):
+            failures.tell(_callback_of(context), problem)
+        else:
+            loop.default_exception_handler(context)
+
+    loop.set_exception_handler(tell)
+
+
+def _callback_of(context: dict[str, Any]) -> str:
+    """Which function it was, as its author calls it."""
+    if (task := context.get("task") or context.get("future")) is not None:
+        made = task.get_coro() if isinstance(task, Task) else task
+    else:
+        made = getattr(context.get("handle"), "_callback", None)
+    return str(getattr(made, "__qualname__", "")) or str(context.get("message", "a callback"))[:200]
 
 
 def failure_of(task: Task[None]) -> BaseException | None:

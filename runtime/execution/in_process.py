@@ -20,7 +20,7 @@ from runtime.errors import GraphError, PolyrhythmError
 from runtime.execution.executor import Executor, Transport
 from runtime.execution.log_lines import log_to
 from runtime.launch.graph import Graph, NodeSpec, specs_of
-from runtime.launch.one_file import check_seconds, seats_of
+from runtime.launch.one_file import check_seconds, check_seed, seats_of
 from runtime.launch.seats_table import SeatTable, as_data, holders_of, topics_of
 from runtime.node import Node
 
@@ -36,6 +36,7 @@ def run(*nodes: Node | NodeSpec | Graph, seconds: float | None = None, seed: int
     together, and PolyrhythmError at the end where handlers failed.
     """
     check_seconds(seconds)
+    check_seed("run", seed)
     seats = seats_of(nodes)
     graph = Graph(specs_of(nodes), {seat: table.candidates for seat, table in seats.items()})
     graph.check()

@@ -83,6 +83,17 @@ def blotted(text: str) -> str:
     return _SHOWN.sub(lambda found: f"{found['kept'] or found['cookie'] or found['address']}***", text)
 
 
+def kept_of(node: str, parameter: str, value: Any) -> Any:
+    """A parameter as a recording keeps it: for a key that was typed, the variable from which a replay takes it.
+
+    The name of a variable that is set here, and of a file that lies here, is no key itself.
+    """
+    if not (isinstance(value, str) and value and _SECRET.search(parameter)) or value.startswith("${"):
+        return value
+    is_name = value in os.environ or os.path.exists(value)
+    return value if is_name else f"${{{node}_{parameter.replace('.', '_')}}}".upper()
+
+
 def _name_of(cls: type) -> str:
     return f"{cls.__module__}:{cls.__qualname__}"
 

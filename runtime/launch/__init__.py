@@ -5,5 +5,5 @@
   `left_out` takes nodes out of them.
 - The graph and what is known of it: `graph`, `one_file`, `handler_ports`, `process_plan`, `provenance`, `source`.
 - Checks: `class_check` of a node's class, `ownership` of its attributes, `path_check` and `response_times` of ways
-  through the graph.
+  through the graph; `given` of what a call in Python was given.
 """

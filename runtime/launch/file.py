@@ -15,6 +15,7 @@ from runtime.coordination.health import GatewayHealth, gateway_topic
 from runtime.errors import LaunchFileError, MissingVariable, UserError, choices, nearest
 from runtime.extras import or_absent
 from runtime.hosts.hosts_table import Host, parse_hosts
+from runtime.journal.answers import kept_of
 from runtime.launch.budgets_table import Budgets, parse_budgets
 from runtime.launch.graph import Graph, NodeSpec
 from runtime.launch.left_out import leave_out
@@ -312,6 +313,26 @@ def in_order(changes: Sequence[str]) -> list[str]:
     return [changes[place] for place in first] + [one for place, one in enumerate(changes) if place not in first]
 
 
+def as_recorded(changes: Sequence[str]) -> list[str]:
+    """The changes in order, without the keys that were typed into them (`kept_of`)."""
+    return [_without_key(change) for change in in_order(changes)]
+
+
+def _without_key(change: str) -> str:
+    target, _, text = change.partition("=")
+    node, _, key = target.strip().partition(".")
+    value = _value_of(text)
+    kept = kept_of(node, key.removeprefix("params."), value)
+    return change if kept is value else f'{target.strip()}="{kept}"'
+
+
+def _value_of(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text.strip()}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text.strip()  # a bare word is a string
+
+
 def override(tables: dict[str, Any], change: str) -> None:
     """Apply one `node.key=value`; the key is one of the node's table, or else a parameter.
 
@@ -322,10 +343,7 @@ def override(tables: dict[str, Any], change: str) -> None:
     node, dot, key = target.strip().partition(".")
     if not equals or not dot or not node or not key:
         raise LaunchFileError(f"--set {change}: expected node.param=value, like talker.start=40", code="P005")
-    try:
-        value = tomllib.loads(f"value = {text.strip()}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = text.strip()  # a bare word is a string
+    value = _value_of(text)
     nodes = tables.get("nodes")
     if not isinstance(nodes, dict) or not all(isinstance(own, dict) for own in nodes.values()):
         return  # `resolve` says what is wrong with the file

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -23,6 +23,7 @@ from runtime.launch.class_check import (
     parameters_of,
     service_problems,
 )
+from runtime.launch.given import Fits, expect, is_by_name, is_names
 from runtime.launch.latency import Latency
 from runtime.launch.ownership import ownership
 from runtime.message import Message
@@ -52,6 +53,10 @@ class NodeSpec(msgspec.Struct, frozen=True):
     hidden: Mapping[str, str] = msgspec.field(default_factory=dict)  # parameters taken from there, as they are written
     instance: Node | None = None  # made by the caller; then `params` are not used
 
+    def __post_init__(self) -> None:
+        for argument, (fits, takes) in _SPEC.items():
+            expect(f"NodeSpec(..., {argument}", getattr(self, argument), fits, takes)
+
     def build(self) -> Node:
         """Make the node. Raises ParameterError where the parameters do not fit the class's `__init__`."""
         if self.instance is not None:
@@ -69,6 +74,31 @@ class NodeSpec(msgspec.Struct, frozen=True):
         return self.remap.get(port.topic, port.topic)
 
 
+def _by_handler(kind: type[Any] | tuple[type[Any], ...]) -> Callable[[Any], bool]:
+    return lambda value: is_by_name(value, lambda one: isinstance(one, kind))
+
+
+_SPEC: dict[str, tuple[Fits, str]] = {
+    "name": (str, "the node's name, as in NodeSpec('camera', Camera)"),
+    "cls": (
+        lambda cls: isinstance(cls, type) and issubclass(cls, Node),
+        "a class of nodes, as in NodeSpec('c', Camera)",
+    ),
+    "params": (is_by_name, "parameters by name, as in {'fps': 30}"),
+    "remap": (_by_handler(str), "topics by the names that the class declares, as in {'image': 'left/image'}"),
+    "hz": (_by_handler((int, float)), "rates in Hz by timer, as in {'look': 5.0}"),
+    "after": (_by_handler(str), "topics by timer, as in {'look': 'image'}"),
+    "latency": (_by_handler(Latency), "latencies by handler, as in {'look': Latency.parse('20ms', 'camera.look')}"),
+    "process": (str, "the name of a process"),
+    "host": (str, "the name of a host"),
+    "restart": (lambda value: value in get_args(Restart), choices(get_args(Restart))),
+    "unset": (is_names, "names of environment variables"),
+    "hidden": (_by_handler(str), "parameters by name, as they are written"),
+    "instance": (lambda value: value is None or isinstance(value, Node), "a node, as in instance=Camera()"),
+}
+"""What `NodeSpec` takes, by argument."""
+
+
 class End(msgspec.Struct, frozen=True):
     """One end of a topic: a port of a node."""
 
@@ -82,6 +112,9 @@ class Topic(msgspec.Struct):
     name: str
     publishers: list[End] = msgspec.field(default_factory=list)
     subscribers: list[End] = msgspec.field(default_factory=list)
+
+
+CANDIDATES = "by seat the nodes that may hold it, as in {'planner': ['rules', 'model']}"
 
 
 class Graph:
@@ -102,6 +135,8 @@ class Graph:
 
         `one_user`: this machine has no other, so that what comes by its loopback is theirs.
         """
+        if candidates is not None:
+            expect("Graph(..., candidates", candidates, lambda value: is_by_name(value, is_names), CANDIDATES)
         self.one_user = one_user
         self.nodes = {spec.name: spec for spec in specs_of(nodes)}
         self._seats = dict(candidates or {})

@@ -18,6 +18,7 @@ from runtime.abilities import ShapesPorts, TakesFromRun
 from runtime.errors import LaunchFileError, UserError, choices
 from runtime.extras import lacking
 from runtime.hosts.hosts_table import Host
+from runtime.journal.answers import kept_of
 from runtime.launch.class_check import place_of_problem
 from runtime.launch.graph import NodeSpec, Restart
 from runtime.launch.latency import Latency, read_trace
@@ -104,7 +105,11 @@ def node_spec(
             process=written.process,
             host=written.host,
             restart=written.restart,
-            hidden={key: value for key, value in written.params.items() if params[key] is not value},
+            hidden={
+                key: kept
+                for key, value in written.params.items()
+                if (kept := kept_of(name, key, value)) is not params[key]
+            },
             unset=() if is_elsewhere else tuple(filter(None, map(_unset, written.params.values()))),
         )
     except UserError as problem:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from msgspec.structs import replace
 
 from runtime.errors import GraphError, UserError
-from runtime.launch.graph import Graph, NodeSpec, specs_of
+from runtime.launch.given import expect, is_by_name, is_names, shown
+from runtime.launch.graph import CANDIDATES, Graph, NodeSpec, specs_of
 from runtime.launch.nodes_table import rates_of
 from runtime.launch.seats_table import SeatTable, parse_seats
 from runtime.node import Node
 from runtime.qos import is_number
 from runtime.refusals import code_of, refusing
-from runtime.serialization.toml_errors import MOST_SHOWN, guess
+from runtime.serialization.toml_errors import guess
 
 
 def graph(
@@ -29,6 +29,10 @@ def graph(
     for any. `seats` are by name the nodes that may hold it, the holder first. Raises GraphError with the first thing
     that does not fit.
     """
+    if rates is not None:
+        expect("graph(..., rates", rates, is_by_name, "rates in Hz by node, as in rates={'camera': 5}")
+    if seats is not None:
+        expect("graph(..., seats", seats, lambda value: is_by_name(value, is_names), CANDIDATES)
     specs = {spec.name: spec for spec in specs_of(nodes)}
     for name, hz in (rates or {}).items():
         if name not in specs:
@@ -67,13 +71,18 @@ def seats_of(nodes: Iterable[object]) -> dict[str, SeatTable]:
     return found
 
 
+def check_seed(call: str, seed: object) -> None:
+    """Of whatever runs from a seed: a whole number. Raises UserError."""
+    expect(
+        f"{call}(..., seed",
+        seed,
+        lambda value: isinstance(value, int) and not isinstance(value, bool),
+        f"a whole number, as in {call}(Dice(), seed=7)",
+    )
+
+
 def check_seconds(seconds: object) -> None:
     """Of `run`, in both clocks: a length of time, or None. Raises UserError."""
     if seconds is not None and not (is_number(seconds) and 0 <= seconds < math.inf):  # type: ignore[operator]
         how = f"; run(until={seconds.__name__})" if callable(seconds) and hasattr(seconds, "__name__") else ""
         raise UserError(f"run({shown(seconds)}): expected a number of seconds from 0 on, as in run(seconds=5){how}")
-
-
-def shown(value: Any) -> str:
-    """What was given, in a sentence."""
-    return (value.__name__ if isinstance(value, type) else repr(value))[:MOST_SHOWN]

@@ -11,12 +11,17 @@ from collections.abc import Collection
 from runtime.coordination.fence import FENCE_TOPIC
 from runtime.coordination.lease import LEASE_TOPIC
 from runtime.errors import UserError
+from runtime.launch.budgets_table import Budgets
+from runtime.launch.given import expect, is_by_name, is_of, shown
 from runtime.launch.graph import Graph
-from runtime.launch.one_file import check_seconds, shown
+from runtime.launch.links_table import LinkModel
+from runtime.launch.one_file import check_seconds, check_seed
+from runtime.launch.seats_table import SeatTable
 from runtime.message import Message
 from runtime.ports import Publisher, Subscription, check_topic
 from runtime.qos import is_number
 from runtime.serialization.toml_errors import guess
+from runtime.virtual.trace import MessageTrace
 
 
 def check_port(port: object, graph: Graph) -> None:
@@ -63,12 +68,22 @@ def check_type(message: object, do: str, declared: type[Message] | None = None) 
         raise UserError(f"{do}(..., {message.__name__}): the topic's type is {declared.__name__}")
 
 
-def check_start(seed: object, health_hz: object) -> None:
-    """Of `Simulation` itself: numbers."""
-    if not isinstance(seed, int) or isinstance(seed, bool):
-        raise UserError(f"Simulation(seed={shown(seed)}): expected a whole number, as in Simulation(Dice(), seed=7)")
-    if not is_number(health_hz) or not 0 <= health_hz < math.inf:  # type: ignore[operator]
-        raise UserError(f"Simulation(health_hz={shown(health_hz)}): expected Hz, 0 for none")
+def check_start(seed: object, health_hz: object, links: object, seats: object, budgets: object, trace: object) -> None:
+    """Of `Simulation` itself."""
+    check_seed("Simulation", seed)
+    call = "Simulation(..., {}".format
+    expect(call("health_hz"), health_hz, lambda hz: is_number(hz) and 0 <= hz < math.inf, "Hz, 0 for none")
+    expect(call("links"), links, lambda value: is_of(value, LinkModel), "a list of LinkModel, () for none")
+    in_python = "; in Python give them to graph: Simulation(graph(A(), B(), seats={'planner': ['a', 'b']}))"
+    tables = "the seats of a launch file by name" + in_python
+    expect(
+        call("seats"),
+        seats,
+        lambda value: value is None or is_by_name(value, lambda one: isinstance(one, SeatTable)),
+        tables,
+    )
+    expect(call("budgets"), budgets, (Budgets, type(None)), "the Budgets of a launch file, or None")
+    expect(call("trace"), trace, (MessageTrace, type(None)), "a MessageTrace(), or None")
 
 
 def check_message(topic: object, message: object, graph: Graph) -> None:

@@ -80,7 +80,7 @@ class Simulation:
         goes_on: bool = False,
     ) -> None:
         """`goes_on`: what a handler raises is logged and counted, and the node goes on, as in real time."""
-        check_start(seed, health_hz)
+        check_start(seed, health_hz, links, seats, budgets, trace)
         self.scheduler = Scheduler()
         self.clock = VirtualClock(self.scheduler)
         self.outcome: tuple[bool, str] | None = None
@@ -190,7 +190,12 @@ class Simulation:
         return tuple(self._delivery.newest)
 
     def publish(
-        self, topic: str, message: Message, *, source: str = OUTSIDE, stems_from: Iterable[Stamped[Any]] = ()
+        self,
+        topic: str,
+        message: Message,
+        *,
+        source: str = OUTSIDE,
+        stems_from: Stamped[Any] | Iterable[Stamped[Any]] = (),
     ) -> None:
         """Publish a message on a topic of the graph now, from outside of it. Raises as a node's port does.
 

@@ -1,5 +1,7 @@
 """What the log says of handlers that raise."""
 
+import asyncio
+import gc
 import logging
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,7 +14,7 @@ from nodes.hello import Beat
 from runtime import GoalHandle, Node, Publisher, ServiceClient, Stamped, Subscription
 from runtime.clock import NS_PER_S, SystemClock
 from runtime.errors import UserError
-from runtime.execution.failures import Failures, remedy_of
+from runtime.execution.failures import Failures, remedy_of, tell_of_callbacks
 from runtime.message import Envelope
 from tests.support.sentences import sentence
 
@@ -83,6 +85,31 @@ def test_a_node_with_ever_new_failures_does_not_fill_the_log(
         failures.tell("tick", raised(type(f"Odd{number}", (Exception,), {})()))
     assert failures.count == 1000
     assert len(caplog.records) == 32
+
+
+def test_what_a_callback_raises_again_and_again_is_bounded_as_a_handlers_failures_are(
+    clock: HandClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    def pulled() -> None:
+        raise ValueError("no")
+
+    async def left() -> None:
+        pulled()
+
+    async def many() -> None:
+        loop = asyncio.get_running_loop()
+        tell_of_callbacks(loop, clock)
+        for _ in range(1000):
+            loop.call_soon(pulled)
+        tasks = [asyncio.create_task(left()) for _ in range(10)]
+        await asyncio.wait(tasks)
+        tasks.clear()
+        gc.collect()
+
+    asyncio.run(many())
+    told = sorted(record.getMessage().partition(" failed")[0].rpartition(".")[2] for record in caplog.records)
+    assert told == ["left", "pulled"], "one of each, however often it comes"
+    assert {record.name for record in caplog.records} == {"loop"}
 
 
 def test_a_users_mistake_is_told_in_its_sentence_and_without_a_traceback(

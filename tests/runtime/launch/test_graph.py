@@ -12,6 +12,7 @@ from runtime import GraphError, Message, Node, Publisher, QoS, Subscription, eve
 from runtime.errors import ParameterError, UserError
 from runtime.launch.class_check import parameters_of
 from runtime.launch.graph import Graph, NodeSpec, convert_params
+from runtime.launch.latency import Latency
 from runtime.node import FASTEST_HZ, SLOWEST_HZ, handlers_of, rate_problem
 from tests.support.sentences import sentence
 
@@ -119,7 +120,7 @@ def test_remapped_ports_meet_on_the_new_topic() -> None:
             "source: hz of 'tick' is 0; expected 0.00001 to 10000 times a second",
         ),
         (
-            [spec("source", Source, latency={"tock": None})],
+            [spec("source", Source, latency={"tock": Latency()})],
             f"source: {sentence('runtime.no_latency_handler', name='tock', node='Source', known='tick')}",
         ),
         (

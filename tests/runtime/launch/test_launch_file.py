@@ -11,7 +11,7 @@ import pytest
 import nodes.hello
 from runtime.cli import main
 from runtime.errors import LaunchFileError
-from runtime.launch.file import check, find, in_order, load, override
+from runtime.launch.file import as_recorded, check, find, in_order, load, override
 from runtime.refusals import CODES
 from tests.support.sentences import sentence
 
@@ -275,6 +275,21 @@ def test_a_parameter_may_come_from_the_environment_and_is_recorded_as_written(
     graph = load(file).graph
     assert graph.nodes["policy"].params == {"model": "tiny"}
     assert graph.facts["parameters"] == {"policy": {"model": "${POLYRHYTHM_MODEL}"}}, "it may be a key"
+
+
+def test_a_key_that_is_typed_is_recorded_as_the_variable_from_which_a_replay_takes_it(
+    write: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("THE_KEY_OF_MODELS", "sk-another")
+    lying = str(Path(__file__))
+    node = '[nodes.cloud]\nuse = "nodes.policy.remote.openpi:OpenPiPolicy"'
+    graph = load(write(node), overrides=["cloud.key=sk-123456"]).graph
+    assert graph.nodes["cloud"].params["key"] == "sk-123456"
+    assert graph.facts["parameters"]["cloud"]["key"] == "${CLOUD_KEY}"
+    changes = ["cloud.key=sk-1", 'cloud.params.password = "pw"', f"cloud.key={lying}", "cloud.key=THE_KEY_OF_MODELS"]
+    changes += ["cloud.max_tokens=20", "cloud.key=${NAME}", "talker.start=4"]
+    kept = ['cloud.key="${CLOUD_KEY}"', 'cloud.params.password="${CLOUD_PASSWORD}"']
+    assert as_recorded(changes) == [*kept, *changes[2:]]
 
 
 def test_another_class_starts_without_the_parameters_of_the_first(write: Any) -> None:
