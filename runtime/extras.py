@@ -148,3 +148,9 @@ def lacking(problem: BaseException) -> str | None:
     if library not in EXTRA_OF or (library in PACKAGES and name != library):  # of ours a module is missing, not all
         return None
     return f"it needs {PACKAGES.get(library, library)}: {install(EXTRA_OF[library])}"
+
+
+def explained(problem: ModuleNotFoundError, module: str) -> ModuleNotFoundError:
+    """The same for who imports that module of ours: with what brings it as a sentence, where that is known."""
+    do = lacking(problem)
+    return problem if do is None else ModuleNotFoundError(f"{module} cannot be imported: {do}", name=problem.name)

@@ -205,6 +205,9 @@ def test_the_runtime_alone_checks_tests_runs_and_echoes_what_the_readme_writes(
     (project / "two.toml").write_text(f"{launch}\n[hosts.robot]\naddress = '127.0.0.1'\n[hosts.desk]\n")
     did("check", "two.toml")
     assert more in did("run", "two.toml", "--host", "robot", code=2)
+    for module in ("polyrhythm.msgs", "polyrhythm.gym"):
+        ran = run(python, project, "-c", f"import {module}")
+        assert ran.stderr.splitlines()[-1] == f"ModuleNotFoundError: {module} cannot be imported: {nodes}"
     told = did("--help")
     assert more in told
     assert not re.search(r"robot|guard|joint|e-?stop", told)
