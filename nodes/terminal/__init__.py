@@ -1,1 +1,1 @@
-"""A run shown live on a terminal."""
+"""A running graph on a terminal: its story live, how each node fares, and words that a person types."""

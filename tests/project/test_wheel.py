@@ -127,8 +127,8 @@ def test_the_nodes_alone_refuse_where_an_index_has_a_strangers_package_of_our_na
     for name in FOLDERS:
         for version in (Version(runtime.__version__).public, "99.0"):
             stranger(tmp_path, name, version)
-    for library in ("mcap", "zstandard"):  # what the nodes ask for besides is there
-        stranger(tmp_path, library, "1.9")
+    for library in ("mcap", "rich", "zstandard"):  # what the nodes ask for besides is there
+        stranger(tmp_path, library, "99.0" if library == "rich" else "1.9")
 
     def installed(*folders: str, more: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
         offline = ["--no-index", "--find-links", str(tmp_path), "--no-build-isolation"]
@@ -206,8 +206,8 @@ def test_the_runtime_alone_checks_tests_runs_and_echoes_what_the_readme_writes(
     did("check", "two.toml")
     assert more in did("run", "two.toml", "--host", "robot", code=2)
     for module in ("polyrhythm.msgs", "polyrhythm.gym"):
-        ran = run(python, project, "-c", f"import {module}")
-        assert ran.stderr.splitlines()[-1] == f"ModuleNotFoundError: {module} cannot be imported: {nodes}"
+        lacks = run(python, project, "-c", f"import {module}")
+        assert lacks.stderr.splitlines()[-1] == f"ModuleNotFoundError: {module} cannot be imported: {nodes}"
     told = did("--help")
     assert more in told
     assert not re.search(r"robot|guard|joint|e-?stop", told)

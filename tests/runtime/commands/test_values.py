@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from nodes.msgs import ActionChunk, GuardState, Utterance
+from nodes.terminal.top_rows import COLUMNS, ENDED, TimerRow, budgets, cells, node_row, trouble
 from runtime.clock import to_ns
 from runtime.commands import topic_commands as listen
 from runtime.commands.distribution import Distribution, MessageGaps
 from runtime.commands.nodes import listed, table
 from runtime.commands.pub import parse
-from runtime.commands.top_table import COLUMNS, ENDED, TimerRow, budgets, cells, node_row, trouble
 from runtime.commands.topic_commands import in_units
 from runtime.coordination.health import Health, PathHealth, PortHealth, Spending, TimerHealth
 from runtime.errors import UserError

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from nodes.msgs import Image, JointCommand, SceneDescription, Utterance
+from nodes.terminal.top_rows import is_kept, path_line, spending_line
 from runtime import Node, Publisher, Simulation, Subscription, every, on
-from runtime.commands.top_table import is_kept, path_line, spending_line
 from runtime.coordination.health import Health, Spending
 from runtime.errors import LaunchFileError, UserError
 from runtime.launch.budgets_table import Budgets, PathBudget, PathMeter, parse_budgets

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from nodes.terminal.top_rows import COLUMNS, ENDED, WRAPPED, NodeRow, budgets, cells, fitting, node_row, trouble
 from runtime.clock import SystemClock, to_ns
 from runtime.command_line.arguments import seconds
 from runtime.command_line.attach import Arrival, StopSignal, add_run_argument, attach, hear
 from runtime.commands.nodes import table
-from runtime.commands.top_table import COLUMNS, ENDED, WRAPPED, NodeRow, budgets, cells, fitting, node_row, trouble
 from runtime.coordination.health import Health
 from runtime.errors import CodecError
 from runtime.launch.graph import health_topic
@@ -77,7 +77,7 @@ class Accounts:
         return server if client == plan.gateway.own.name else client
 
 
-def top_main(argv: list[str]) -> int:
+def main(argv: list[str]) -> int:
     """`polyrhythm top`: 0; with --once 1 where a node does not run, or tells nothing."""
     asked = _parser().parse_args(argv)
     run = attach(asked.run)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runtime.commands.top_table import COLUMNS, fitting
+from nodes.terminal.top_rows import COLUMNS, fitting
 
 ROWS = [
     ("interrupt_records", "robot", "15972", "running", "49.98/50, 4.99/5", "20.10", "0", "86.4", "0",
