@@ -208,6 +208,9 @@ class _Phrase:
         self.noun, self.i = replace(self.noun, **known), self.i + n
 
 
+_EVER = ("still", "always", "already", "all", "also", "just", "now", "both", "almost", "once")
+_OFTEN = ("always", "often", "usually", "sometimes", "also", "just", "never")
+_OF_WHO = ("is", "are", "has", "have", "was", "still", "used", "always", "will", "can", "does")
 _FINITE = ("is", "are", "was", "were", "has", "have", "had", "can", "will", "does", "'s", "needs", "likes")
 _DAYS = ("yesterday", "tomorrow", "today", "usually", "sometimes", "normally", "earlier", "later", "last")
 _STANDS = ("is", "are", "was", "were", "stands", "stand", "lies", "lie", "sits", "sit")
@@ -909,12 +912,9 @@ class Parser:
             clause = Clause("statement", word="reported" if is_report else "")
             self._constituents(clause, words, i + 2)
             return clause, end
-        is_finite = bool(rest) and (
-            self.lexicon.pasts.at(rest, 0)[0] > 0
-            or self.lexicon.has("finite", rest, 0) > 0
-            or (len(rest) > 1 and len(rest[0]) > 4 and rest[0].endswith("ed"))
-            or self.lexicon.verbs.at([rest[0].removesuffix("s")], 0)[0] > 0
-        )
+        is_finite = self.lexicon.pasts.at(rest, 0)[0] > 0 or self.lexicon.has("finite", rest, 0) > 0
+        is_finite = is_finite or (len(rest) > 1 and len(rest[0]) > 4 and rest[0].endswith("ed"))
+        is_finite = is_finite or self.lexicon.verbs.at([one.removesuffix("s") for one in rest[:1]], 0)[0] > 0
         is_plural = words[i].endswith("s") and not words[i].endswith("ss")
         if is_finite or (is_plural and rest):  # "Grandma gave us these", "crumbs everywhere": no imperative
             return Clause("statement", nouns=self.named_in(words, i + 1)), end
@@ -1026,10 +1026,7 @@ class Parser:
         if words[i] == "nothing" and words[i + 1] != "but" and not excepts:
             return Clause("statement", nouns=self.named_in(words, i + 1)), end  # "Nothing here needs washing."
         nouns, j = self._where_it_stands(words, i, nouns, j)
-        while j < end and (
-            words[j] in ("still", "always", "already", "all", "also", "just", "now", "both", "almost", "once")
-            or (words[j].endswith("ly") and lexicon.is_closed(words[j]))
-        ):
+        while j < end and (words[j] in _EVER or (words[j].endswith("ly") and lexicon.is_closed(words[j]))):
             j += 1
         joined = next((k for k in range(j, end) if words[k] in ("and", "so") and lexicon.has("dues", words, k + 1)), 0)
         if joined and words[j] in lexicon_file().words["auxiliaries"]:  # "are empty and can go in the bin"
@@ -1200,49 +1197,29 @@ class Parser:
 
     def _is_person(self, words: list[str], i: int) -> bool:
         """ "my sister is", "Peter wants": somebody who is no thing of ours, before a verb."""
-        lexicon = self.lexicon
+        lexicon, subjects = self.lexicon, lexicon_file().words["subjects"]
         j = i + 1 if words[i] in lexicon_file().words["owners"] or words[i] == "the" else i
-        if (
-            j >= len(words)
-            or (lexicon.is_closed(words[j]) and not (j > i and words[j] in lexicon_file().words["subjects"]))
-            or lexicon.noun_at(words, j)[0]
-            or lexicon.colour(words[j])
-        ):
+        if j >= len(words) or (lexicon.is_closed(words[j]) and not (j > i and words[j] in subjects)):
             return False
-        if lexicon.verbs.at(words, j)[0] and j == i:
+        if lexicon.noun_at(words, j)[0] or lexicon.colour(words[j]) or (j == i and lexicon.verbs.at(words, j)[0]):
             return False
         k = j + 1
-        while words[k : k + 1] in (["always"], ["often"], ["usually"], ["sometimes"], ["also"], ["just"], ["never"]):
+        while words[k : k + 1] and words[k] in _OFTEN:
             k += 1
-        behind = words[k : k + 2]
-        if not behind or (words[i] == "the" and lexicon.has("dues", words, k)):  # "The spoon goes in the sink."
+        if k >= len(words) or (words[i] == "the" and lexicon.has("dues", words, k)):  # "The spoon goes in the sink."
             return False
-        return (
-            (behind[0] in ("still", "really") and behind[1:2] in (["needs"], ["wants"], ["uses"], ["need"], ["want"]))
-            or (
-                behind[0] in ("is", "are", "has", "have", "was", "still", "used", "always", "will", "can", "does")
-                and (
-                    lexicon.has("uses", words, j + 2) > 0
-                    or lexicon.has("uses", words, j + 3) > 0
-                    or lexicon.has("done", words, j + 2) > 0
-                )
-            )
-            or bool(lexicon.has("reports", words, k))
-            or (
-                j > i
-                and (
-                    behind[0] == "used"
-                    or lexicon.has("finite", words, j + 1) > 0
-                    or lexicon.pasts.at(words, j + 1)[0] > 0
-                    or (
-                        len(behind[0]) > 4
-                        and (behind[0].endswith("ed") or (behind[0][-1] == "s" and len(behind) > 1))
-                        and not lexicon.noun_at(words, j + 1)[0]
-                        and not lexicon.is_closed(behind[0])
-                    )
-                )
-            )
-        )
+        behind, more = words[k], words[k + 1] if k + 1 < len(words) else ""
+        if behind in ("still", "really") and more in ("needs", "wants", "uses", "need", "want"):
+            return True
+        is_at_it = any(lexicon.has("uses", words, m) for m in (j + 2, j + 3)) or lexicon.has("done", words, j + 2) > 0
+        if lexicon.has("reports", words, k) or (is_at_it and behind in _OF_WHO):
+            return True
+        if j == i:
+            return False
+        is_verb = len(behind) > 4 and (behind.endswith("ed") or (behind.endswith("s") and bool(more)))
+        is_verb = is_verb and not lexicon.noun_at(words, j + 1)[0] and not lexicon.is_closed(behind)
+        is_past = lexicon.has("finite", words, j + 1) > 0 or lexicon.pasts.at(words, j + 1)[0] > 0
+        return is_verb or is_past or behind == "used"
 
     def _of_person(self, words: list[str], i: int) -> tuple[Clause, int]:
         """What somebody does or has done: it protects what they use, frees what they are done with."""
@@ -1431,15 +1408,8 @@ class Parser:
         if n := self.lexicon.has("times", words, i):
             return n
         j = i + 1
-        while (
-            words[i] in ("in", "after")
-            and j < len(words)
-            and (
-                words[j].isdigit()
-                or words[j] in lexicon_file().words["numbers"]
-                or words[j] in ("a", "an", "half", "few")
-            )
-        ):
+        numbers = (*lexicon_file().words["numbers"], "a", "an", "half", "few")
+        while words[i] in ("in", "after") and j < len(words) and (words[j].isdigit() or words[j] in numbers):
             j += 1
         return j + 1 - i if j > i + 1 and self.lexicon.has("units", words, j) else 0
 
@@ -1639,14 +1609,10 @@ class Parser:
                 i += 1
                 continue
             break
-        if len(found) > 1:  # "the red and the blue one"
-            last = found[-1]
-            found = [
-                replace(n, kind=last.kind, is_plural=last.is_plural)
-                if number not in ones and not n.kind and not n.pronoun and not n.unknown and not n.place and n.colour
-                else n
-                for number, n in enumerate(found)
-            ]
+        for number, noun in enumerate(found[:-1]):  # "the red and the blue one"
+            is_bare = noun.colour and not (noun.kind or noun.pronoun or noun.unknown or noun.place)
+            if is_bare and number not in ones:
+                found[number] = replace(noun, kind=found[-1].kind, is_plural=found[-1].is_plural)
         return found, i, has_choice
 
     def _noun(self, words: list[str], i: int) -> tuple[Noun | None, int]:
@@ -1721,10 +1687,8 @@ class Parser:
                         return None
                     is_many, is_near = word in ("these", "those"), word in ("this", "these")
                     return replace(at.noun, pronoun=word, is_plural=is_many, is_offered=is_near), i + 1
-                is_many = word in ("these", "those") and at.noun.count == 1
-                at.take(
-                    1, is_definite=True, is_offered=word in ("this", "these"), is_plural=is_many or at.noun.is_plural
-                )
+                is_many = at.noun.is_plural or (word in ("these", "those") and at.noun.count == 1)
+                at.take(1, is_definite=True, is_offered=word in ("this", "these"), is_plural=is_many)
             elif word in file_words["articles"]:
                 is_vague = at.noun.is_vague or words[i : i + 2] == ["some", "more"]
                 at.take(1, is_definite=at.noun.is_definite or word == "the", is_vague=is_vague)

@@ -14,7 +14,7 @@ import msgspec
 
 from nodes.msgs import Reference
 from nodes.planner.lexicon import lexicon_file
-from nodes.planner.orders import ALL, LEAVE, MOST_ORDERS, Order, OrderVocabulary, Unnamed, is_vague
+from nodes.planner.orders import ALL, LEAVE, MOST_ORDERS, Order, OrderVocabulary, Unnamed, covers, is_vague
 from nodes.planner.parser import Clause, Noun, Parser
 from nodes.planner.verbs import BACK, Targets, bag_of, row_of
 
@@ -78,7 +78,7 @@ class _Draft:
     why: str = ""  # what is missing
     what: str = ""
     refused: str = ""
-    last: Literal["thing", "place", "except"] = "thing"
+    last: Literal["thing", "place", "except", "announced"] = "thing"
     together: list[Noun] = field(default_factory=list)  # what had been named side by side then: "them"
     sentence: int | None = None  # how much up to the end of its sentence
     heard: int | None = None  # how much was spoken of up to its last word: what comes later is nothing that "it" means
@@ -214,7 +214,6 @@ class _Reader:
         self.unheard = ""  # a word of an order that no table has, and that its reading dropped
         self.remarked = 0  # how many things something was told of
         self.subjects: list[str] = []  # kinds that something was told of: what "it" may mean
-        self.is_excepting = False  # an exception was announced, and not said yet
         self.doubted: list[Noun] = []  # what somebody named and left open: "and do not forget the plate"
         self.told_of: list[Noun] = []  # what something was said of that is no order
         self.taken: list[tuple[Clause, list[Noun]]] = []  # what is somebody's, or what the speaker does
@@ -289,13 +288,8 @@ class _Reader:
         if clause.type == "fragment" and is_ahead and not any(noun.kind or noun.place for noun in clause.nouns):
             dark = [*clause.left, *(_name(noun) for noun in _nouns_of(clause) if noun.unknown)]
             self.unread = self.unread or " ".join(dark)  # "On my signal, put it there."
-        is_bare = (
-            clause.type == "order"
-            and clause.is_first
-            and words[:1] == tuple(clause.word.split()[:1])
-            and not clause.is_request
-        )
-        if is_bare and clause.is_question and behind is None and not self.is_polite:
+        is_bare = clause.type == "order" and clause.is_first and words[:1] == tuple(clause.word.split()[:1])
+        if is_bare and clause.is_question and is_last and not (self.is_polite or clause.is_request):
             self.is_unsure = True  # "Bring the box?"
         if not self.drafts:
             return
@@ -428,14 +422,13 @@ class _Reader:
         """Whether an order before takes it in among others: "the red one" of "all the cups"."""
         if noun.pronoun or noun.is_other or noun.kind == "*":
             return False
-        for draft in self.drafts:
-            for other in draft.nouns:
-                is_narrower = noun.kind in ("", other.kind) and noun.colour and not other.colour
-                if other.count != "all" or not (is_narrower or (other.kind == "*" and noun.kind)):
-                    continue
-                if not _same_noun(noun, draft.excepts):
-                    return True
-        return False
+        return any(
+            other.count == "all"
+            and ((other.kind == "*" and noun.kind) or _is_narrower(noun, other))
+            and not _same_noun(noun, draft.excepts)
+            for draft in self.drafts
+            for other in draft.nouns
+        )
 
     def _is_about_another(self, clause: Clause) -> bool:
         """Whether "leave it" means what was just spoken of, and nothing that was ordered."""
@@ -451,10 +444,7 @@ class _Reader:
         """Whether these are all that the last order is about."""
         things = self.before.orders[-1].things if self.before.orders else ()
         named = [_reference(noun) for noun in self._resolved(nouns) if noun.kind]
-        return bool(things) and all(
-            any(pattern.label in ("*", one.label) and pattern.colour in ("", one.colour) for pattern in named)
-            for one in things
-        )
+        return bool(things) and all(any(covers(pattern, one) for pattern in named) for one in things)
 
     def _sharpen(self, nouns: Sequence[Noun]) -> None:
         """ "Bring me the box, it is the red one"."""
@@ -536,11 +526,9 @@ class _Reader:
         """Pronouns, replaced by what they stand for, where that is known."""
         found = []
         for noun in nouns:
-            if noun.pronoun or (not noun.kind and not noun.place and not noun.unknown):
-                known = self._antecedent(noun, wants_place=False)
-                found.append(known if known is not None else noun)
-            else:
-                found.append(noun)
+            is_open = noun.pronoun or not (noun.kind or noun.place or noun.unknown)
+            known = self._antecedent(noun, wants_place=False) if is_open else None
+            found.append(noun if known is None else known)
         return found
 
     def _antecedent(self, noun: Noun, *, wants_place: bool, draft: _Draft | None = None) -> Noun | None:
@@ -560,9 +548,7 @@ class _Reader:
             if many and not any(known.kind for known in mentioned[mentioned.index(many[-1]) + 1 :]):
                 return self._sharpened(many[-1])
         for known in reversed(mentioned):
-            if wants_place and known.place:
-                return known
-            if wants_place and known.unknown:
+            if wants_place and (known.place or known.unknown):
                 return known
             if wants_place or known.place or (known.is_vague and not known.unknown):
                 continue
@@ -778,17 +764,11 @@ class _Reader:
         kinds = {noun.kind for noun in draft.nouns} if draft is not None else set()
         is_whole = draft is not None and (draft.skill not in ("place", "hand_over", "pick") or draft.clause.to_me)
         is_another = (clause.is_first or is_whole) and all(n.kind and n.kind not in kinds for n in clause.nouns)
-        if (
-            draft is not None
-            and clause.nouns
-            and not clause.is_repair
-            and (draft.place is not None or is_another)
-            and any(r in ("in", "on", "to", "beside") and n is not None for r, n in clause.targets)
-        ):
-            clause.nouns = [
-                noun if noun.kind or noun.unknown else replace(noun, kind=draft.nouns[0].kind if draft.nouns else "")
-                for noun in clause.nouns
-            ]
+        is_placed = any(r in ("in", "on", "to", "beside") and n is not None for r, n in clause.targets)
+        is_another = draft is not None and (draft.place is not None or is_another)
+        if draft is not None and clause.nouns and is_placed and is_another and not clause.is_repair:
+            kind = draft.nouns[0].kind if draft.nouns else ""
+            clause.nouns = [one if one.kind or one.unknown else replace(one, kind=kind) for one in clause.nouns]
             draft = None
         if draft is None and clause.excepts and not clause.nouns and (self.before.question or not self.before.orders):
             self.left_out += clause.excepts
@@ -797,11 +777,11 @@ class _Reader:
             self._without_draft(clause)
             return
         self._patch_left_out(draft, clause)
-        if clause.ends_excepting and not clause.excepts and not clause.nouns and not clause.targets:
-            draft.last, self.is_excepting = "except", True  # "Except, well, the blue one."
+        if clause.ends_excepting and not (clause.excepts or clause.nouns or clause.targets):
+            draft.last = "announced"  # "Except, well, the blue one."
             return
-        if self.is_excepting and clause.nouns:
-            draft.excepts, self.is_excepting = [*draft.excepts, *clause.nouns], False
+        if draft.last == "announced" and clause.nouns:
+            draft.excepts, draft.last = [*draft.excepts, *clause.nouns], "except"
             return
         if clause.excepts:
             draft.excepts += clause.excepts
@@ -950,14 +930,15 @@ class _Reader:
             return
         self._again(orders[-1], nouns)
 
-    def _again(self, order: Order, nouns: Sequence[Noun]) -> None:
+    def _again(self, order: Order, named: Sequence[Noun] = ()) -> None:
+        """The order once more, of these things instead."""
+        nouns = named or [_noun(one) for one in order.things]
         if order.skill == LEAVE:
             self.protected += [replace(n, kind=n.kind or order.things[0].label) for n in nouns]
             return
         draft = _Draft(Clause("order"), skill=order.skill, relation=order.relation)
         draft.place = Noun(place=order.place) if order.place else None
-        first = order.things[0] if order.things else Reference()
-        draft.nouns = [replace(n, kind=n.kind or first.label, count=n.count) for n in nouns]
+        draft.nouns = [replace(n, kind=n.kind or order.things[0].label) if order.things else n for n in nouns]
         self.drafts.append(draft)
 
     def _elliptical(self, clause: Clause) -> None:
@@ -965,7 +946,7 @@ class _Reader:
         targets = [(relation, noun) for relation, noun in clause.targets if relation != "from"]
         readings: tuple[Callable[[Clause, Targets], bool], ...] = (
             *(self._as_apposition, self._as_one_spared, self._as_other_place, self._as_short_order),
-            *(self._as_choice, self._as_place, self._as_more, self._as_instead, self._as_less),
+            *(self._as_answer, self._as_other_things, self._as_less),
         )
         if any(reading(clause, targets) for reading in readings):
             return
@@ -994,7 +975,7 @@ class _Reader:
         before, nouns = self.before, clause.nouns
         if "first" in clause.adverbs and nouns and not targets and self._is_under_way() and not clause.excepts:
             self._again(before.orders[-1], nouns)
-            self._again(before.orders[-1], [_noun(one) for one in before.orders[-1].things])
+            self._again(before.orders[-1])
             return True
         spared = [*clause.nots, *clause.excepts] if all(n.kind in ("", "*") and n.count == "all" for n in nouns) else []
         spared = spared or (nouns if clause.words[:2] in (("i", "want"), ("i", "need")) else [])
@@ -1035,71 +1016,50 @@ class _Reader:
             self.drafts.append(draft)
         return True
 
-    def _as_choice(self, clause: Clause, targets: Targets) -> bool:
-        """An answer to "which one?", or to a question with yes and no."""
-        question, nouns = self.before.question, clause.nouns
-        is_answer = bool(clause.nots or (nouns and nouns[0].kind != "*")) and not targets
-        if question is None or self.before.awaits not in ("thing", "yes") or not is_answer:
+    def _as_answer(self, clause: Clause, targets: Targets) -> bool:
+        """ "The blue one", "on the shelf": which or where, of what was asked; where, of what was ordered."""
+        before, nouns = self.before, clause.nouns
+        last = before.orders[-1] if before.orders and (clause.is_repair or before.awaits) else None
+        order, is_which = before.question or last, before.question is not None and before.awaits in ("thing", "yes")
+        if order is None or (targets and nouns):
             return False
-        if not nouns and question.skill == LEAVE:
+        if targets:
+            self._again(order)
+            self.drafts[-1].skill = "place" if order.skill in ("pick", "") else order.skill
+            for relation, noun in targets:
+                self._patch_target(self.drafts[-1], relation, noun)
+        elif nouns and nouns[0].place:
+            self._again_at(order, nouns[0])
+        elif not is_which or not (clause.nots or (nouns and nouns[0].kind != "*")):
+            return False
+        elif nouns:
+            self._again(order, nouns)
+        elif order.skill == LEAVE:
             self.unnamed.append(Unnamed(how="described"))
-        elif not nouns:
-            self.drafts.append(_Draft(Clause("order"), skill=question.skill, why="which"))
-        elif nouns[0].place:
-            self._again_at(question, nouns[0])
         else:
-            first = question.things[0] if question.things else Reference()
-            self._again(question, [replace(n, kind=n.kind or first.label) for n in nouns])
+            self.drafts.append(_Draft(Clause("order"), skill=order.skill, why="which"))
         return True
 
     def _again_at(self, order: Order, place: Noun) -> None:
-        self._again(order, [_noun(one) for one in order.things])
+        self._again(order)
         self._patch_target(self.drafts[-1], "", place)
 
-    def _as_place(self, clause: Clause, targets: Targets) -> bool:
-        """ "On the shelf", "the shelf": where, of what was asked or ordered."""
-        before, nouns = self.before, clause.nouns
-        order = before.question
-        if order is None and before.orders and (clause.is_repair or before.awaits):
-            order = before.orders[-1]
-        if order is None:
+    def _as_other_things(self, clause: Clause, targets: Targets) -> bool:
+        """ "And the plate", "the blue one", "the tray": besides, or instead, of what was ordered."""
+        orders, nouns, first = self.before.orders, clause.nouns, clause.nouns[0] if clause.nouns else Noun()
+        if not nouns or not orders or targets:
             return False
-        if targets and not nouns:
-            self._again(order, [_noun(one) for one in order.things])
-            if order.skill in ("pick", ""):
-                self.drafts[-1].skill = "place"
-            for relation, noun in targets:
-                self._patch_target(self.drafts[-1], relation, noun)
-            return True
-        if targets or not nouns or not nouns[0].place:
-            return False
-        self._again_at(order, nouns[0])
-        return True
-
-    def _as_more(self, clause: Clause, targets: Targets) -> bool:
-        """ "And the plate", "and now the other one"; without an "and", the other one is meant instead."""
-        orders, nouns = self.before.orders, clause.nouns
-        if self.is_addition and nouns and not targets and not clause.nots and (nouns[0].kind or nouns[0].unknown):
+        if self.is_addition and not clause.nots and (first.kind or first.unknown):
             self._again(orders[-1], nouns)
             self._mention(clause)
-            return True
-        if not nouns or not orders or not nouns[0].is_other or nouns[0].colour or nouns[0].kind or targets:
-            return False
-        if self.is_addition:
+        elif first.is_other and not (first.colour or first.kind) and self.is_addition:
             self.drafts.append(_Draft(Clause("order"), skill=orders[-1].skill, why="which"))
-        else:
+        elif first.is_other and not (first.colour or first.kind):
             self._spare(clause, [Noun(pronoun="it")])  # "No, the other one": so it is not this one
-        return True
-
-    def _as_instead(self, clause: Clause, targets: Targets) -> bool:
-        """ "The blue one" in place of what was ordered."""
-        orders, nouns = self.before.orders, clause.nouns
-        if not nouns or not orders or targets or clause.excepts or nouns[0].unknown:
+        elif clause.excepts or first.unknown or (first.kind and not clause.is_repair):
             return False
-        if nouns[0].kind and not clause.is_repair:
-            return False
-        if nouns[0].place and not nouns[0].kind:  # "Why the shelf? The tray!"
-            self._again_at(orders[-1], nouns[0])
+        elif first.place and not first.kind:  # "Why the shelf? The tray!"
+            self._again_at(orders[-1], first)
         else:
             self._again(orders[-1], nouns)
         return True
@@ -1118,7 +1078,7 @@ class _Reader:
         if all(is_vague(_reference(noun)) for noun in barred) and any(one.count != 1 for one in last.things):
             self.protected += barred  # "Not that cup", of several
             return True
-        self._again(last, [_noun(one) for one in last.things])
+        self._again(last)
         self.drafts[-1].excepts = [*(_noun(one) for one in last.excluding), *barred]
         self.protected += barred
         self.mentioned += [noun for noun in barred if noun.kind]
@@ -1148,12 +1108,6 @@ class _Reader:
             if verb == "let" and clause.to_me:
                 self.taken.append((clause, clause.nouns))  # "Let me do the red one."
             return None
-        if verb == "touch":
-            draft.refused, draft.what = "skill", clause.word
-            return draft
-        if verb == "pick" and reachable and {"onto", "into"}.intersection(clause.words):
-            self._place(draft, reachable)  # "Lift the cup onto the shelf."
-            return draft
         row = row_of(verb, bag_of(clause, draft.nouns, reachable, draft.source) | self._known_beside(clause, draft))
         if row is not None:
             draft.skill, draft.why, draft.what = row.skill, row.why or draft.why, row.what or draft.what
@@ -1329,8 +1283,7 @@ class _Reader:
             draft.why = draft.why or "where"
 
     def _show(self, draft: _Draft, targets: Targets) -> None:
-        clause = draft.clause
-        words = clause.left or clause.unread
+        words = draft.clause.left or draft.clause.unread
         draft.skill = "point"
         if words[:1] in (["where"], ["which"]):
             draft.why = "which" if words[0] == "which" else ""
@@ -1596,17 +1549,10 @@ class _Reader:
             orders.append(order)
             if wrong is not None and (problem is None or (wrong[0] == "refuse" and problem[0] == "ask")):
                 problem = wrong
-        for number, order in enumerate(orders):
-            apart = [
-                replace_count(thing)
-                for other in orders[number + 1 :]
-                if order.skill in _PLACES and other.skill in _PLACES and order.place != other.place
-                for thing in other.things
-                if any(_is_part(thing, one) for one in order.things)
-            ]  # "All plates on the shelf, but the blue one in the sink."
-            if apart:
-                excluding = tuple(dict.fromkeys((*order.excluding, *apart)))
-                orders[number] = Order(order.skill, order.things, excluding, order.place, order.relation)
+        for number, order in enumerate(orders):  # "All plates on the shelf, but the blue one in the sink."
+            others = [o for o in orders[number + 1 :] if o.skill in _PLACES and o.place != order.place]
+            things = [thing for other in others for thing in other.things if order.skill in _PLACES]
+            orders[number] = _but(order, [one for one in things if any(_is_part(one, whole) for whole in order.things)])
         return tuple(orders), problem
 
     def _finish(self, draft: _Draft) -> tuple[Order, tuple[str, str, str] | None]:
@@ -1877,18 +1823,18 @@ def _in_two_places(orders: Sequence[Order]) -> Reference | None:
 
 def _in_turn(orders: Sequence[Order]) -> tuple[Order, ...]:
     """An order for each thing, as they were named one after the other."""
-    return tuple(
-        Order(order.skill, (thing,), order.excluding, order.place, order.relation)
-        for order in orders
-        for thing in order.things
-    )
+    return tuple(msgspec.structs.replace(order, things=(thing,)) for order in orders for thing in order.things)
 
 
 def _without(order: Order, taken: Sequence[Reference]) -> Order:
     """The order, with what of all that it is about somebody does themselves left out."""
-    left = [one for one in taken if any(thing.count == ALL and _is_barred(thing, one) for thing in order.things)]
-    excluding = tuple(dict.fromkeys((*order.excluding, *left)))
-    return Order(order.skill, order.things, excluding, order.place, order.relation)
+    return _but(order, [one for one in taken if any(t.count == ALL and _is_barred(t, one) for t in order.things)])
+
+
+def _but(order: Order, left_out: Sequence[Reference]) -> Order:
+    """The order with more exceptions."""
+    excluding = tuple(dict.fromkeys((*order.excluding, *map(replace_count, left_out))))
+    return msgspec.structs.replace(order, excluding=excluding)
 
 
 def _is_barred(thing: Reference, protected: Reference) -> bool:
