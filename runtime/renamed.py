@@ -19,6 +19,10 @@ def renamed(kind: Literal["names", "modules"]) -> dict[str, str]:
     return found
 
 
+RENAMED_FILE = __file__
+"""Where an import of an old module is refused, which is never where it stands."""
+
+
 @cache
 def name_today(name: str) -> str:
     """What a recording calls "module:Class", by the module's name of today: one of the version before knew another."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import re
+import traceback
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -25,7 +26,7 @@ from runtime.launch.latency import Latency, read_trace
 from runtime.node import Node, Timer, handlers_of, rate_problem
 from runtime.qos import QoS
 from runtime.refusals import refusing
-from runtime.renamed import renamed
+from runtime.renamed import RENAMED_FILE, renamed
 from runtime.serialization.toml_errors import Table, convert
 
 _NODE_NAME = "[a-z][a-z0-9_]{0,63}"
@@ -271,6 +272,8 @@ def load_module(name: str, kind: str) -> tuple[ModuleType, str]:
         if extra := lacking(problem):
             raise UserError(f"{name!r}: {extra}") from problem
         missing = problem.name or module_name
+        if (now := renamed("modules").get(missing)) is not None:
+            raise UserError(f"{name!r}: {_importing(problem)} imports {missing!r}, which is now {now!r}") from problem
         parent = importlib.sys.modules.get(module_name.partition(".")[0])  # type: ignore[attr-defined]
         where = f" ({parent.__name__} was found at {_place(parent)})" if parent is not None else ""
         if missing.endswith(".py"):
@@ -303,6 +306,13 @@ def _is_ctrl_c(problem: BaseException | None) -> bool:
     while problem is not None and not isinstance(problem, KeyboardInterrupt):
         problem = problem.__cause__ or problem.__context__
     return problem is not None
+
+
+def _importing(problem: ModuleNotFoundError) -> str:
+    """The file and line of whoever imports what is not there."""
+    own = [one for one in traceback.extract_tb(problem.__traceback__) if not one.filename.startswith("<")]
+    at = next((one for one in reversed(own) if one.filename != RENAMED_FILE), own[-1])
+    return f"{at.filename}:{at.lineno}"
 
 
 def _check_renamed(name: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -51,7 +52,7 @@ def runs_of(checkout: Path, name: str) -> int:
 
 def test_one_that_fails_hides_no_other_and_makes_the_code_1(checkout: Path) -> None:
     assert main([], [counted("bad", 3), counted("good")], checkout) == 1
-    assert [(row[0], row[5]) for row in table(checkout)] == [("bad", "**failed, code 3**"), ("good", "passed")]
+    assert [(row[0], row[6]) for row in table(checkout)] == [("bad", "**failed, code 3**"), ("good", "passed")]
 
 
 def test_what_has_ended_on_this_commit_is_not_run_again_and_what_failed_only_when_asked(checkout: Path) -> None:
@@ -69,8 +70,63 @@ def test_another_commit_begins_anew_and_says_what_has_not_run(checkout: Path) ->
     (checkout / "code.py").write_text("2\n")
     git(checkout, "commit", "-qam", "two")
     assert main(["--only", "one"], proofs, checkout) == 0
-    assert [(row[0], row[5]) for row in table(checkout)] == [("one", "passed"), ("two", "**not run**")]
+    assert [(row[0], row[6]) for row in table(checkout)] == [("one", "passed"), ("two", "**not run**")]
     assert runs_of(checkout, "one") == 2
+
+
+def test_a_clone_with_the_results_committed_goes_on_where_this_machine_was(checkout: Path, tmp_path: Path) -> None:
+    proofs = [counted("one"), counted("two")]
+    main(["--only", "one"], proofs, checkout)
+    git(checkout, "add", "docs")
+    git(checkout, "commit", "-qm", "what was proved")
+    other = tmp_path / "other"
+    git(checkout, "clone", "-q", ".", str(other))
+    assert main([], proofs, other) == 0
+    assert (runs_of(other, "one"), runs_of(other, "two")) == (0, 1)
+    assert proof.commit_of(other) == proof.commit_of(checkout), "results make no other code"
+
+
+def test_what_a_machine_cannot_do_is_no_proof_and_is_tried_again(checkout: Path) -> None:
+    bare = Proof("bare", "echo 'bare: skipped: only root can'", 1)
+    assert main([], [bare], checkout) == 1
+    assert table(checkout)[0][6] == "**skipped: only root can**"
+    assert proof.ended(checkout, proof.commit_of(checkout), is_full=False) == {}
+
+
+def test_the_short_form_fits_into_a_sitting_and_says_what_it_leaves_out() -> None:
+    short = [one.of(is_full=False) for one in PROOFS if one.command]
+    assert sum(minutes for _, minutes, _ in short) <= 140
+    assert all(one.power != "whole" for one in PROOFS if one.full and one.command)
+
+
+def test_figures_of_another_commit_are_named_on_the_page(checkout: Path) -> None:
+    commit = proof.commit_of(checkout)
+    (checkout / "docs" / "same.md").write_text(f"Measured on commit {commit[:8]}.")
+    (checkout / "docs" / "other.md").write_text("Measured on commit `0123abcd`; a decade of 1234567 runs.")
+    assert main([], [counted("one")], checkout) == 0
+    found = (checkout / "docs" / "results" / "proof.md").read_text().partition("## Figures of other commits")[2]
+    assert found.split() == ["-", "docs/other.md:", "0123abcd"]
+    (checkout / "docs" / "other.md").unlink()
+    assert main(["--table"], [counted("one")], checkout) == 0
+    assert "None." in (checkout / "docs" / "results" / "proof.md").read_text()
+
+
+def test_every_figure_is_of_a_commit_that_there_is_and_the_page_of_proofs_names_those_of_others() -> None:
+    git_of = ["git", "-C", str(ROOT)]
+    is_whole = subprocess.run([*git_of, "rev-parse", "--is-shallow-repository"], capture_output=True, text=True)
+    if is_whole.stdout.strip() != "false":
+        pytest.skip("there is no history here")
+    cited = {commit for commits in proof.cited(ROOT).values() for commit in commits}
+    known = subprocess.run([*git_of, "rev-list", "HEAD"], capture_output=True, text=True, check=True).stdout.split()
+    assert {one for one in cited if not any(commit.startswith(one) for commit in known)} == set()
+    if not proof.PAGE.exists():
+        return
+    table, _, named = proof.PAGE.read_text().partition("## Figures of other commits")
+    commit = re.search(r"on commit ([0-9a-f]+)", table)
+    assert commit is not None
+    assert {page for page in proof.of_another(ROOT, commit[1]) if f"- {page}: " not in named} == set(), (
+        "make the page anew: python -m bench.proof --table"
+    )
 
 
 def test_code_with_changes_is_said_and_never_gone_on_with(checkout: Path) -> None:

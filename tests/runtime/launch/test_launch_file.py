@@ -292,6 +292,17 @@ def test_a_key_that_is_typed_is_recorded_as_the_variable_from_which_a_replay_tak
     assert as_recorded(changes) == [*kept, *changes[2:]]
 
 
+def test_an_old_module_that_a_users_file_imports_is_told_with_its_line_and_its_new_name(
+    write: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "project_of_before.py").write_text("import json\nfrom runtime.msgs import Utterance\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(LaunchFileError) as refusal:
+        load(write('[nodes.ears]\nuse = "project_of_before:Ears"'))
+    told = sentence("runtime.old_module_imported", line=f"{tmp_path / 'project_of_before.py'}:2")
+    assert str(refusal.value).endswith(told)
+
+
 def test_another_class_starts_without_the_parameters_of_the_first(write: Any) -> None:
     launch = load(write(HELLO), ["talker.use=nodes.hello:Listener"])
     assert launch.graph.nodes["talker"].params == {}
