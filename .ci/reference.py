@@ -25,7 +25,7 @@ from unittest import mock
 import bridges
 import nodes
 from runtime import Message, Node, Publisher, Subscription, UserError
-from runtime.launch.class_check import parameters_of
+from runtime.launch.checks.class_check import parameters_of
 from runtime.launch.graph import convert_params
 from runtime.node import MessageHandler, Timer, handlers_of, ports_of
 

@@ -133,7 +133,7 @@ def _told(command: Command, arguments: list[str]) -> int:
         return command(arguments)
     except ModuleNotFoundError as problem:
         from runtime.errors import UserError
-        from runtime.launch.nodes_table import hidden
+        from runtime.launch.tables.nodes_table import hidden
 
         if do := hidden(problem.name or ""):
             raise UserError(f"there is no module {problem.name!r}: {do}") from problem

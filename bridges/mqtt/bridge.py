@@ -13,7 +13,7 @@ from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
-from bridges.mqtt.commands import STOPS, VERBS, Command, CommandReply, Gatekeeper, fields_of
+from bridges.mqtt.allowed_commands import STOPS, VERBS, Command, CommandReply, Gatekeeper, fields_of
 from bridges.mqtt.connection import MqttOutbox
 from bridges.mqtt.topics import Topics, discovery_documents
 from bridges.robot_ports import OPTIONAL, RobotPorts

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from bridges.mqtt.allowed_commands import CommandReply, fields_of
 from bridges.mqtt.client import Broker, BrokerConnection, Incoming, connect, lets_anyone_in
-from bridges.mqtt.commands import CommandReply, fields_of
 from bridges.mqtt.topics import Document, Topics, state_document, telemetry_document
 from nodes.msgs import JOINTS, GuardState, RobotState, RobotStatus
 from runtime import Message

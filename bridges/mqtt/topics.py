@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from bridges.mqtt.commands import CommandReply
+from bridges.mqtt.allowed_commands import CommandReply
 from nodes.msgs import JOINTS, GuardState, RobotState, RobotStatus
 
 Document = dict[str, Any]

@@ -41,7 +41,7 @@ from runtime import (
     on,
     wall_time_ns,
 )
-from runtime.launch.nodes_table import load_name
+from runtime.launch.tables.nodes_table import load_name
 
 MOST_WAITING = 50
 _ROS_NAME = re.compile(r"/[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*")

@@ -33,7 +33,7 @@ from nodes.robot.robot_from_launch import STRETCH, claim_of, joint_names
 from runtime.clock import NS_PER_S, SystemClock, to_s
 from runtime.command_line.arguments import answered
 from runtime.errors import UserError
-from runtime.launch.nodes_table import load_name
+from runtime.launch.tables.nodes_table import load_name
 from runtime.operating_system.whole_file import write_whole
 from runtime.supervision.registry import Claims
 

@@ -12,7 +12,7 @@ from types import CodeType, FunctionType
 from nodes.recording.bag.recording import Recording
 from runtime.errors import UserError
 from runtime.launch.graph import Graph
-from runtime.launch.nodes_table import load_name
+from runtime.launch.tables.nodes_table import load_name
 from runtime.node import Node
 
 Measure = Callable[[Recording], float]

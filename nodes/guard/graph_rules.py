@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from runtime.abilities import HasDevices, devices_of
 from runtime.errors import UserError
-from runtime.launch.processes_table import RealTime
+from runtime.launch.tables.processes_table import RealTime
 from runtime.operating_system.real_time import CONTROL_PRIORITY
 
 if TYPE_CHECKING:

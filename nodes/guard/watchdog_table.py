@@ -14,7 +14,7 @@ from msgspec import Meta
 from nodes.guard import watchdog
 from runtime.errors import UserError
 from runtime.launch.graph import Graph
-from runtime.launch.more_tables import Program
+from runtime.launch.tables.more_tables import Program
 from runtime.serialization.toml_errors import Table, convert
 
 Command = Annotated[str, Meta(description="a command, as in a shell and without one")]

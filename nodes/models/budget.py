@@ -16,7 +16,7 @@ import msgspec
 
 from nodes.models.answers import BudgetError, ModelError
 from runtime.coordination.health import Spending
-from runtime.launch.budgets_table import Budgets, RunBudget
+from runtime.launch.tables.budgets_table import Budgets, RunBudget
 from runtime.operating_system.whole_file import write_whole
 from runtime.run_facts import RunFacts
 from runtime.serialization.msgspec_cache import from_json

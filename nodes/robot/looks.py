@@ -14,7 +14,7 @@ from nodes.robot.products import product
 from nodes.robot.robot_from_launch import DEFAULT, is_file, joint_names, load_limits
 from nodes.robot.urdf import Floats, Quaternion, Urdf, Vector3, parse_urdf, quaternion
 from runtime.errors import ParameterError, UserError
-from runtime.launch.nodes_table import load_name
+from runtime.launch.tables.nodes_table import load_name
 from runtime.serialization.toml_errors import read_text
 
 ODOMETRY, BASE = "odometry", "base"

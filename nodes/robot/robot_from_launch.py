@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from nodes.robot.protocol import Ball, BaseLimit, Body, CartesianLimits, JointLimit, MovesHand, RobotLimits
 from runtime.errors import ParameterError, UserError, choices
-from runtime.launch.nodes_table import lacks, load_as, load_module, load_name
+from runtime.launch.tables.nodes_table import lacks, load_as, load_module, load_name
 from runtime.renamed import renamed
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from nodes.robot_file.engine import mujoco
 from nodes.robot_file.mesh_file import mesh_problem
 from nodes.robot_file.table import DEFAULT_RISE_S, JointTable, RobotTable, model_path, path_of, read_robot
 from runtime.errors import UserError, choices
-from runtime.launch.nodes_table import load_name
+from runtime.launch.tables.nodes_table import load_name
 
 DRIVEN = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
 GRIPPER = "gripper"

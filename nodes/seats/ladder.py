@@ -22,7 +22,7 @@ from nodes.msgs import (
     Utterance,
 )
 from runtime import RELIABLE, URGENT, Lease, Node, ParameterError, Publisher, QoS, Subscription, every, on, to_s
-from runtime.launch.seats_table import Rung, SeatTable
+from runtime.launch.tables.seats_table import Rung, SeatTable
 
 NAMES: dict[str, str] = {"planner": "planner", "vlm": "vision model", "policy": "control policy"}
 

@@ -23,7 +23,7 @@ from nodes.sim.robot import CONTACT_PERCENT, SimRobot
 from nodes.sim.room_mjcf import PHYSICS_STEP_S
 from runtime.clock import to_ns, to_s
 
-TWIN = "bridges.stretch.twin.played:TwinStretch"
+TWIN = "bridges.stretch.twin.twin_driver:TwinStretch"
 GRIPPER = JOINTS.index("gripper")
 LIMBS = ("lift", "arm")
 AHEAD_S = 0.1

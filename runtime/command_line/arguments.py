@@ -38,7 +38,9 @@ def _handler_of(problem: PolyrhythmError) -> str:
     notes = getattr(problem, "__notes__", ())
     if not notes:
         return ""
-    from runtime.launch.class_check import place_of_problem  # not at the top: an emergency stop starts sooner without
+    from runtime.launch.checks.class_check import (
+        place_of_problem,  # not at the top: an emergency stop starts sooner without
+    )
 
     place = place_of_problem(problem)
     return f" ({', '.join([*notes, *([place] if place and place not in str(problem) else [])])})"

@@ -15,9 +15,9 @@ from runtime.commands.companions import check_companions
 from runtime.commands.graph_page import write_page
 from runtime.errors import UserError
 from runtime.hosts.hosts_table import HostPair, check_pair, meetings
-from runtime.launch.budgets_table import ModelBudget
+from runtime.launch.checks.path_check import kept_silently
 from runtime.launch.file import Launch, check, find, load, path_accounts
-from runtime.launch.path_check import kept_silently
+from runtime.launch.tables.budgets_table import ModelBudget
 from runtime.refusals import refusing
 
 

@@ -10,9 +10,9 @@ from typing import Any
 from runtime.commands import GROUP
 from runtime.errors import LaunchFileError, PolyrhythmError, UserError
 from runtime.extras import absent
-from runtime.launch.class_check import place_of, place_of_problem
+from runtime.launch.checks.class_check import place_of, place_of_problem
 from runtime.launch.file import Launch
-from runtime.launch.nodes_table import lacks, load_name
+from runtime.launch.tables.nodes_table import lacks, load_name
 from runtime.serialization.toml_errors import guess
 from runtime.supervision.view import PlainView, View
 

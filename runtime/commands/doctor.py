@@ -19,7 +19,7 @@ from runtime.extras import missing, or_absent
 from runtime.hosts.joining import joining
 from runtime.launch.file import Launch, check, find, load
 from runtime.launch.graph import NodeSpec, convert_params, unset_variables
-from runtime.launch.nodes_table import load_name, node_spec
+from runtime.launch.tables.nodes_table import load_name, node_spec
 from runtime.node import Node
 from runtime.serialization.toml_errors import guess, read_toml
 from runtime.supervision.diagnostics import Finding, Level, as_lines, examine

@@ -11,10 +11,10 @@ from html import escape
 from pathlib import Path
 
 from runtime.errors import UserError
+from runtime.launch.checks.response_times import WorstCases
 from runtime.launch.file import Launch, path_accounts
 from runtime.launch.graph import Topic
-from runtime.launch.response_times import WorstCases
-from runtime.launch.seats_table import holders_of
+from runtime.launch.tables.seats_table import holders_of
 from runtime.message import Message
 from runtime.node import Timer, handlers_of
 

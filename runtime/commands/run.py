@@ -21,19 +21,19 @@ from typing import TYPE_CHECKING, Any
 from runtime.abilities import ClaimsNames, devices_of
 from runtime.clock import wall_time_text
 from runtime.command_line.arguments import add_launch_options, check_new, seconds, unique_path
+from runtime.commands.broken_promises import PROMISES, lines, not_kept
 from runtime.commands.companions import check_companions, make_view, reported
 from runtime.commands.message_counts import MessageCounts
-from runtime.commands.not_kept import PROMISES, lines, not_kept
 from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.execution.log_lines import log_to
 from runtime.hosts.joining import joining
-from runtime.launch.class_check import place_of_problem
+from runtime.launch.checks.class_check import place_of_problem
 from runtime.launch.file import Launch, as_recorded, check, find, load, resolve
-from runtime.launch.more_tables import HasPrograms
-from runtime.launch.nodes_table import load_name
 from runtime.launch.process_plan import plan
 from runtime.launch.provenance import git_asked, machine, versions
-from runtime.launch.seats_table import as_data
+from runtime.launch.tables.more_tables import HasPrograms
+from runtime.launch.tables.nodes_table import load_name
+from runtime.launch.tables.seats_table import as_data
 from runtime.operating_system import telling
 from runtime.operating_system.processes import open_more_files
 from runtime.operating_system.terminal import Terminal

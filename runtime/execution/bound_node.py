@@ -30,7 +30,7 @@ from runtime.execution.lane import Deadline, FollowingTimer, Lane, TimerState, W
 from runtime.execution.worker_view import AssignedByOthers, SharedValues, WorkerView
 from runtime.journal.answers import AnsweredClock
 from runtime.journal.calls import Journal, JournalClock, JournalLog
-from runtime.launch.budgets_table import PathBudget, meters_for
+from runtime.launch.tables.budgets_table import PathBudget, meters_for
 from runtime.message import UNKNOWN_NS, Envelope, Message, Stamped, array_fields
 from runtime.node import DeadlineWatch, Node, Timer, handlers_of, ports_of
 from runtime.ports import Publisher, Sink, Sources, Subscription, sending_line

@@ -24,14 +24,14 @@ from runtime.execution.bound_node import BoundNode, NodeOutput
 from runtime.execution.deep_queue import DeepPort
 from runtime.execution.direct_call import direct_call
 from runtime.execution.failures import tell_of_callbacks
+from runtime.execution.health_report import health_of
 from runtime.execution.held_up import HeldUp
 from runtime.execution.lane import Lane
 from runtime.execution.long_calls import LongCalls
-from runtime.execution.reporting import health_of
 from runtime.execution.runners import LaneRunner, LoopRunner, MessageSource, ThreadRunner, run_guarded
 from runtime.journal.calls import calls_topic
-from runtime.launch.budgets_table import Budgets
 from runtime.launch.graph import NodeSpec, health_topic
+from runtime.launch.tables.budgets_table import Budgets
 from runtime.message import Envelope, Message, Stamped
 from runtime.operating_system.real_time import CONTROL_PRIORITY
 from runtime.ports import Subscription

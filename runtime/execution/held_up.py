@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runtime.clock import NS_PER_S, OWN_CPU, cpu_clock, cpu_ns
-from runtime.launch.ownership import attributes_at
+from runtime.launch.checks.ownership import attributes_at
 
 if TYPE_CHECKING:
     from runtime.execution.bound_node import BoundNode

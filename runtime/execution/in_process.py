@@ -21,7 +21,7 @@ from runtime.execution.executor import Executor, Transport
 from runtime.execution.log_lines import log_to
 from runtime.launch.graph import Graph, NodeSpec, specs_of
 from runtime.launch.one_file import check_seconds, check_seed, seats_of
-from runtime.launch.seats_table import SeatTable, as_data, holders_of, topics_of
+from runtime.launch.tables.seats_table import SeatTable, as_data, holders_of, topics_of
 from runtime.node import Node
 
 Outcome = tuple[bool, str] | None

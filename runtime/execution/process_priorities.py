@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable
 
 from runtime.launch.graph import NodeSpec
-from runtime.launch.processes_table import RealTime
+from runtime.launch.tables.processes_table import RealTime
 from runtime.operating_system.real_time import (
     CONTROL_PRIORITY,
     ask_for_fifo,

@@ -2,7 +2,7 @@
 
 No value is copied, only which value each attribute holds. So each attribute has one owner: either the worker or the
 node's other handlers assign it, and nobody changes a value in place that the other side uses. `check` says so before
-the start, from the source (`runtime.launch.ownership`). What it does not show is looked for here.
+the start, from the source (`runtime.launch.checks.ownership`). What it does not show is looked for here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from itertools import islice
 from typing import Any
 
 from runtime.clock import NS_PER_S, Clock
-from runtime.launch.ownership import looks_after_itself, ownership, sides_of
+from runtime.launch.checks.ownership import looks_after_itself, ownership, sides_of
 from runtime.message import Message
 from runtime.node import Node
 from runtime.ports import Port

@@ -16,17 +16,17 @@ from runtime.errors import LaunchFileError, MissingVariable, UserError, choices,
 from runtime.extras import or_absent
 from runtime.hosts.hosts_table import Host, parse_hosts
 from runtime.journal.answers import kept_of
-from runtime.launch.budgets_table import Budgets, parse_budgets
+from runtime.launch.checks.function_source import source_of
+from runtime.launch.checks.path_check import PathAccount, accounts
 from runtime.launch.graph import Graph, NodeSpec
 from runtime.launch.left_out import leave_out
-from runtime.launch.links_table import LinkModel, parse_links
-from runtime.launch.more_tables import entries, read_more
-from runtime.launch.nodes_table import NODE_KEYS, Instead, facts_of, node_spec, taken_from_run, told
-from runtime.launch.path_check import PathAccount, accounts
-from runtime.launch.processes_table import RealTime, parse_processes
-from runtime.launch.run_table import RunTable
-from runtime.launch.seats_table import SeatTable, holders_of, parse_seats
-from runtime.launch.source import source_of
+from runtime.launch.tables.budgets_table import Budgets, parse_budgets
+from runtime.launch.tables.links_table import LinkModel, parse_links
+from runtime.launch.tables.more_tables import entries, read_more
+from runtime.launch.tables.nodes_table import NODE_KEYS, Instead, facts_of, node_spec, taken_from_run, told
+from runtime.launch.tables.processes_table import RealTime, parse_processes
+from runtime.launch.tables.run_table import RunTable
+from runtime.launch.tables.seats_table import SeatTable, holders_of, parse_seats
 from runtime.refusals import code_of, refusing
 from runtime.serialization.toml_errors import convert, guess, parse_toml, read_text
 

@@ -14,7 +14,7 @@ from runtime.coordination.fence import FENCE_TOPIC, Fence
 from runtime.coordination.health import Health
 from runtime.errors import GraphError, MissingVariable, ParameterError, UserError, choices
 from runtime.journal.calls import Calls, calls_topic
-from runtime.launch.class_check import (
+from runtime.launch.checks.class_check import (
     handler_problems,
     idle_parameters,
     init_problem,
@@ -23,9 +23,9 @@ from runtime.launch.class_check import (
     parameters_of,
     service_problems,
 )
+from runtime.launch.checks.ownership import ownership
 from runtime.launch.given import Fits, expect, is_by_name, is_names
-from runtime.launch.latency import Latency
-from runtime.launch.ownership import ownership
+from runtime.launch.tables.handler_latency import Latency
 from runtime.message import Message
 from runtime.node import Handler, Node, Timer, handlers_of, ports_of, rate_problem
 from runtime.ports import Publisher, Subscription, check_topic

@@ -12,7 +12,7 @@ from typing import Any
 
 from runtime.errors import LaunchFileError, UserError
 from runtime.launch.graph import Graph, NodeSpec
-from runtime.launch.nodes_table import node_spec
+from runtime.launch.tables.nodes_table import node_spec
 from runtime.node import ports_of
 from runtime.ports import Publisher, Subscription
 from runtime.serialization.toml_errors import guess

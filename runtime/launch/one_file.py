@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from runtime.errors import GraphError, UserError
 from runtime.launch.given import expect, is_by_name, is_names, shown
 from runtime.launch.graph import CANDIDATES, Graph, NodeSpec, specs_of
-from runtime.launch.nodes_table import rates_of
-from runtime.launch.seats_table import SeatTable, parse_seats
+from runtime.launch.tables.nodes_table import rates_of
+from runtime.launch.tables.seats_table import SeatTable, parse_seats
 from runtime.node import Node
 from runtime.qos import is_number
 from runtime.refusals import code_of, refusing

@@ -22,9 +22,9 @@ from runtime.errors import UserError
 from runtime.hosts.hosts_table import GatewayPlan, check_pair, pair
 from runtime.journal.calls import calls_topic
 from runtime.launch.graph import NodeSpec, health_topic
-from runtime.launch.nodes_table import with_shared
-from runtime.launch.processes_table import RealTime
-from runtime.launch.seats_table import holders_of, topics_of
+from runtime.launch.tables.nodes_table import with_shared
+from runtime.launch.tables.processes_table import RealTime
+from runtime.launch.tables.seats_table import holders_of, topics_of
 from runtime.message import Kind, Message
 from runtime.node import MessageHandler, handlers_of, ports_of
 from runtime.ports import Publisher, Subscription

@@ -20,10 +20,10 @@ from packaging.requirements import Requirement
 from runtime.clock import SystemClock
 from runtime.errors import PolyrhythmError
 from runtime.extras import PACKAGES, install, missing, weights_here
-from runtime.launch.nodes_table import load_name
+from runtime.launch.tables.nodes_table import load_name
 from runtime.operating_system.machine import NATIVE, PORTABLE, WITHOUT, can, is_portable
 from runtime.supervision.registry import check_root, find_runs, left_behind
-from runtime.transport import lane
+from runtime.transport import fast_lane
 
 Level = Literal["ok", "note", "problem"]
 
@@ -184,9 +184,11 @@ def _machine() -> list[Finding]:
 
 
 def _lane() -> list[Finding]:
-    if lane.chosen is lane.NATIVE:
+    if fast_lane.chosen is fast_lane.NATIVE:
         return [Finding("lane", "ok", "messages between processes take the way in C")]
-    why = f"{NATIVE} or {PORTABLE} says so" if lane.NATIVE is not None else "no C compiler was there at installation"
+    why = (
+        f"{NATIVE} or {PORTABLE} says so" if fast_lane.NATIVE is not None else "no C compiler was there at installation"
+    )
     return [Finding("lane", "note", f"messages between processes take the way in Python, for {why}")]
 
 

@@ -30,8 +30,8 @@ from runtime.execution.process_priorities import RealTimeStart
 from runtime.execution.straight_loop import new_loop
 from runtime.hosts.hosts_table import GatewayPlan
 from runtime.hosts.joining import joining
-from runtime.launch.nodes_table import node_spec
 from runtime.launch.process_plan import ProcessPlan, load_type
+from runtime.launch.tables.nodes_table import node_spec
 from runtime.message import Kind, Message
 from runtime.operating_system import held_signal, telling
 from runtime.operating_system.processes import end_families, forget_path, found_family

@@ -29,7 +29,7 @@ import msgspec
 from runtime.clock import NS_PER_S, wall_time_ns
 from runtime.errors import PolyrhythmError, TransportError, UserError
 from runtime.launch.process_plan import NodeInfo, ProcessPlan, TopicInfo
-from runtime.launch.seats_table import SeatTable
+from runtime.launch.tables.seats_table import SeatTable
 from runtime.operating_system.machine import full_temporary_folder, home, login, temporary_folder
 from runtime.operating_system.whole_file import write_whole
 from runtime.serialization.msgspec_cache import from_json

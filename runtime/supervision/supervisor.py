@@ -17,8 +17,8 @@ from runtime.clock import SystemClock, to_ns
 from runtime.errors import PolyrhythmError
 from runtime.journal.calls import Calls
 from runtime.launch.file import Launch
-from runtime.launch.more_tables import HasPrograms
 from runtime.launch.process_plan import ProcessPlan, describe, plan
+from runtime.launch.tables.more_tables import HasPrograms
 from runtime.message import Stamped, array_fields
 from runtime.operating_system import held_signal
 from runtime.operating_system.held_signal import MARK

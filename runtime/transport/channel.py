@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from runtime.errors import CodecError
 from runtime.message import Envelope, Message, Stamped
 from runtime.serialization.codec import Frame, decode_envelope, decoder_of, one_array_reader
-from runtime.transport import lane
+from runtime.transport import fast_lane
 
 _WIDEST_GAP = 1_000_000  # messages counted as lost at once: a damaged number must not spoil the count for good
 
@@ -61,7 +61,7 @@ class Channel:
         """Why messages are missing: lost on their way, or, as `max_hz`, not sent to somebody who wants fewer."""
         self.is_event = message.message_kind == "event"
         self.last: dict[str, Envelope] = {}
-        opener, decoder = lane.chosen.opener, self.decoder
+        opener, decoder = fast_lane.chosen.opener, self.decoder
         self.open = opener(head, topic, decoder.fingerprint, self.last, decoder.read, decoder.read_payload)
         """Opens a frame of the usual kind without arrays."""
         self.held, *read = one_array_reader(message)

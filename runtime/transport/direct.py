@@ -38,9 +38,9 @@ from runtime.errors import CodecError, TransportError
 from runtime.message import Message, Stamped
 from runtime.operating_system.machine import can
 from runtime.serialization.codec import MAX_ARRAY_BYTES, MAX_ARRAYS, Frame
-from runtime.transport import lane
+from runtime.transport import fast_lane
 from runtime.transport.channel import Channel, Handle, Loss, Lost, Refused
-from runtime.transport.lane import KEY_BYTES, LARGEST_PACKET, RECEIVE_BYTES
+from runtime.transport.fast_lane import KEY_BYTES, LARGEST_PACKET, RECEIVE_BYTES
 from runtime.transport.rate_limit import RateLimit
 from runtime.transport.shared_memory import SlotAddress, Views
 
@@ -451,7 +451,7 @@ class DirectReader:
         for topic in self._most_hz:
             self._channels[topic.encode()].gap = "max_hz"
         self._views = Views()
-        self._receive, self._receive_run = lane.chosen.receive, lane.chosen.receive_run
+        self._receive, self._receive_run = fast_lane.chosen.receive, fast_lane.chosen.receive_run
         self._failures: Counter[str] = Counter()  # by segment
         self._receiver, self._publishers = receiver, {topic: publishers[topic] for topic in types}
         self._links: list[DirectLink] = []

@@ -27,8 +27,8 @@ import msgspec
 from runtime.clock import SystemClock, to_ns
 from runtime.errors import TransportError
 from runtime.operating_system.machine import SHARED_MEMORY, has_shared_memory
-from runtime.transport import lane
-from runtime.transport.lane import HEADER, HEADER_BYTES, KEY_BYTES, MAGIC, SLOTS, MapLike
+from runtime.transport import fast_lane
+from runtime.transport.fast_lane import HEADER, HEADER_BYTES, KEY_BYTES, MAGIC, SLOTS, MapLike
 
 FOLDER = SHARED_MEMORY
 BUDGET_BYTES = 256 << 20
@@ -89,7 +89,7 @@ def sweep(folder: Path = FOLDER) -> list[str]:
         except OSError:
             continue  # gone, or none of ours
         try:
-            if _NAME.fullmatch(file.name) and lane.lock(fd, fcntl.F_WRLCK, _ALIVE):
+            if _NAME.fullmatch(file.name) and fast_lane.lock(fd, fcntl.F_WRLCK, _ALIVE):
                 file.unlink(missing_ok=True)
                 removed.append(file.name)
         finally:
@@ -111,7 +111,7 @@ class Segment:
             fd = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             weakref.finalize(self, os.close, fd).atexit = False  # somebody may write still when it is closed
             try:
-                if lane.lock(fd, fcntl.F_WRLCK, _ALIVE) and os.fstat(fd).st_nlink:
+                if fast_lane.lock(fd, fcntl.F_WRLCK, _ALIVE) and os.fstat(fd).st_nlink:
                     break  # else somebody swept here between the two lines above
             except OSError:
                 self.close()
@@ -127,7 +127,7 @@ class Segment:
             raise
         HEADER.pack_into(memory, 0, MAGIC, slots, capacity)
         self.key = self.name.encode()
-        self.ring = lane.chosen.Ring(fd, memory, slots, capacity)
+        self.ring = fast_lane.chosen.Ring(fd, memory, slots, capacity)
 
     def close(self) -> None:
         """Remove the file; what readers hold of it stays valid until they release it."""
@@ -233,7 +233,7 @@ class Views:
         if not _NAME.fullmatch(name):
             raise ValueError("no name of a segment")
         try:
-            mapping = lane.chosen.Map(str(self._folder / name))
+            mapping = fast_lane.chosen.Map(str(self._folder / name))
         except OSError as problem:
             raise TransportError(f"{self._folder / name} cannot be read: {problem.strerror}") from problem
         self.maps[name.encode().ljust(KEY_BYTES, b"\0")] = mapping

@@ -9,7 +9,7 @@ from runtime.coordination.fence import Fence, PreemptionEpochs
 from runtime.coordination.lease import Lease, SeatHolders
 from runtime.execution.bound_node import BoundNode, NodeOutput
 from runtime.execution.lane import Lane
-from runtime.launch.links_table import LinkModel, LinkPath
+from runtime.launch.tables.links_table import LinkModel, LinkPath
 from runtime.message import Envelope, Message, Stamped
 from runtime.ports import Subscription
 from runtime.qos import QoS

@@ -16,7 +16,7 @@ from runtime.execution.bound_node import BoundNode
 from runtime.execution.failures import OF_A_HANDLER, failure_of, remedy_of
 from runtime.execution.lane import Lane, Work
 from runtime.launch.graph import NodeSpec
-from runtime.launch.latency import Turns
+from runtime.launch.tables.handler_latency import Turns
 from runtime.virtual.sandbox import DeterminismGuard
 from runtime.virtual.scheduler import TIMER, Scheduler, VirtualLoop
 

@@ -21,21 +21,23 @@ from runtime.coordination.health import Health
 from runtime.coordination.lease import SeatHolders
 from runtime.errors import GraphError, PolyrhythmError
 from runtime.execution.bound_node import BoundNode
-from runtime.execution.reporting import health_of
+from runtime.execution.health_report import health_of
 from runtime.journal.calls import calls_topic
-from runtime.launch.budgets_table import Budgets
 from runtime.launch.graph import Graph, NodeSpec, health_topic, specs_of
-from runtime.launch.links_table import LinkModel
 from runtime.launch.one_file import seats_of
 from runtime.launch.provenance import blas_kernel
-from runtime.launch.seats_table import SeatTable, as_data, holders_of, topics_of
+from runtime.launch.tables.budgets_table import Budgets
+from runtime.launch.tables.links_table import LinkModel
+from runtime.launch.tables.seats_table import SeatTable, as_data, holders_of, topics_of
 from runtime.message import Envelope, M, Message, Stamped
 from runtime.node import Node
 from runtime.ports import Publisher, Subscription, checked
 from runtime.run_facts import RunFacts
 from runtime.virtual.delivery import OUTSIDE, Delivery, Observer
 from runtime.virtual.lanes import VirtualLanes
-from runtime.virtual.requests import (
+from runtime.virtual.sandbox import DeterminismGuard
+from runtime.virtual.scheduler import TIMER, OutsideCall, Scheduler, VirtualClock, VirtualLoop
+from runtime.virtual.simulation_arguments import (
     check_function,
     check_message,
     check_port,
@@ -44,8 +46,6 @@ from runtime.virtual.requests import (
     check_topic_of,
     check_type,
 )
-from runtime.virtual.sandbox import DeterminismGuard
-from runtime.virtual.scheduler import TIMER, OutsideCall, Scheduler, VirtualClock, VirtualLoop
 from runtime.virtual.trace import MessageTrace
 
 

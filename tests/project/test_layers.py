@@ -254,7 +254,7 @@ BEYOND_PUBLIC = {
         "runtime.run_facts": "and what is known of the run",
     },
     "bridges/ros2/bridge.py": {
-        "runtime.launch.nodes_table": "loads what its parameters name",
+        "runtime.launch.tables.nodes_table": "loads what its parameters name",
     },
     "bridges/web/console/view_command.py": dict.fromkeys(
         (
@@ -273,7 +273,7 @@ BEYOND_PUBLIC = {
         ),
         "a command that attaches to a run from outside",
     ),
-    "bridges/web/console/node.py": {"runtime.launch.nodes_table": "loads what its parameters name"},
+    "bridges/web/console/node.py": {"runtime.launch.tables.nodes_table": "loads what its parameters name"},
     "nodes/episodes/runner/by_hand.py": {
         "runtime.clock": "asks in a terminal before there is a run",
         "runtime.supervision.view": "draws in a terminal",
@@ -291,7 +291,7 @@ BEYOND_PUBLIC = {
         "runtime.context": "speaks with the ages and causes of the recording",
         "runtime.node": "makes ports from a recording",
     },
-    "nodes/seats/ladder.py": {"runtime.launch.seats_table": "climbs the ladders of the launch file"},
+    "nodes/seats/ladder.py": {"runtime.launch.tables.seats_table": "climbs the ladders of the launch file"},
     "nodes/seats/replayed.py": {"runtime.node": "plays by whichever ports its subclass declares"},
     "nodes/policy/remote/openpi.py": {"runtime.hosts.proxies": "asks nobody on this machine through a proxy"},
     **{

@@ -15,9 +15,9 @@ from nodes.guard.node import Guard
 from nodes.msgs import Image, JointCommand
 from nodes.robot.driver import Driver
 from runtime import Message, Node, Publisher, Simulation, Stamped, Subscription, every, on, run
+from runtime.launch.checks.path_check import kept_silently
 from runtime.launch.graph import Graph, NodeSpec
-from runtime.launch.latency import Latency
-from runtime.launch.path_check import kept_silently
+from runtime.launch.tables.handler_latency import Latency
 from runtime.message import UNKNOWN_NS
 from tests.support.sentences import sentence
 

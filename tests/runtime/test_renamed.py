@@ -13,7 +13,7 @@ from nodes.robot.robot_from_launch import load_limits
 from runtime.commands.companions import check_companions
 from runtime.errors import LaunchFileError, ParameterError, UserError
 from runtime.launch.file import load
-from runtime.launch.nodes_table import load_name
+from runtime.launch.tables.nodes_table import load_name
 from runtime.renamed import renamed
 
 ROOT = Path(__file__).resolve().parents[2]

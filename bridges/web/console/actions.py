@@ -13,13 +13,13 @@ import msgspec
 from bridges.web.console.canned_phrases import VOICES
 from bridges.web.console.draft_review import DraftReview, ReviewedSeat
 from bridges.web.console.driving import teleop as drive
-from bridges.web.console.driving.way import Way
+from bridges.web.console.driving.floor_path import Way
 from bridges.web.console.feed import RunFeed
 from bridges.web.console.ports import ConsolePorts
 from bridges.web.console.response_time import ResponseTimes
 from bridges.web.console.seat_requests import Seats
-from bridges.web.http.client import Session
 from bridges.web.http.listener import PageHost
+from bridges.web.http.open_page import Session
 from bridges.web.http.qr_code import path_of
 from bridges.web.http.wire import (
     ActRequest,

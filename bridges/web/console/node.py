@@ -26,8 +26,8 @@ from bridges.web.console.shadows import Shadows
 from bridges.web.console.signing import RequestSigner
 from bridges.web.http.auth import RESERVED, ROLES, Role
 from bridges.web.http.graph_messages import StudySetting
-from bridges.web.http.ids import MessageIds
 from bridges.web.http.listener import PageHost, missing_libraries
+from bridges.web.http.message_ids import MessageIds
 from bridges.web.http.page import Page
 from bridges.web.http.wire import Seat, decode
 from bridges.web.recordings.list_page import RecordingsHandler
@@ -49,7 +49,7 @@ from nodes.msgs import (
 from nodes.robot.protocol import Hand
 from nodes.robot.robot_from_launch import joint_names, load_limits
 from runtime import Lease, Message, ParameterError, Stamped, on, to_s, wall_time_ns
-from runtime.launch.nodes_table import load_as
+from runtime.launch.tables.nodes_table import load_as
 
 MOST_UNDO_S = 5.0
 GREETING = (

@@ -27,8 +27,8 @@ from bridges.web.console.response_time import ResponseTimes
 from bridges.web.console.robot_sound import RobotSound, RobotWords
 from bridges.web.console.seat_requests import Seats
 from bridges.web.console.shadows import Shadows
-from bridges.web.http.client import CameraStream, Session
 from bridges.web.http.jpeg import JpegCache
+from bridges.web.http.open_page import CameraStream, Session
 from bridges.web.http.wire import Incoming, Talks
 from bridges.web.speech.push_to_talk import PushToTalk
 from nodes.msgs import JOINTS, Image, RobotState, SeenObject, TrainingScore

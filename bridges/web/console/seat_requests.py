@@ -9,9 +9,9 @@ from typing import Any, Literal
 from bridges.web.console.occupancy import SEATS, Occupancy
 from bridges.web.console.ports import ConsolePorts
 from bridges.web.console.signing import RequestSigner
-from bridges.web.http.client import Session
 from bridges.web.http.graph_messages import STUDY, SeatWord
-from bridges.web.http.ids import MessageIds
+from bridges.web.http.message_ids import MessageIds
+from bridges.web.http.open_page import Session
 from bridges.web.http.wire import Seat
 from nodes.msgs import Interrupt
 from runtime.clock import to_s

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from bridges.web.episode.document import WAITING, EpisodeDocument
-from bridges.web.http.client import CameraStream, Session
 from bridges.web.http.listener import PageHost, missing_libraries
+from bridges.web.http.open_page import CameraStream, Session
 from bridges.web.http.page import Page
 from bridges.web.http.wire import FrameSeen, FromBrowser, PageHello, Short, WatchCameras
 from nodes.msgs.episode import Act, Briefing, Observation, Outcome, Reply, Scores, Turn

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from bridges.web.http.auth import Invite, Role, check_bind, check_certificate, check_origins
-from bridges.web.http.client import Session
 from bridges.web.http.lan import LAN, certificate_for, own_names
+from bridges.web.http.open_page import Session
 from bridges.web.http.page import Page
 from bridges.web.http.qr_code import for_terminal
 from bridges.web.http.server import WebServer

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from bridges.web.http.auth import Role
-from bridges.web.http.client import CameraStream, Session
+from bridges.web.http.open_page import CameraStream, Session
 
 ORDER = ("console", "study", "episode", "recordings")
 """The first of these that there is stands at `/`, then all others by name."""

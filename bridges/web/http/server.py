@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bridges.web.http.auth import AllowedOrigins, Opened, Role, Tokens
-from bridges.web.http.client import STATE_PERIOD_S, CameraStream, Session
+from bridges.web.http.open_page import STATE_PERIOD_S, CameraStream, Session
 from bridges.web.http.page import Page
 from bridges.web.http.wire import (
     MAX_MESSAGE_BYTES,

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from bridges.web.http.client import CameraStream, Session
+from bridges.web.http.open_page import CameraStream, Session
 from bridges.web.http.page import Page
 from bridges.web.http.wire import FrameSeen, FromBrowser, PageHello, WatchCameras
 from bridges.web.questionnaire.questionnaire import shipped

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from bridges.web.http.client import CameraStream, Session
+from bridges.web.http.open_page import CameraStream, Session
 from bridges.web.http.wire import FrameSeen, FromBrowser, PageHello, WatchCameras
 from bridges.web.questionnaire.questionnaire import Item
 from bridges.web.recordings.ratings import Rating, Ratings, agreement

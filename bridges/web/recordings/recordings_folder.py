@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from bridges.web.http.client import Session
+from bridges.web.http.open_page import Session
 from bridges.web.questionnaire.questionnaire import Item
 from bridges.web.recordings.rating_page import RatingHandler
 from bridges.web.recordings.ratings import Rating, Ratings, ratings_file, read_ratings

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridges.web.http.auth import TokenBucket
-from bridges.web.http.client import Session
+from bridges.web.http.open_page import Session
 from bridges.web.http.wire import SoundPiece, Talk, Talked, Talks
 from bridges.web.speech.ports import VoicePorts
 from nodes.msgs import SOUND_BYTES_PER_S, SOUND_RATE_HZ, Sound, SoundSoFar, Speech, Utterance
 from runtime.clock import to_ns, to_s
 from runtime.errors import ParameterError
-from runtime.launch.nodes_table import load_name
+from runtime.launch.tables.nodes_table import load_name
 from runtime.run_facts import RunFacts
 from runtime.serialization.msgspec_cache import from_json
 from runtime.supervision.registry import RunInfo

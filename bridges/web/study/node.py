@@ -14,11 +14,11 @@ from bridges.robot_ports import OPTIONAL, TalkPorts
 from bridges.web.console.feed import Recorders, is_stopped
 from bridges.web.console.signing import RequestSigner
 from bridges.web.http.auth import RESERVED
-from bridges.web.http.client import CameraStream, Session
 from bridges.web.http.graph_messages import StudySetting
-from bridges.web.http.ids import MessageIds
 from bridges.web.http.jpeg import JpegCache
 from bridges.web.http.listener import PageHost, missing_libraries
+from bridges.web.http.message_ids import MessageIds
+from bridges.web.http.open_page import CameraStream, Session
 from bridges.web.http.page import Page
 from bridges.web.http.qr_code import path_of
 from bridges.web.http.wire import NoteMark, Resume, SoundPiece, StopPressed, Talk, Talked, Talks

@@ -23,7 +23,7 @@ from runtime.execution.lane import TimerState
 from runtime.execution.log_lines import log_to
 from runtime.launch.file import Launch, check, resolve
 from runtime.launch.graph import NodeSpec
-from runtime.launch.seats_table import as_data
+from runtime.launch.tables.seats_table import as_data
 from runtime.message import Stamped
 from runtime.node import MessageHandler, Timer, handlers_of, ports_of
 from runtime.ports import Publisher, Subscription

@@ -24,9 +24,9 @@ from runtime.serialization.codec import (
     fingerprint,
     holds_arrays,
 )
-from runtime.transport import lane
+from runtime.transport import fast_lane
 from runtime.transport.direct import INLINE_BYTES, DirectSender
-from runtime.transport.lane import LARGEST_PACKET
+from runtime.transport.fast_lane import LARGEST_PACKET
 from runtime.transport.reliable.tag import Terms
 from runtime.transport.shared_memory import Pool, SlotAddress, sweep
 from runtime.transport.zeromq.frames import (
@@ -200,7 +200,7 @@ class PublisherSockets:
         fds, limited, due = direct.fds[topic], direct.limited[topic], direct.due
         general, look, subscribers, whole = self.publish, direct.look, self._subscribers, self._whole
         head, mark = topic.encode() + b"\0\0", fingerprint(message)
-        encode, send_to, most = document_encoder(write_array), lane.chosen.send, LARGEST_PACKET - len(head)
+        encode, send_to, most = document_encoder(write_array), fast_lane.chosen.send, LARGEST_PACKET - len(head)
 
         def write(envelope: Envelope, message: Message) -> None:
             if not (fds or limited) or subscribers[topic] > 0 or whole[topic] > 0:
@@ -306,7 +306,7 @@ class PublisherSockets:
         self, topic: str, message: type[Message], direct: DirectSender
     ) -> Callable[[Envelope, Message], None]:
         general, subscribers, to, look = self.publish, self._subscribers, direct.to, self.look
-        mark, encode_into, offer = fingerprint(message), document_writer(write_array), lane.chosen.offer
+        mark, encode_into, offer = fingerprint(message), document_writer(write_array), fast_lane.chosen.offer
         subscribers[topic] += 0
         packet, look_ns = bytearray(topic.encode() + b"\0\0"), 0
         begin = len(packet)

@@ -38,8 +38,8 @@ from runtime import Node, Publisher, Simulation, every, to_ns
 from runtime.errors import UserError
 from runtime.launch.file import check, load
 from runtime.launch.graph import NodeSpec
-from runtime.launch.latency import Latency
-from runtime.launch.seats_table import SeatTable
+from runtime.launch.tables.handler_latency import Latency
+from runtime.launch.tables.seats_table import SeatTable
 from runtime.message import Message
 from tests.support.robots.still_robot import StillRobot
 from tests.support.standing import HOME

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
+from bridges.mqtt.allowed_commands import LONGEST_LIFE_MS, CommandReply, Gatekeeper
 from bridges.mqtt.bridge import MqttBridge
 from bridges.mqtt.client import Broker, Incoming, connect, lets_anyone_in
 from bridges.mqtt.command import main as clear
-from bridges.mqtt.commands import LONGEST_LIFE_MS, CommandReply, Gatekeeper
 from bridges.mqtt.topics import Topics, discovery_documents, state_document
 from nodes.msgs import EStop, Interrupt, RobotService, RobotStatus, Utterance
 from runtime import Simulation
@@ -104,7 +104,7 @@ def test_a_stop_counts_once_by_its_nonce_and_each_time_without(gate: Gatekeeper)
 
 
 def test_a_stop_is_taken_however_much_else_has_come(gate: Gatekeeper, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bridges.mqtt.commands.MOST_NONCES", 3)
+    monkeypatch.setattr("bridges.mqtt.allowed_commands.MOST_NONCES", 3)
     for number in range(3):
         assert judge(gate, "say", FRESH | {"nonce": f"of-a-flood-{number}", "text": "x"}) == ""
     assert "more than 3 commands" in judge(gate, "say", FRESH | {"nonce": "of-a-flood-3", "text": "x"})

@@ -16,8 +16,8 @@ import pytest
 
 from bridges.mqtt import client
 from bridges.mqtt import connection as mqtt_link
+from bridges.mqtt.allowed_commands import CommandReply
 from bridges.mqtt.client import Broker, Incoming
-from bridges.mqtt.commands import CommandReply
 from bridges.mqtt.connection import Connection, MqttOutbox
 from bridges.mqtt.topics import Topics
 from runtime.clock import SystemClock

@@ -21,7 +21,7 @@ from bridges.stretch.calibration import load
 from bridges.stretch.following import BRAKED
 from bridges.stretch.link import OnboardProcess, found_python
 from bridges.stretch.robot import StretchRobot, calibration_file
-from bridges.stretch.twin.played import PatientStretch, TwinProcess, TwinStretch
+from bridges.stretch.twin.twin_driver import PatientStretch, TwinProcess, TwinStretch
 from bridges.stretch.twin.wire import PacketReader, framed, packet_crc, status_packet, unframed
 from nodes.msgs import JOINTS, JointCommand, RobotState
 from nodes.robot.conformance import PERIOD_S, Bench, RobotConformance

@@ -22,7 +22,7 @@ from runtime.coordination.fence import Fence
 from runtime.coordination.lease import Lease
 from runtime.errors import ParameterError
 from runtime.launch.graph import NodeSpec
-from runtime.launch.seats_table import SeatTable
+from runtime.launch.tables.seats_table import SeatTable
 from runtime.run_facts import RunFacts
 from runtime.supervision.registry import account
 from tests.support.guard.guard_story import command

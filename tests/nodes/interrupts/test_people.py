@@ -16,7 +16,7 @@ from nodes.seats.ladder import DRIVER_BACK, DRIVER_GONE, GO_ON
 from runtime import Simulation
 from runtime.clock import to_ns
 from runtime.launch.graph import NodeSpec
-from runtime.launch.latency import Latency
+from runtime.launch.tables.handler_latency import Latency
 from runtime.message import Envelope, Stamped
 from runtime.run_facts import RunFacts
 

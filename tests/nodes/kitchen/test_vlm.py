@@ -27,7 +27,7 @@ from nodes.vlm.hold import STILL_WAITS
 from runtime import Simulation, to_ns
 from runtime.clock import Clock, to_s
 from runtime.launch.graph import NodeSpec
-from runtime.launch.latency import Latency
+from runtime.launch.tables.handler_latency import Latency
 from runtime.message import Envelope, Message, Stamped
 
 

@@ -21,9 +21,9 @@ from runtime import Node, Publisher, Simulation, every
 from runtime.coordination.health import Health
 from runtime.coordination.lease import Lease
 from runtime.errors import UserError
-from runtime.launch.budgets_table import Budgets, ModelBudget, RunBudget, parse_budgets
 from runtime.launch.graph import Graph, NodeSpec
-from runtime.launch.seats_table import Rung, SeatTable
+from runtime.launch.tables.budgets_table import Budgets, ModelBudget, RunBudget, parse_budgets
+from runtime.launch.tables.seats_table import Rung, SeatTable
 from runtime.run_facts import RunFacts
 from tests.support.robots.still_robot import StillRobot
 from tests.support.sentences import sentence

@@ -18,7 +18,7 @@ from runtime.coordination.health import Health
 from runtime.execution import executor as module
 from runtime.execution.executor import Executor, Transport
 from runtime.launch.graph import NodeSpec
-from runtime.launch.latency import Latency
+from runtime.launch.tables.handler_latency import Latency
 from runtime.message import Envelope, Message, Stamped
 from runtime.node import Node, every
 from runtime.ports import Publisher

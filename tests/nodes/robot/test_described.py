@@ -25,7 +25,7 @@ from runtime import Simulation
 from runtime.errors import LaunchFileError, ParameterError, UserError
 from runtime.launch.file import Launch, check, load
 from runtime.launch.graph import NodeSpec
-from runtime.launch.nodes_table import told, with_shared
+from runtime.launch.tables.nodes_table import told, with_shared
 from tests.support.sentences import pattern, sentence
 
 ARM = RobotLimits(joints=(JointLimit("waist", -1.0, 1.0, 0.5, 2.0), JointLimit("elbow", 0.0, 2.0, 0.4, 1.0)))

@@ -22,7 +22,7 @@ from nodes.seats.ladder import DRIVER_BACK, DRIVER_GONE, GO_ON, Ladder
 from runtime import Node, ParameterError, Publisher, Simulation, every
 from runtime.coordination.lease import Lease
 from runtime.launch.graph import NodeSpec
-from runtime.launch.seats_table import Rung, SeatTable
+from runtime.launch.tables.seats_table import Rung, SeatTable
 from tests.support.robots.still_robot import StillRobot
 from tests.support.sentences import pattern
 from tests.support.standing import HOME

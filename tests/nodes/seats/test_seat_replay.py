@@ -21,7 +21,7 @@ from runtime import Node, Publisher, Simulation, Subscription, every
 from runtime.coordination.lease import Lease
 from runtime.errors import ParameterError, UserError
 from runtime.launch.graph import NodeSpec
-from runtime.launch.seats_table import SeatTable
+from runtime.launch.tables.seats_table import SeatTable
 from runtime.message import Envelope, Message, Stamped
 from tests.support.robots.still_robot import StillRobot
 from tests.support.sentences import sentence

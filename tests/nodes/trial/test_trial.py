@@ -11,7 +11,7 @@ import pytest
 from nodes.planner.openai_api import OpenAIPlanner
 from nodes.trial.command import NEEDED, main
 from nodes.vlm.openai_api import OpenAIVLM
-from runtime.launch.class_check import parameters_of
+from runtime.launch.checks.class_check import parameters_of
 from tests.nodes.models.server_table import SCORES, lines_of, on_the_page
 from tests.support.sentences import sentence
 from tests.support.servers.behaviours import MARK, SECTIONS, Row

@@ -10,7 +10,7 @@ from nodes.msgs.interrupt import PREEMPTS
 from runtime import Message, Node, Publisher, Simulation, Subscription, every, on
 from runtime.coordination.fence import Fence, PreemptionEpochs, raised
 from runtime.launch.graph import NodeSpec
-from runtime.launch.latency import Latency
+from runtime.launch.tables.handler_latency import Latency
 from runtime.message import Envelope, Epochs
 
 

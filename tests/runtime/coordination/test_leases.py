@@ -18,7 +18,7 @@ from runtime import Node, Publisher, Simulation, every
 from runtime.coordination.lease import Lease, SeatHolders
 from runtime.errors import GraphError
 from runtime.launch.graph import NodeSpec
-from runtime.launch.seats_table import SeatTable
+from runtime.launch.tables.seats_table import SeatTable
 from runtime.message import Envelope
 from tests.support.robots.still_robot import StillRobot
 from tests.support.sentences import pattern, sentence

@@ -8,7 +8,7 @@ from nodes.hello import Beat
 from runtime import Node, Publisher, QoS, Simulation, Subscription, every, on
 from runtime.execution.lane import Lane, TimerState
 from runtime.launch.graph import NodeSpec
-from runtime.launch.latency import Latency
+from runtime.launch.tables.handler_latency import Latency
 from runtime.message import Envelope, Stamped
 from runtime.node import Timer
 

@@ -18,7 +18,7 @@ from runtime.errors import UserError
 from runtime.execution.process_priorities import refusals
 from runtime.launch.file import load
 from runtime.launch.process_plan import plan
-from runtime.launch.processes_table import RealTime, parse_processes
+from runtime.launch.tables.processes_table import RealTime, parse_processes
 from runtime.operating_system import real_time as scheduling
 from runtime.operating_system.machine import can
 from tests.support.sentences import sentence

@@ -11,7 +11,7 @@ from nodes.hello import Talker
 from runtime.execution import process_priorities
 from runtime.execution.process_priorities import RealTimeStart
 from runtime.launch.graph import NodeSpec
-from runtime.launch.processes_table import RealTime
+from runtime.launch.tables.processes_table import RealTime
 from tests.support.sentences import sentence
 
 REFUSAL = "SCHED_FIFO: Operation not permitted"

@@ -15,7 +15,7 @@ from runtime import GraphError, Node, NodeSpec, Publisher, Simulation, Stamped, 
 from runtime.clock import NS_PER_S
 from runtime.errors import MissedTickError, PolyrhythmError, UserError
 from runtime.execution.lane import FollowingTimer, TimerState
-from runtime.launch.latency import Latency
+from runtime.launch.tables.handler_latency import Latency
 from runtime.message import Envelope
 from runtime.node import MOST_TO_CATCH_UP, Timer, handlers_of
 from tests.support.sentences import pattern, sentence

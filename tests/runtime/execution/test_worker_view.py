@@ -11,7 +11,7 @@ from runtime.errors import PolyrhythmError
 from runtime.execution.in_process import run
 from runtime.execution.worker_view import AssignedByOthers, WorkerView
 from runtime.launch.graph import NodeSpec
-from runtime.launch.latency import Latency
+from runtime.launch.tables.handler_latency import Latency
 from runtime.message import Message
 from runtime.node import Node, every, on
 from runtime.ports import Publisher, Subscription

@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any
 
 from runtime import Message, Node, Publisher, QoS, Stamped, Subscription, every, on
-from runtime.launch.budgets_table import Budgets, PathBudget
 from runtime.launch.graph import Graph, NodeSpec
-from runtime.launch.latency import Latency
-from runtime.launch.links_table import LinkModel
+from runtime.launch.tables.budgets_table import Budgets, PathBudget
+from runtime.launch.tables.handler_latency import Latency
+from runtime.launch.tables.links_table import LinkModel
 from runtime.node import Overrun
 
 

@@ -19,7 +19,7 @@ from nodes.hello import Beat
 from runtime import Graph, Message, Node, NodeSpec, Publisher, QoS, Stamped, Subscription, UserError, every, on
 from runtime.cli import main
 from runtime.errors import ParameterError
-from runtime.launch.nodes_table import load_module
+from runtime.launch.tables.nodes_table import load_module
 from tests.support.sentences import pattern, sentence
 
 HEAD = """

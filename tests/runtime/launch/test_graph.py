@@ -10,9 +10,9 @@ import pytest
 
 from runtime import GraphError, Message, Node, Publisher, QoS, Subscription, every, on
 from runtime.errors import ParameterError, UserError
-from runtime.launch.class_check import parameters_of
+from runtime.launch.checks.class_check import parameters_of
 from runtime.launch.graph import Graph, NodeSpec, convert_params
-from runtime.launch.latency import Latency
+from runtime.launch.tables.handler_latency import Latency
 from runtime.node import FASTEST_HZ, SLOWEST_HZ, handlers_of, rate_problem
 from tests.support.sentences import sentence
 

@@ -10,7 +10,7 @@ import pytest
 
 from runtime.clock import LONGEST_NS, to_ns
 from runtime.errors import UserError
-from runtime.launch.latency import Latency
+from runtime.launch.tables.handler_latency import Latency
 from tests.support.sentences import sentence
 
 

@@ -11,8 +11,8 @@ from runtime import Message, Node, Publisher, Simulation, Subscription, every, o
 from runtime.errors import LaunchFileError
 from runtime.launch.file import load
 from runtime.launch.graph import NodeSpec
-from runtime.launch.latency import Latency
-from runtime.launch.links_table import LinkModel
+from runtime.launch.tables.handler_latency import Latency
+from runtime.launch.tables.links_table import LinkModel
 from runtime.qos import RELIABLE, QoS
 from tests.support.sentences import sentence
 

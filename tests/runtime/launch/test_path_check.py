@@ -10,12 +10,12 @@ from nodes.msgs import Action, Image, JointCommand, RobotState, SceneDescription
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.cli import main
 from runtime.errors import LaunchFileError, UserError
-from runtime.launch.budgets_table import Budgets, parse_budgets
+from runtime.launch.checks.path_check import PathAccount, accounts, at_most
 from runtime.launch.file import check, find, load, path_accounts
 from runtime.launch.graph import Graph, NodeSpec
-from runtime.launch.latency import Latency
-from runtime.launch.links_table import LinkModel
-from runtime.launch.path_check import PathAccount, accounts, at_most
+from runtime.launch.tables.budgets_table import Budgets, parse_budgets
+from runtime.launch.tables.handler_latency import Latency
+from runtime.launch.tables.links_table import LinkModel
 from tests.support.sentences import sentence
 
 

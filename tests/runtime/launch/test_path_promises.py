@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runtime.launch.path_check import accounts
+from runtime.launch.checks.path_check import accounts
 from runtime.message import UNKNOWN_NS, Stamped
 from runtime.virtual.simulation import Simulation
 from tests.runtime.launch.random_graphs import RandomGraph

@@ -10,7 +10,7 @@ import pytest
 from runtime.errors import LaunchFileError, UserError
 from runtime.launch.file import load
 from runtime.launch.graph import NodeSpec
-from runtime.launch.seats_table import parse_seats
+from runtime.launch.tables.seats_table import parse_seats
 from tests.support.guard.guarded_nodes import StillPolicy
 from tests.support.sentences import sentence
 

@@ -13,8 +13,8 @@ import pytest
 from nodes.guard import node as guard
 from nodes.planner import model_planner
 from runtime import Node
-from runtime.launch import class_check
-from runtime.launch.source import source_of
+from runtime.launch.checks import class_check
+from runtime.launch.checks.function_source import source_of
 
 
 def functions_of(*modules: Any) -> Iterator[Callable[..., Any]]:

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from runtime import Message
 from runtime.message import Envelope, Stamped
 from runtime.operating_system.machine import NATIVE
-from runtime.transport import lane
+from runtime.transport import fast_lane
 from runtime.transport.direct import DirectReader, is_available, place
 from runtime.transport.zeromq import QUEUE_LENGTH, PublisherSockets, Reader
 from tests.support.running import eventually
@@ -30,10 +30,10 @@ pytestmark = [pytest.mark.processes, pytest.mark.skipif(not is_available(), reas
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@pytest.fixture(params=lane.variants, autouse=True)
+@pytest.fixture(params=fast_lane.variants, autouse=True)
 def variant(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of this in Python, and in C where that is built."""
-    monkeypatch.setattr(lane, "chosen", lane.variants[request.param])
+    monkeypatch.setattr(fast_lane, "chosen", fast_lane.variants[request.param])
     monkeypatch.setenv(NATIVE, request.param)  # for the processes that are started
 
 
@@ -240,10 +240,10 @@ def test_without_shared_memory_images_come_whole_as_well(wire: Wire) -> None:
 def test_a_receiver_that_cannot_map_the_memory_asks_for_whole_messages(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(path: str) -> lane.MapLike:
+    def fail(path: str) -> fast_lane.MapLike:
         raise PermissionError(13, "no", path)
 
-    monkeypatch.setattr(lane, "chosen", replace(lane.chosen, Map=fail))
+    monkeypatch.setattr(fast_lane, "chosen", replace(fast_lane.chosen, Map=fail))
     for seq in range(1, 7):
         wire.write["view"](Envelope("view", "a", seq, seq), View(pixels=np.full((480, 640, 3), seq, np.uint8)))
         wire.take()

@@ -15,7 +15,7 @@ import pytest
 from runtime import Message
 from runtime.message import Envelope, Stamped
 from runtime.operating_system.machine import NATIVE
-from runtime.transport import lane
+from runtime.transport import fast_lane
 from runtime.transport.direct import MOST_WAITING, DirectReader, is_available
 from runtime.transport.zeromq import PublisherSockets, Reader
 from tests.support.running import eventually
@@ -31,10 +31,10 @@ class Word(Message):
 TYPES: dict[str, type[Message]] = {"word": Word}
 
 
-@pytest.fixture(params=lane.variants, autouse=True)
+@pytest.fixture(params=fast_lane.variants, autouse=True)
 def variant(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of this in Python, and in C where that is built."""
-    monkeypatch.setattr(lane, "chosen", lane.variants[request.param])
+    monkeypatch.setattr(fast_lane, "chosen", fast_lane.variants[request.param])
     monkeypatch.setenv(NATIVE, request.param)
 
 

@@ -21,14 +21,14 @@ from runtime.message import UNKNOWN_NS, Envelope, Message
 from runtime.operating_system.machine import can
 from runtime.serialization.arrays import write_array
 from runtime.serialization.codec import document_encoder, fingerprint
-from runtime.transport import lane
+from runtime.transport import fast_lane
 from runtime.transport.channel import Channel
-from runtime.transport.lane import HEADER, HEADER_BYTES, KEY_BYTES, LARGEST_PACKET, MAGIC, PLACE, Variant
+from runtime.transport.fast_lane import HEADER, HEADER_BYTES, KEY_BYTES, LARGEST_PACKET, MAGIC, PLACE, Variant
 
 pytestmark = pytest.mark.skipif(not can("packets"), reason="Linux only")
 
 SLOTS, CAPACITY = 4, 8192
-PAIRS = [pytest.param(one, other, id=one + other) for one, other in itertools.product(lane.variants, repeat=2)]
+PAIRS = [pytest.param(one, other, id=one + other) for one, other in itertools.product(fast_lane.variants, repeat=2)]
 
 
 class Memory:
@@ -57,7 +57,7 @@ def ends() -> Iterator[tuple[socket.socket, socket.socket]]:
 def test_what_one_writes_the_other_reads_and_nothing_is_rewritten_under_a_view(
     tmp_path: Path, ends: tuple[socket.socket, socket.socket], writes: str, reads: str
 ) -> None:
-    writer, reader = lane.variants[writes], lane.variants[reads]
+    writer, reader = fast_lane.variants[writes], fast_lane.variants[reads]
     memory, chance = Memory(tmp_path / "segment", writer), random.Random(writes + reads)
     channel, key = object(), b"name".ljust(KEY_BYTES, b"\0")
     maps = {key: reader.Map(str(memory.path))}
@@ -87,9 +87,9 @@ def test_what_one_writes_the_other_reads_and_nothing_is_rewritten_under_a_view(
 @pytest.mark.parametrize("seed", range(3))
 def test_both_take_the_same_slots_in_the_same_order(tmp_path: Path, seed: int) -> None:
     found: list[list[object]] = []
-    for name, variant in lane.variants.items():
+    for name, variant in fast_lane.variants.items():
         memory, chance = Memory(tmp_path / name, variant), random.Random(seed)
-        reader = lane.PYTHON.Map(str(memory.path))
+        reader = fast_lane.PYTHON.Map(str(memory.path))
         kept: list[Any] = []
         steps: list[object] = []
         for now_ns in range(1, 200):
@@ -106,7 +106,7 @@ def test_both_take_the_same_slots_in_the_same_order(tmp_path: Path, seed: int) -
 
 
 def test_packets_of_any_kind_are_understood_alike(tmp_path: Path, ends: tuple[socket.socket, socket.socket]) -> None:
-    memory = Memory(tmp_path / "segment", lane.PYTHON)
+    memory = Memory(tmp_path / "segment", fast_lane.PYTHON)
     assert memory.ring.store((memoryview(b"x" * 100),), (0,), 100, 1, 0) == (0, 1)
     chance, channel, key = random.Random(5), object(), b"name".ljust(KEY_BYTES, b"\0")
     kinds = set()
@@ -118,7 +118,7 @@ def test_packets_of_any_kind_are_understood_alike(tmp_path: Path, ends: tuple[so
         body = chance.choice((b"", place, place[:-1], place + b"doc", chance.randbytes(9)))
         packet = chance.choice((b"t\0", b"t\0", b"u\0", b"", b"t")) + chance.choice((b"\0", b"\3", b"\3", b"\1")) + body
         told = []
-        for variant in lane.variants.values():
+        for variant in fast_lane.variants.values():
             ends[0].send(packet)
             found = variant.receive(ends[1].fileno(), {b"t": channel}, {key: variant.Map(str(memory.path))})
             if isinstance(found, tuple):
@@ -131,11 +131,11 @@ def test_packets_of_any_kind_are_understood_alike(tmp_path: Path, ends: tuple[so
     assert kinds == {tuple, bytes}
 
 
-@pytest.mark.parametrize("name", lane.variants)
+@pytest.mark.parametrize("name", fast_lane.variants)
 def test_a_full_queue_drops_a_gone_receiver_is_told_and_an_end_is_no_bytes(
     ends: tuple[socket.socket, socket.socket], name: str
 ) -> None:
-    variant = lane.variants[name]
+    variant = fast_lane.variants[name]
     out, inward = (end.fileno() for end in ends)
     assert variant.receive(inward, {}, {}) is None
     assert [variant.send(b"t\0\0", bytes(1000), [out]) for _ in range(3000)] == [0] * 3000
@@ -151,9 +151,9 @@ def test_a_full_queue_drops_a_gone_receiver_is_told_and_an_end_is_no_bytes(
         variant.receive(inward, {}, {})
 
 
-@pytest.mark.parametrize("name", lane.variants)
+@pytest.mark.parametrize("name", fast_lane.variants)
 def test_what_does_not_fit_is_refused(tmp_path: Path, name: str) -> None:
-    variant = lane.variants[name]
+    variant = fast_lane.variants[name]
     memory = Memory(tmp_path / "segment", variant)
     array = np.zeros(CAPACITY, np.uint8)
     assert memory.ring.send(array, 1, 0, b"t\0", b"name", bytes(LARGEST_PACKET), []) is None
@@ -210,8 +210,8 @@ def _documents(chance: random.Random) -> Iterator[bytes]:
 
 def test_documents_are_opened_alike_whatever_is_in_them(monkeypatch: pytest.MonkeyPatch) -> None:
     told, opened = [], []
-    for variant in lane.variants.values():
-        monkeypatch.setattr(lane, "chosen", variant)
+    for variant in fast_lane.variants.values():
+        monkeypatch.setattr(fast_lane, "chosen", variant)
         lost: list[tuple[object, ...]] = []
         channel = Channel("word", Word, HEAD, lambda *one, lost=lost: lost.append(one))
         steps: list[object] = []
@@ -240,8 +240,8 @@ def test_runs_of_packets_are_opened_alike_and_end_at_what_is_not_usual(
 ) -> None:
     told = []
     long = "w" * 130  # longer than the topics that the part in C remembers
-    for variant in lane.variants.values():
-        monkeypatch.setattr(lane, "chosen", variant)
+    for variant in fast_lane.variants.values():
+        monkeypatch.setattr(fast_lane, "chosen", variant)
         channels = {topic.encode(): Channel(topic, Word, b"", lambda *_: None) for topic in ("word", "other", long)}
         chance, steps, seqs = random.Random(3), [], dict.fromkeys(channels, 0)
         for _ in range(200):
@@ -265,11 +265,11 @@ def test_runs_of_packets_are_opened_alike_and_end_at_what_is_not_usual(
     assert sum(len(opened) for opened, _ in told[0]) > 500
 
 
-@pytest.mark.parametrize("name", lane.variants)
+@pytest.mark.parametrize("name", fast_lane.variants)
 def test_an_event_is_offered_until_there_is_no_room_and_nobody_takes_it_after_the_end(
     ends: tuple[socket.socket, socket.socket], name: str
 ) -> None:
-    variant = lane.variants[name]
+    variant = fast_lane.variants[name]
     out, inward = (end.fileno() for end in ends)
     packet, number = bytearray(b"t\0\0" + bytes(1000)), 0
     while variant.offer(out, packet):
@@ -283,9 +283,9 @@ def test_an_event_is_offered_until_there_is_no_room_and_nobody_takes_it_after_th
 
 
 def test_in_c_wrong_arguments_are_errors_and_no_crashes(tmp_path: Path) -> None:
-    if lane.NATIVE is None:
+    if fast_lane.NATIVE is None:
         pytest.skip("not built")
-    native: Any = lane.NATIVE
+    native: Any = fast_lane.NATIVE
     memory, opener = Memory(tmp_path / "segment", native), native.opener
     for call in (
         lambda: native.receive(0, {}),

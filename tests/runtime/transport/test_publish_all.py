@@ -16,7 +16,7 @@ from runtime.clock import SystemClock
 from runtime.coordination.fence import Fence, PreemptionEpochs, raised
 from runtime.execution.bound_node import BoundNode, NodeOutput
 from runtime.launch.graph import NodeSpec
-from runtime.launch.latency import Latency
+from runtime.launch.tables.handler_latency import Latency
 from runtime.message import Envelope, Stamped
 from runtime.virtual.trace import MessageTrace
 

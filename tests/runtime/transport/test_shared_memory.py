@@ -17,7 +17,7 @@ import pytest
 
 from runtime.errors import TransportError
 from runtime.operating_system.machine import NATIVE
-from runtime.transport import lane
+from runtime.transport import fast_lane
 from runtime.transport.shared_memory import FOLDER, Pool, SlotAddress, Views, is_available, sweep
 from tests.support.running import eventually
 
@@ -26,10 +26,10 @@ pytestmark = [pytest.mark.processes, pytest.mark.skipif(not is_available(), reas
 SIZE = 200_000
 
 
-@pytest.fixture(params=lane.variants, autouse=True)
+@pytest.fixture(params=fast_lane.variants, autouse=True)
 def variant(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of this in Python, and in C where that is built."""
-    monkeypatch.setattr(lane, "chosen", lane.variants[request.param])
+    monkeypatch.setattr(fast_lane, "chosen", fast_lane.variants[request.param])
     monkeypatch.setenv(NATIVE, request.param)  # for the processes that are started
 
 

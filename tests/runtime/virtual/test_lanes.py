@@ -8,7 +8,7 @@ from runtime import Node, Publisher, Subscription, every, on
 from runtime.clock import to_ns
 from runtime.coordination.health import Health
 from runtime.launch.graph import NodeSpec
-from runtime.launch.latency import Latency
+from runtime.launch.tables.handler_latency import Latency
 from tests.runtime.virtual.virtual_nodes import Level, Number, Plain, Source, arrivals, simulated
 
 

@@ -14,7 +14,7 @@ from runtime.clock import to_ns
 from runtime.coordination.health import Health
 from runtime.errors import PolyrhythmError, UserError
 from runtime.launch.graph import Graph, NodeSpec
-from runtime.launch.latency import Latency
+from runtime.launch.tables.handler_latency import Latency
 from tests.runtime.virtual.virtual_nodes import Level, Number, Plain, Source, arrivals, simulated
 from tests.support.sentences import pattern, sentence
 

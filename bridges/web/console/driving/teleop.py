@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import atan2, copysign, cos, hypot, pi, sqrt
 
-from bridges.web.console.driving.way import Way
+from bridges.web.console.driving.floor_path import Way
 from bridges.web.http.wire import Drive
 from nodes.msgs import JointCommand, JointVector, RobotState
 from nodes.robot.protocol import BaseLimit, Hand, JointLimit, PointM, RobotLimits, Twist

@@ -13,8 +13,8 @@ from bridges.web.console.canned_phrases import CANNED, Canned, read_canned
 from bridges.web.console.node import Console
 from bridges.web.console.seat_requests import Seats
 from bridges.web.console.signing import RequestSigner
-from bridges.web.http.client import WORDS_BURST, CameraStream, Session
-from bridges.web.http.ids import MessageIds
+from bridges.web.http.message_ids import MessageIds
+from bridges.web.http.open_page import WORDS_BURST, CameraStream, Session
 from bridges.web.http.wire import ActRequest, BeQuiet, Drive, Resume, Say, SetVoice, Take, Unsay
 from bridges.web.speech.push_to_talk import STOP_WORDS, load_stop_words
 from nodes.msgs import TAKEN_BACK, Feedback, GuardState, Image, Mark

@@ -9,9 +9,9 @@ from bridges.web.console.feed import RunFeed
 from bridges.web.console.occupancy import GRACE_S
 from bridges.web.console.seat_requests import Seats
 from bridges.web.console.signing import RequestSigner
-from bridges.web.http.client import Session
 from bridges.web.http.graph_messages import SeatWord
-from bridges.web.http.ids import MessageIds
+from bridges.web.http.message_ids import MessageIds
+from bridges.web.http.open_page import Session
 from nodes.msgs import GuardState, Interrupt, Utterance
 from runtime.clock import to_ns
 from runtime.coordination.lease import Lease

@@ -9,7 +9,7 @@ import pytest
 
 from bridges.web.episode.document import EpisodeDocument, people_of
 from bridges.web.episode.node import PersonAtPage, Play, decode
-from bridges.web.http.client import Session
+from bridges.web.http.open_page import Session
 from nodes.episodes.agents.agent import Agent, ScriptedBrain
 from nodes.episodes.dialogue.messages import BeginEpisode
 from nodes.episodes.dialogue.moderator import Moderator

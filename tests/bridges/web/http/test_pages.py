@@ -20,8 +20,8 @@ from websockets.sync.connection import Connection
 from websockets.typing import Origin
 
 from bridges.web.http.auth import RESERVED, TokenBucket, Tokens
-from bridges.web.http.client import CameraStream, Session
 from bridges.web.http.listener import PageHost, WebServers
+from bridges.web.http.open_page import CameraStream, Session
 from bridges.web.http.page import Page
 from bridges.web.http.server import MOST_WAITING, TOO_FAST, WebServer
 from bridges.web.http.wire import Emergency, NoteMark, StopPressed, decode
@@ -327,7 +327,7 @@ class Crowd:
 
 @pytest.fixture
 def crowd(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> Iterator[Crowd]:
-    monkeypatch.setattr("bridges.web.http.client.STALLED_S", 600.0)  # they answer nothing, and stay
+    monkeypatch.setattr("bridges.web.http.open_page.STALLED_S", 600.0)  # they answer nothing, and stay
     with ExitStack() as stack:
         yield Crowd(pages, stack)
 

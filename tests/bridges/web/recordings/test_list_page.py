@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from bridges.web.http.client import CameraStream, Session
+from bridges.web.http.open_page import CameraStream, Session
 from bridges.web.recordings.list_page import OpenRecording, RecordingsHandler
 from bridges.web.recordings.rating_page import RateRecording, Seek
 from bridges.web.recordings.ratings import ratings_file, read_ratings

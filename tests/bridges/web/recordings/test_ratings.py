@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bridges.web.http.client import CameraStream, Session
+from bridges.web.http.open_page import CameraStream, Session
 from bridges.web.questionnaire.questionnaire import shipped
 from bridges.web.recordings.command import main
 from bridges.web.recordings.rating_page import RateRecording, RatingHandler, Seek

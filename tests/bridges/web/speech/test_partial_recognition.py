@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bridges.web.http.client import Session
+from bridges.web.http.open_page import Session
 from bridges.web.http.wire import SoundPiece, Talk, Talked
 from bridges.web.speech.push_to_talk import EACH_S, PAUSE_S, PartialRecognition
 from nodes.msgs import SOUND_RATE_HZ, Utterance

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from bridges.web.http import wire as console_wire
-from bridges.web.http.client import Session
+from bridges.web.http.open_page import Session
 from bridges.web.http.server import STATIC
 from bridges.web.http.wire import SoundPiece, Talk, Talked
 from bridges.web.speech.ports import VoicePorts

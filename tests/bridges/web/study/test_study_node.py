@@ -9,7 +9,7 @@ from typing import Any, cast, get_args
 
 import pytest
 
-from bridges.web.http.client import Session
+from bridges.web.http.open_page import Session
 from bridges.web.http.server import STATIC
 from bridges.web.http.wire import NoteMark
 from bridges.web.speech.push_to_talk import Refusal

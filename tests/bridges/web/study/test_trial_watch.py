@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bridges.web.console.feed import Recorders
-from bridges.web.http.client import Session
+from bridges.web.http.open_page import Session
 from bridges.web.study import wire
 from bridges.web.study.export import gather, write
 from bridges.web.study.journal import SessionFolder, open_session

@@ -17,7 +17,7 @@ from runtime import Node, Publisher, QoS, Simulation, Subscription, every, on
 from runtime.clock import SystemClock
 from runtime.coordination.fence import Fence
 from runtime.launch.graph import NodeSpec
-from runtime.launch.seats_table import SeatTable
+from runtime.launch.tables.seats_table import SeatTable
 from runtime.run_facts import RunFacts
 from tests.support.guard.guard_driven import FAR, MS
 from tests.support.sentences import sentence

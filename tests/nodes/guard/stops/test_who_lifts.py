@@ -26,7 +26,7 @@ from nodes.robot.driver import Driver
 from nodes.stretch.limits import STRETCH_3
 from runtime import Node, Publisher, Simulation, every
 from runtime.launch.graph import NodeSpec
-from runtime.launch.seats_table import SeatTable, topics_of
+from runtime.launch.tables.seats_table import SeatTable, topics_of
 from tests.support.guard.guard_driven import FAR
 from tests.support.sentences import sentence
 

@@ -33,7 +33,7 @@ from nodes.stretch.limits import STRETCH_3
 from runtime import Node, Publisher, QoS, Simulation, Subscription, on
 from runtime.coordination.lease import Lease
 from runtime.launch.graph import NodeSpec
-from runtime.launch.seats_table import SeatTable
+from runtime.launch.tables.seats_table import SeatTable
 from runtime.node import ports_of
 from tests.support.guard.hostile import SENTENCES
 

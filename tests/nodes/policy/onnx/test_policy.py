@@ -24,7 +24,7 @@ from nodes.robot.robot_from_launch import DEFAULT, load_limits
 from runtime import Node, Publisher, Simulation, every
 from runtime.errors import ParameterError
 from runtime.launch.graph import NodeSpec
-from runtime.launch.seats_table import kind_of
+from runtime.launch.tables.seats_table import kind_of
 from runtime.message import Stamped
 from tests.support.models.model_files import linear_model, write_model
 from tests.support.models.policy_model import STEPS, policy_model

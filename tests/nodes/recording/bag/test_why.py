@@ -16,7 +16,7 @@ from nodes.recording.bag.recording import Recording
 from nodes.recording.bag.why import describe
 from runtime.clock import to_ns
 from runtime.journal.calls import CallRecord, Calls
-from runtime.launch.latency import read_trace
+from runtime.launch.tables.handler_latency import read_trace
 from runtime.message import Envelope, Message, Stamped
 from tests.support.sentences import sentence
 

@@ -23,7 +23,7 @@ from runtime.clock import SystemClock
 from runtime.coordination.fence import Fence
 from runtime.errors import PolyrhythmError
 from runtime.launch.graph import NodeSpec
-from runtime.launch.seats_table import kind_of
+from runtime.launch.tables.seats_table import kind_of
 from runtime.message import Stamped
 from tests.nodes.perception.test_objects import View, look
 from tests.nodes.vlm.onnx.vlm_model import write_model

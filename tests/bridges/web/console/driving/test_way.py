@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from bridges.web.console.driving.way import PERSON_M, ROOM_M, Way
+from bridges.web.console.driving.floor_path import PERSON_M, ROOM_M, Way
 from bridges.web.http.wire import PointedPlace
 from nodes.msgs import RobotState, Scene, SceneDescription, SeenObject, SeenPerson
 from tests.support.standing import standing

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from runtime.launch.source import Source, source_of
+from runtime.launch.checks.function_source import Source, source_of
 from runtime.node import Node, handlers_of, ports_of
 from runtime.ports import Publisher, Subscription
 

@@ -21,11 +21,11 @@ from typing import Any, Literal
 import msgspec
 
 from runtime.clock import NS_PER_S, to_ns
-from runtime.launch.class_check import parameters_of
+from runtime.launch.checks.class_check import parameters_of
+from runtime.launch.checks.handler_ports import PortUse, port_uses
 from runtime.launch.graph import Graph, NodeSpec
-from runtime.launch.handler_ports import PortUse, port_uses
-from runtime.launch.latency import Latency
-from runtime.launch.links_table import LinkModel
+from runtime.launch.tables.handler_latency import Latency
+from runtime.launch.tables.links_table import LinkModel
 from runtime.node import MOST_TO_CATCH_UP, DeadlineWatch, Handler, MessageHandler, Node, Timer, handlers_of, ports_of
 from runtime.ports import Publisher, Subscription
 from runtime.qos import QoS

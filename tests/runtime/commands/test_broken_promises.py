@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from runtime.commands.broken_promises import PROMISES, Kind, lines, not_kept
 from runtime.commands.message_counts import MessageCounts
-from runtime.commands.not_kept import PROMISES, Kind, lines, not_kept
 from runtime.coordination.health import Health, PathHealth, PortHealth
 from runtime.message import Envelope, Message, Stamped
 from runtime.supervision.view import SilentView

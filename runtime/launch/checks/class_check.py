@@ -23,14 +23,14 @@ import msgspec
 from runtime.clock import Clock
 from runtime.context import HandlerContext
 from runtime.errors import ParameterError
-from runtime.launch.source import source_of
+from runtime.launch.checks.function_source import source_of
 from runtime.message import Message, Stamped
 from runtime.node import Handler, MessageHandler, Node, is_marked, ports_of
 from runtime.ports import Port, Publisher, Subscription
 from runtime.run_facts import RunFacts
 from runtime.serialization.toml_errors import guess
 
-_RUNTIME = str(Path(__file__).resolve().parents[1]) + os.sep
+_RUNTIME = str(Path(__file__).resolve().parents[2]) + os.sep
 _OF_A_RUN = ("clock", "random", "run_info")
 _NO_SETTER = re.compile(r"property '(\w+)' of '\w+' object has no setter")
 

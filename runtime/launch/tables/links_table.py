@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from runtime.clock import to_ns
 from runtime.errors import UserError
-from runtime.launch.latency import Latency
+from runtime.launch.tables.handler_latency import Latency
 from runtime.qos import QoS
 from runtime.serialization.toml_errors import Table, convert, guess
 from runtime.transport.reliable.outbox import FIRST_PERIOD_NS

@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from runtime.launch.source import Source, source_of
+from runtime.launch.checks.function_source import Source, source_of
 from runtime.node import Node, handlers_of
 from runtime.ports import Port
 

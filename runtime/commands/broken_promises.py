@@ -10,7 +10,7 @@ import msgspec
 
 from runtime.commands.message_counts import MessageCounts
 from runtime.coordination.health import PathHealth, PortHealth
-from runtime.launch.budgets_table import is_met
+from runtime.launch.tables.budgets_table import is_met
 
 Kind = Literal["handlers", "budgets", "refused", "restarts", "lost", "processes"]
 

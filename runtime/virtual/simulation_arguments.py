@@ -11,12 +11,12 @@ from collections.abc import Collection
 from runtime.coordination.fence import FENCE_TOPIC
 from runtime.coordination.lease import LEASE_TOPIC
 from runtime.errors import UserError
-from runtime.launch.budgets_table import Budgets
 from runtime.launch.given import expect, is_by_name, is_of, shown
 from runtime.launch.graph import Graph
-from runtime.launch.links_table import LinkModel
 from runtime.launch.one_file import check_seconds, check_seed
-from runtime.launch.seats_table import SeatTable
+from runtime.launch.tables.budgets_table import Budgets
+from runtime.launch.tables.links_table import LinkModel
+from runtime.launch.tables.seats_table import SeatTable
 from runtime.message import Message
 from runtime.ports import Publisher, Subscription, check_topic
 from runtime.qos import is_number

@@ -20,9 +20,9 @@ from runtime.errors import LaunchFileError, UserError, choices
 from runtime.extras import lacking
 from runtime.hosts.hosts_table import Host
 from runtime.journal.answers import kept_of
-from runtime.launch.class_check import place_of_problem
+from runtime.launch.checks.class_check import place_of_problem
 from runtime.launch.graph import NodeSpec, Restart
-from runtime.launch.latency import Latency, read_trace
+from runtime.launch.tables.handler_latency import Latency, read_trace
 from runtime.node import Node, Timer, handlers_of, rate_problem
 from runtime.qos import QoS
 from runtime.refusals import refusing
@@ -326,7 +326,7 @@ def hidden(module: str) -> str:
     """What to do where another package hides one of Polyrhythm's own; "" where none does."""
     first = module.partition(".")[0]
     found = importlib.sys.modules.get(first)  # type: ignore[attr-defined]
-    home = Path(__file__).resolve().parents[2]
+    home = Path(__file__).resolve().parents[3]
     if first not in ("nodes", "bridges") or found is None or not (home / first).is_dir():
         return ""
     places = [Path(place).resolve() for place in getattr(found, "__path__", ())] or [Path(_place(found)).resolve()]

@@ -19,11 +19,11 @@ from msgspec.structs import replace
 
 from runtime.clock import NS_PER_S, to_ns
 from runtime.errors import UserError, choices
-from runtime.launch.budgets_table import Budgets, PathBudget
+from runtime.launch.checks.handler_ports import port_uses
+from runtime.launch.checks.response_times import Job, WorstCases
 from runtime.launch.graph import Graph, NodeSpec, age_limits
-from runtime.launch.handler_ports import port_uses
-from runtime.launch.links_table import LinkModel
-from runtime.launch.response_times import Job, WorstCases
+from runtime.launch.tables.budgets_table import Budgets, PathBudget
+from runtime.launch.tables.links_table import LinkModel
 from runtime.message import Message
 from runtime.node import MessageHandler, handlers_of, ports_of
 from runtime.ports import Publisher, Subscription
