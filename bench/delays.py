@@ -33,7 +33,7 @@ from nodes.plotting.figure import Figure
 from nodes.policy.onnx.inputs import feel, pose_of
 from nodes.policy.onnx.policy import place_of
 from nodes.policy.onnx.session import PolicySession
-from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M
+from nodes.sim.world.table_scene import BIN_XY_M, BIN_Z_M
 from nodes.statistics.paired import wilson
 from nodes.stretch.kinematics import ARM, GRIPPER, LIFT, grasp_point, to_odometry
 from runtime.command_line.arguments import count

@@ -87,9 +87,9 @@ PROOFS = (
           f"{EVAL} nine-skills --words heldout --seeds 5", 20, "one seed of five"),
     Proof(
         "nine-skills by images",
-        f"{EVAL} nine-skills --words heldout --seeds 1 --set vlm.use=nodes.kitchen.vlm:KitchenVLM",
+        f"{EVAL} nine-skills --words heldout --seeds 1 --set vlm.use=nodes.vlm.room.vlm:KitchenVLM",
         10,
-        f"{EVAL} nine-skills --words heldout --seeds 5 --set vlm.use=nodes.kitchen.vlm:KitchenVLM",
+        f"{EVAL} nine-skills --words heldout --seeds 5 --set vlm.use=nodes.vlm.room.vlm:KitchenVLM",
         40,
         "one seed of five",
     ),

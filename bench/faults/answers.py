@@ -17,7 +17,7 @@ from nodes.planner.model_prompt import parse as parse_plan
 from nodes.planner.openai_api import OpenAIPlanner
 from nodes.planner.orders import Surroundings
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
-from nodes.vlm.model_prompt import parse as parse_scene
+from nodes.vlm.eyes.model_prompt import parse as parse_scene
 from runtime import Simulation
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers, raw
 

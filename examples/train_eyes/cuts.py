@@ -19,16 +19,16 @@ from numpy.typing import NDArray
 
 from examples.train_eyes.scenes import FOCAL_PX, Shown, views_of
 from examples.train_eyes.shapes import Split
-from nodes.kitchen.vision.blobs import Blob, look, map_of
-from nodes.kitchen.vision.crops import COLOURS, CONTENTS, KINDS, cut_out
 from nodes.msgs import JOINTS, RobotState
 from nodes.sim.messages import BodyPart, ObjectTruth, Truth
-from nodes.sim.mjcf import build_stretch
 from nodes.sim.rendering.renderer import RayRenderer
 from nodes.sim.robot import SimRobot
-from nodes.sim.world_file import ThingSpec, WorldFile, lay_out, load_world
+from nodes.sim.world.mjcf import build_stretch
+from nodes.sim.world.world_file import ThingSpec, WorldFile, lay_out, load_world
 from nodes.stretch.body import BODY
 from nodes.stretch.kinematics import look_at
+from nodes.vlm.room.blobs import Blob, look, map_of
+from nodes.vlm.room.crops import COLOURS, CONTENTS, KINDS, cut_out
 from runtime.errors import UserError
 
 Label = tuple[int, int, int, int, int, int]

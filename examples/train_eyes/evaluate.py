@@ -19,10 +19,10 @@ import numpy as np
 
 from examples.train_eyes.scenes import FOCAL_PX, Shown, View, views_of
 from examples.train_eyes.shapes import Split
-from nodes.kitchen.vision.blobs import Blob, look
-from nodes.kitchen.vision.crops import FILLS, KINDS, OTHER, Classification, CropReader, cut_out
-from nodes.kitchen.vision.grounding import ground
 from nodes.msgs import SeenObject
+from nodes.vlm.room.blobs import Blob, look
+from nodes.vlm.room.crops import FILLS, KINDS, OTHER, Classification, CropReader, cut_out
+from nodes.vlm.room.grounding import ground
 
 FIRST = 100_000
 LEAST_PX = 40

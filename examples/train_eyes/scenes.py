@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from examples.train_eyes.shapes import COLOURS_OF, KINDS, RGB, STRANGERS, Split, Wanted, stranger
-from nodes.kitchen.vision.blobs import RoomMap, Surface
+from nodes.vlm.room.blobs import RoomMap, Surface
 
 WIDTH, HEIGHT, FOVY_DEG = 480, 360, 55.0
 FOCAL_PX = HEIGHT / 2 / math.tan(math.radians(FOVY_DEG) / 2)

@@ -1,4 +1,4 @@
-"""Trains `nodes/kitchen/vision/crops.onnx`: python -m examples.train_eyes.train CUTS.npz... --check CUTS.npz
+"""Trains `nodes/vlm/room/crops.onnx`: python -m examples.train_eyes.train CUTS.npz... --check CUTS.npz
 
 A small convolutional network with a head for each question: kind, colour, fill, contents, dirty and open. Seeded.
 Needs the extra `train`.
@@ -21,7 +21,7 @@ except ModuleNotFoundError:
     sys.exit(f"examples.train_eyes.train: torch is not installed: {install('nodes[train]')}")
 from torch import nn
 
-from nodes.kitchen.vision.crops import COLOURS, CONTENTS, FILLS, KINDS, KNOWN_FROM, MODEL, SIDE_PX
+from nodes.vlm.room.crops import COLOURS, CONTENTS, FILLS, KINDS, KNOWN_FROM, MODEL, SIDE_PX
 
 SEED, BATCH, RATE, DECAY = 7, 64, 3e-3, 2e-3
 WEIGHTS = (1.0, 0.6, 0.5, 0.5, 1.0, 0.5)

@@ -18,7 +18,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from nodes.kitchen.vision.crops import MODEL
+from nodes.vlm.room.crops import MODEL
 
 Table = dict[tuple[str, ...], set[str]]
 """The words of each set of meanings."""

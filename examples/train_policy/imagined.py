@@ -14,7 +14,7 @@ import numpy as np
 
 from nodes.msgs import JointCommand, RobotState
 from nodes.sim.messages import ObjectTruth
-from nodes.sim.table_scene import SIZES_M, TABLE_HEIGHT_M, is_in_bin, lay_table
+from nodes.sim.world.table_scene import SIZES_M, TABLE_HEIGHT_M, is_in_bin, lay_table
 from nodes.stretch.kinematics import GRIPPER, grasp_point, to_odometry
 from nodes.stretch.limits import STOW, STRETCH_3
 

@@ -25,7 +25,7 @@ from nodes.policy.onnx.policy import UnderWay
 from nodes.policy.onnx.session import PolicySession
 from nodes.sim.driver import SimDriver
 from nodes.sim.messages import ObjectTruth, Truth
-from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M, SIZES_M, TABLE_HEIGHT_M, TABLE_X_M, TABLE_Y_M
+from nodes.sim.world.table_scene import BIN_XY_M, BIN_Z_M, SIZES_M, TABLE_HEIGHT_M, TABLE_X_M, TABLE_Y_M
 from runtime import Node, Publisher, QoS, Simulation, Subscription, every, on
 
 SEEN_OFF_M = 0.003

@@ -22,7 +22,7 @@ from nodes.policy.onnx.policy import OnnxPolicy, place_of
 from nodes.sim.camera import SimCamera
 from nodes.sim.driver import SimDriver
 from nodes.sim.messages import Truth
-from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M, SIZES_M
+from nodes.sim.world.table_scene import BIN_XY_M, BIN_Z_M, SIZES_M
 from nodes.statistics.paired import wilson
 from runtime import Node, Publisher, QoS, Simulation, Subscription, every, on
 from runtime.command_line.arguments import answered

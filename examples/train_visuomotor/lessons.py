@@ -22,7 +22,7 @@ from nodes.policy.onnx.chunks import Playback, as_message
 from nodes.policy.onnx.inputs import PolicyAnswer, pose_of
 from nodes.policy.skill_phases import Spot
 from nodes.sim.messages import ObjectTruth
-from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M, SIZES_M, TABLE_HEIGHT_M, lay_table
+from nodes.sim.world.table_scene import BIN_XY_M, BIN_Z_M, SIZES_M, TABLE_HEIGHT_M, lay_table
 from nodes.stretch.kinematics import GRIPPER, HEAD_PAN, HEAD_TILT, LIFT, from_odometry, grasp_point, to_odometry
 
 RATE_HZ = 25

@@ -22,7 +22,7 @@ from examples.train_visuomotor.lessons import HEIGHT_PX, RATE_HZ, STEP_S, WIDTH_
 from examples.train_visuomotor.teacher import TRAVEL_M
 from nodes.policy.onnx.tensors import COLUMNS
 from nodes.policy.stretch_motion import OPEN_M
-from nodes.sim.room_mjcf import CAMERA_FOVY_DEG
+from nodes.sim.world.room_mjcf import CAMERA_FOVY_DEG
 from nodes.stretch.kinematics import (
     ARM,
     ARM_Z_M,

@@ -18,8 +18,8 @@ from nodes.msgs import JOINTS
 from nodes.sim.camera import WorldView, model_of
 from nodes.sim.messages import World
 from nodes.sim.physics import followers
-from nodes.sim.room_mjcf import CAMERA_FOVY_DEG
-from nodes.sim.table_scene import BIN_XY_M, TABLE_HEIGHT_M
+from nodes.sim.world.room_mjcf import CAMERA_FOVY_DEG
+from nodes.sim.world.table_scene import BIN_XY_M, TABLE_HEIGHT_M
 from nodes.stretch.kinematics import GRIPPER, from_odometry, head_camera_pose, wrist_camera_pose
 
 CAMERAS = {"head": (160, 120), "wrist": (96, 72)}

@@ -23,7 +23,7 @@ from nodes.policy.onnx.inputs import feel, pose_of
 from nodes.sim.camera import WorldView, model_of
 from nodes.sim.driver import SimDriver
 from nodes.sim.messages import ObjectTruth, Truth, World
-from nodes.sim.table_scene import BIN_XY_M, TABLE_HEIGHT_M
+from nodes.sim.world.table_scene import BIN_XY_M, TABLE_HEIGHT_M
 from nodes.stretch.kinematics import from_odometry
 from runtime import Node, Publisher, QoS, Simulation, Subscription, every, on
 from runtime.launch.graph import NodeSpec

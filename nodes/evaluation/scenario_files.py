@@ -11,7 +11,7 @@ from typing import Any
 from nodes.evaluation.trials import WRONG_DEED, print_outcome
 from nodes.sim.messages import ScenarioVerdict
 from nodes.sim.people.collaborator import Collaborator
-from nodes.sim.scenario import NINE_SKILLS, load_scenario, world_file_of
+from nodes.sim.world.scenario import NINE_SKILLS, load_scenario, world_file_of
 from runtime.errors import UserError, choices
 from runtime.launch.file import Launch
 

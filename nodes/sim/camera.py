@@ -10,7 +10,7 @@ from nodes.msgs import Image
 from nodes.robot.robot_from_launch import ForRobot, is_file
 from nodes.sim.messages import Truth, World
 from nodes.sim.rendering.gl_probe import enable_gl
-from nodes.sim.scenario import CUBES, DEMO, layout_of, scenario_problems, truth_at_start
+from nodes.sim.world.scenario import CUBES, DEMO, layout_of, scenario_problems, truth_at_start
 from runtime import Node, Publisher, QoS, Subscription, UserError, every
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def model_of(
         from nodes.sim.file_robot import build
 
         return build(load_robot(robot), layout, shown).model
-    from nodes.sim.mjcf import build_stretch
+    from nodes.sim.world.mjcf import build_stretch
 
     return mujoco.MjModel.from_xml_string(build_stretch(layout, shown))
 

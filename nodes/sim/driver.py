@@ -6,7 +6,7 @@ from nodes.robot.driver import SIMULATED, Driver, Parameter
 from nodes.robot.robot_from_launch import is_file
 from nodes.sim.messages import BodyPart, Truth, World
 from nodes.sim.physics import PhysicsRobot
-from nodes.sim.scenario import scenario_problems
+from nodes.sim.world.scenario import scenario_problems
 from runtime import Publisher, QoS, Subscription, UserError, every, on
 
 FROM_FILE = "nodes.sim.file_robot:FileRobot"

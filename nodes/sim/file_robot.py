@@ -11,11 +11,11 @@ from nodes.robot_file.body import PREFIX, put_into
 from nodes.robot_file.engine import mujoco
 from nodes.robot_file.model import GRIPPER, Driven, RobotModel, load_robot
 from nodes.sim.messages import Truth
-from nodes.sim.mjcf import BASE_GAIN, BASE_JOINTS, BASE_YAW_GAIN, HIDDEN_GROUP
 from nodes.sim.physics import BASE_FORCE_N, BASE_TORQUE_NM, BuiltRobot, DrivenJoint, PhysicsRobot, Servo
-from nodes.sim.room_mjcf import build_room
-from nodes.sim.scenario import CUBES, layout_of
-from nodes.sim.world_file import Layout
+from nodes.sim.world.mjcf import BASE_GAIN, BASE_JOINTS, BASE_YAW_GAIN, HIDDEN_GROUP
+from nodes.sim.world.room_mjcf import build_room
+from nodes.sim.world.scenario import CUBES, layout_of
+from nodes.sim.world.world_file import Layout
 from runtime.errors import UserError
 
 BANDWIDTH_HZ = 6.0

@@ -20,7 +20,7 @@ from nodes.robot.protocol import Body
 from nodes.robot.robot_from_launch import load_body
 from nodes.sim.guarded_env import GuardedEnv, Stepped
 from nodes.sim.messages import Truth
-from nodes.sim.table_scene import SIZES_M
+from nodes.sim.world.table_scene import SIZES_M
 from runtime.errors import ParameterError
 
 Observation = dict[str, NDArray[Any]]

@@ -6,7 +6,7 @@ import math
 
 from nodes.robot_file.engine import mujoco
 from nodes.sim.grip import fix, keep_awake
-from nodes.sim.world_file import Layout, PointM3
+from nodes.sim.world.world_file import Layout, PointM3
 
 PALM_M, PALM_ABOVE_M = 0.10, 0.08
 """A thing that is let go this near to an open palm, and this little above it, is taken."""

@@ -24,9 +24,9 @@ from nodes.sim.grip import Grip
 from nodes.sim.hand_over import PersonsHand
 from nodes.sim.messages import BodyPart, ObjectTruth, Truth, World
 from nodes.sim.motion import JointSetPoints, WheelSpeeds
-from nodes.sim.room_mjcf import PHYSICS_STEP_S
 from nodes.sim.rules import RULE_PERIOD_S, HouseRules
-from nodes.sim.world_file import Layout, place_at
+from nodes.sim.world.room_mjcf import PHYSICS_STEP_S
+from nodes.sim.world.world_file import Layout, place_at
 from runtime.clock import to_ns, to_s
 
 BASE_FORCE_N = 60.0

@@ -20,7 +20,7 @@ from nodes.robot.protocol import Robot
 from nodes.sim.motion import JointSetPoints, WheelSpeeds
 from nodes.sim.physics import CATCH_UP_S
 from nodes.sim.robot import CONTACT_PERCENT, SimRobot
-from nodes.sim.room_mjcf import PHYSICS_STEP_S
+from nodes.sim.world.room_mjcf import PHYSICS_STEP_S
 from runtime.clock import to_ns, to_s
 
 TWIN = "bridges.stretch.twin.twin_driver:TwinStretch"

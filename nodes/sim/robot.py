@@ -5,9 +5,9 @@ from __future__ import annotations
 from nodes.msgs import JOINTS
 from nodes.robot.protocol import RobotLimits
 from nodes.robot_file.engine import mujoco
-from nodes.sim.mjcf import BASE_JOINTS, FINGER, SERVOS, build_stretch
 from nodes.sim.physics import STILL_SPEED, BuiltRobot, DrivenJoint, PhysicsRobot
-from nodes.sim.scenario import DEMO, layout_of
+from nodes.sim.world.mjcf import BASE_JOINTS, FINGER, SERVOS, build_stretch
+from nodes.sim.world.scenario import DEMO, layout_of
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.errors import UserError
 

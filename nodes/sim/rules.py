@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from nodes.sim.world_file import Laid, Layout, PointM3
+from nodes.sim.world.world_file import Laid, Layout, PointM3
 
 RULE_PERIOD_S = 0.1
 WASH_S, FILL_S = 1.5, 4.0

@@ -31,9 +31,9 @@ from nodes.msgs import Image, Scene
 from nodes.planner.model_prompt import answer_schema, parse, system_prompt
 from nodes.planner.orders import Surroundings
 from nodes.policy.skill_catalogue import SPECS
-from nodes.vlm.model_prompt import answer_schema as seen_schema
-from nodes.vlm.model_prompt import parse as parse_seen
-from nodes.vlm.model_prompt import system_prompt as seen_prompt
+from nodes.vlm.eyes.model_prompt import answer_schema as seen_schema
+from nodes.vlm.eyes.model_prompt import parse as parse_seen
+from nodes.vlm.eyes.model_prompt import system_prompt as seen_prompt
 from runtime.command_line.arguments import answered, seconds
 from runtime.errors import UserError
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from nodes.perception.shapes import shape_names
 from nodes.vlm.belief import TableBelief
-from nodes.vlm.geometry_eyes import GeometryEyes
+from nodes.vlm.choice.hold import PLAN_WAIT_S, LooksRound
+from nodes.vlm.choice.next_action import decide
+from nodes.vlm.eyes.geometry_eyes import GeometryEyes
 from nodes.vlm.grammar_talk import GrammarTalk
-from nodes.vlm.hold import PLAN_WAIT_S, LooksRound
-from nodes.vlm.next_action import decide
 from nodes.vlm.node import VLM
 
 

@@ -28,7 +28,7 @@ from nodes.msgs import (
 )
 from nodes.robot.robot_from_launch import ForRobot, load_body
 from nodes.seats.seat_node import SeatNode
-from nodes.vlm.hold import PLAN_WAIT_S, Hold, LookRound, LooksRound
+from nodes.vlm.choice.hold import PLAN_WAIT_S, Hold, LookRound, LooksRound
 from nodes.vlm.parts import Belief, Choice, Moment, VLMEyes
 from nodes.vlm.talk import SORRY, VlmTalk
 from nodes.vlm.work import VLMWork

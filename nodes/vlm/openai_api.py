@@ -10,7 +10,7 @@ from typing import Literal
 from nodes.models.answers import ExtraBody, settings_from
 from nodes.models.budget import budget_of
 from nodes.models.chat_request import ChatRequest
-from nodes.vlm.model_prompt import Coordinates
+from nodes.vlm.eyes.model_prompt import Coordinates
 from nodes.vlm.pointing_vlm import PointingVLM
 from runtime import ParameterError
 
@@ -22,8 +22,8 @@ class OpenAIVLM(PointingVLM):
 
     `context` is how many tokens the model reads, `extra_body` further fields of each request, `fallback` who is asked
     where the server does not answer: MODEL@URL. `prompt` is a TOML file whose texts and sizes stand in place of those
-    of `nodes/vlm/model_prompt.toml`; `places` are what things can be brought to, before any is seen. Where the model
-    chooses no skill, rules carry out what the subtask says; with `rules=False` nothing does.
+    of `nodes/vlm/eyes/model_prompt.toml`; `places` are what things can be brought to, before any is seen. Where the
+    model chooses no skill, rules carry out what the subtask says; with `rules=False` nothing does.
     """
 
     provenance = "model:openai-api"

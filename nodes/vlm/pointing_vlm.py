@@ -5,10 +5,10 @@ from __future__ import annotations
 from nodes.models.request import ModelRequest
 from nodes.msgs import OutOfBudget, Utterance
 from nodes.perception.shapes import shape_names
-from nodes.vlm.advised import decide_as_advised
 from nodes.vlm.belief import TableBelief
-from nodes.vlm.model_eyes import ModelEyes
-from nodes.vlm.model_prompt import Coordinates, words
+from nodes.vlm.choice.advised import decide_as_advised
+from nodes.vlm.eyes.model_eyes import ModelEyes
+from nodes.vlm.eyes.model_prompt import Coordinates, words
 from nodes.vlm.node import VLM
 from nodes.vlm.talk import HoldStill
 from runtime import RELIABLE, Fence, Publisher, QoS, Spending, Subscription, every, on

@@ -23,11 +23,11 @@ from nodes.msgs import (
     aimed_at,
 )
 from nodes.planner.orders import Surroundings
-from nodes.vlm.deeds import Deeds
-from nodes.vlm.hold import Hold, LookRound, StopEvent
-from nodes.vlm.next_action import LOOK_ROUND, MOST_TRIES, Decision, Situation, is_meant_by
+from nodes.vlm.choice.deeds import Deeds
+from nodes.vlm.choice.hold import Hold, LookRound, StopEvent
+from nodes.vlm.choice.next_action import LOOK_ROUND, MOST_TRIES, Decision, Situation, is_meant_by
+from nodes.vlm.choice.situation import described, situation_of
 from nodes.vlm.parts import Belief, Choice, Moment, VLMEyes
-from nodes.vlm.situation import described, situation_of
 from nodes.vlm.talk import SORRY, VlmTalk, WorkUnderWay
 from runtime import to_ns
 

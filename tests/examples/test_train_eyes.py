@@ -13,7 +13,7 @@ pytest.importorskip("cv2")
 from examples.train_eyes.evaluate import HELD_COLOURS, HELD_NOUNS
 from examples.train_eyes.scenes import TEXTURES, TINTS
 from examples.train_eyes.shapes import CHECK, HELD, NEAR, RANGES, STRANGERS, TRAIN, apart, free, pick
-from nodes.kitchen.vision.grounding import vocabulary
+from nodes.vlm.room.grounding import vocabulary
 
 
 @pytest.mark.parametrize("kind", list(RANGES))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from nodes.sim.mjcf import build_stretch
-from nodes.sim.scenario import layout_of
-from nodes.sim.world_file import Thing
+from nodes.sim.world.mjcf import build_stretch
+from nodes.sim.world.scenario import layout_of
+from nodes.sim.world.world_file import Thing
 
 
 class TableModel(NamedTuple):

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 
 from nodes.sim.people.person import ScenarioPerson
-from nodes.sim.scenario import ScenarioEvent, SuccessCriteria, WorldScenario
-from nodes.sim.world_file import load_world
+from nodes.sim.world.scenario import ScenarioEvent, SuccessCriteria, WorldScenario
+from nodes.sim.world.world_file import load_world
 from runtime import UserError
 
 EARLIER = "earlier"

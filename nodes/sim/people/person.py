@@ -17,7 +17,7 @@ import msgspec
 from nodes.msgs import GuardState, Utterance
 from nodes.sim.messages import BodyPart, ObjectTruth, ScenarioVerdict, Truth
 from nodes.sim.people.collaborator import FORGIVE_AFTER_S, GO_ON, TOUCHES
-from nodes.sim.scenario import (
+from nodes.sim.world.scenario import (
     DOES,
     ScenarioEvent,
     SuccessCriteria,
@@ -30,7 +30,7 @@ from nodes.sim.scenario import (
     wordings_of,
     world_of,
 )
-from nodes.sim.world_file import WorldFile
+from nodes.sim.world.world_file import WorldFile
 from runtime import Node, Publisher, QoS, Subscription, UserError, every, on, to_ns, to_s
 
 HAND_MPS = 0.6

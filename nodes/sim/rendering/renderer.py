@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from nodes.robot.products import product
 from nodes.robot_file.body import PREFIX
 from nodes.robot_file.engine import mujoco
-from nodes.sim.mjcf import HIDDEN_GROUP
 from nodes.sim.rendering.casting import Caster
 from nodes.sim.rendering.pixel_grid import NOTHING, Doubles, Floats, Integers
-from nodes.sim.room_mjcf import TILE_SIZE_M
+from nodes.sim.world.mjcf import HIDDEN_GROUP
+from nodes.sim.world.room_mjcf import TILE_SIZE_M
 from runtime.errors import UserError
 
 Frame = tuple[NDArray[np.uint8], NDArray[np.float32]]

@@ -11,8 +11,8 @@ from nodes.msgs import Image
 from nodes.policy.sight import state_at
 from nodes.robot.products import product
 from nodes.vlm.belief import SceneBelief
+from nodes.vlm.choice.next_action import decide
 from nodes.vlm.detector.folder import read_folder
-from nodes.vlm.next_action import decide
 from nodes.vlm.node import VLM
 from nodes.vlm.parts import EyesAsk, Moment, VLMEyes
 from nodes.vlm.talk import HoldStill

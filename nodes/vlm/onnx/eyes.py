@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodes.models.onnx_runtime import StopFlag
-from nodes.vlm.model_prompt import Coordinates, words
+from nodes.vlm.eyes.model_prompt import Coordinates, words
 from nodes.vlm.onnx.answer_script import Script, continuations, missing_letters, remaining, script
 from nodes.vlm.onnx.folder import ModelFolder
 from nodes.vlm.onnx.model import KeyValueCache, VisionLanguageModel

@@ -10,7 +10,7 @@ from nodes.models.answers import ModelError
 from nodes.models.budget import Budget
 from nodes.models.request import ModelRequest
 from nodes.msgs import Image
-from nodes.vlm.model_prompt import skills_of
+from nodes.vlm.eyes.model_prompt import skills_of
 from runtime.clock import Clock, to_ns, to_s
 from runtime.errors import PolyrhythmError
 

@@ -10,7 +10,7 @@ import os
 from typing import Literal
 
 from nodes.models.budget import budget_of
-from nodes.vlm.model_prompt import MOST_OBJECTS, Coordinates, system_prompt
+from nodes.vlm.eyes.model_prompt import MOST_OBJECTS, Coordinates, system_prompt
 from nodes.vlm.onnx.folder import read_folder
 from nodes.vlm.onnx.request import OnnxRequest
 from nodes.vlm.pointing_vlm import PointingVLM

@@ -33,7 +33,7 @@ from nodes.msgs import (
     aimed_at,
 )
 from nodes.sim.messages import Truth
-from nodes.sim.table_scene import BIN_XY_M
+from nodes.sim.world.table_scene import BIN_XY_M
 from runtime import Node, Publisher, Simulation, every, to_ns
 from runtime.errors import UserError
 from runtime.launch.file import check, load

@@ -14,7 +14,7 @@ from nodes.evaluation.table import table
 from nodes.evaluation.trials import EvaluationRun, result_of
 from nodes.mcap.file import BagWriter
 from nodes.sim.messages import ScenarioVerdict
-from nodes.sim.scenario import NINE_SKILLS
+from nodes.sim.world.scenario import NINE_SKILLS
 from runtime.launch.file import check, find, load
 from runtime.message import Envelope, Stamped
 

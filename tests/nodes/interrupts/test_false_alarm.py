@@ -18,9 +18,9 @@ from nodes.policy.expert import ExpertPolicy
 from nodes.sim.driver import SimDriver
 from nodes.stretch.limits import STRETCH_3
 from nodes.vlm.belief import TableBelief
+from nodes.vlm.choice.next_action import decide
 from nodes.vlm.grammar_talk import GrammarTalk
 from nodes.vlm.memory import Known
-from nodes.vlm.next_action import decide
 from nodes.vlm.node import VLM
 from nodes.vlm.parts import EyesAsk, Moment, VLMEyes
 from runtime import Simulation

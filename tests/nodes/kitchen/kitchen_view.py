@@ -9,9 +9,9 @@ import mujoco
 
 from nodes.msgs import JOINTS, Image, RobotState
 from nodes.sim.messages import BodyPart
-from nodes.sim.mjcf import build_stretch
 from nodes.sim.rendering.renderer import RayRenderer
 from nodes.sim.robot import SimRobot
+from nodes.sim.world.mjcf import build_stretch
 from nodes.stretch.kinematics import look_at
 
 PAN, TILT = JOINTS.index("head_pan"), JOINTS.index("head_tilt")

@@ -8,7 +8,7 @@ import pytest
 
 from nodes.sim.messages import BodyPart
 from nodes.sim.robot import SimRobot
-from nodes.sim.world_file import load_world
+from nodes.sim.world.world_file import load_world
 
 pytest.importorskip("mujoco")
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.processes
 
 def played(folder: Path, scenario: str, seed: int = 1, vlm: str = "SimulatorEyesVLM") -> dict[str, Any]:
     command = [sys.executable, "-m", "runtime", "run", "kitchen", "--virtual", "--json", "--seed", str(seed)]
-    command += ["--out", str(folder), "--set", f"vlm.use=nodes.kitchen.vlm:{vlm}"]
+    command += ["--out", str(folder), "--set", f"vlm.use=nodes.vlm.room.vlm:{vlm}"]
     for node in ("driver", "camera", "person"):
         command += ["--set", f"{node}.scenario={scenario}"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

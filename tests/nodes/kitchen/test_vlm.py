@@ -7,7 +7,6 @@ from typing import Any, cast
 
 import pytest
 
-from nodes.kitchen.vlm import KitchenVLM, SimulatorEyesVLM
 from nodes.msgs import (
     JOINTS,
     Action,
@@ -23,7 +22,8 @@ from nodes.msgs import (
 )
 from nodes.planner.scripted import ScriptedPlanner
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
-from nodes.vlm.hold import STILL_WAITS
+from nodes.vlm.choice.hold import STILL_WAITS
+from nodes.vlm.room.vlm import KitchenVLM, SimulatorEyesVLM
 from runtime import Simulation, to_ns
 from runtime.clock import Clock, to_s
 from runtime.launch.graph import NodeSpec

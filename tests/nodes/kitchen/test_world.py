@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from nodes.kitchen.eyes import IdealDetector
 from nodes.robot.route import find_route, is_clear
 from nodes.sim.messages import BodyPart, ObjectTruth, Truth
-from nodes.sim.scenario import NINE_SKILLS, holds, layout_of, load_scenario
-from nodes.sim.world_file import FreeSpace, ThingSpec, lay_out, load_world
+from nodes.sim.world.scenario import NINE_SKILLS, holds, layout_of, load_scenario
+from nodes.sim.world.world_file import FreeSpace, ThingSpec, lay_out, load_world
+from nodes.vlm.room.simulator_eyes import IdealDetector
 from runtime import UserError
 from tests.support.sentences import pattern, sentence
 

@@ -28,7 +28,7 @@ from nodes.episodes.results.store import Store
 from nodes.msgs import Image, Subtask, Utterance
 from nodes.planner.model_prompt import words as planner_words
 from nodes.planner.realtime_api import RealtimePlanner
-from nodes.vlm.model_prompt import words as vlm_words
+from nodes.vlm.eyes.model_prompt import words as vlm_words
 from nodes.vlm.openai_api import OpenAIVLM
 from runtime import RELIABLE, Node, Publisher, Simulation, Subscription, every, on, run
 from tests.nodes.planner.openai_planner_table import REQUEST, Table, picture, put

@@ -15,8 +15,8 @@ from nodes.perception.colors import colour_codes, name_colour
 from nodes.perception.objects import find_objects, is_at_foot, place_is_empty
 from nodes.perception.point_cloud import back_project
 from nodes.sim.rendering.renderer import RayRenderer
-from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M, TABLE_HEIGHT_M
-from nodes.sim.world_file import Thing
+from nodes.sim.world.table_scene import BIN_XY_M, BIN_Z_M, TABLE_HEIGHT_M
+from nodes.sim.world.world_file import Thing
 from nodes.stretch import kinematics as k
 from nodes.stretch.body import head_pose, own_parts
 from nodes.stretch.limits import STOW

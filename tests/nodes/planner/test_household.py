@@ -5,14 +5,14 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from nodes.kitchen.policy import KITCHEN_SPECS
 from nodes.msgs import FeedbackCode, Relation, Scene, SceneDescription, SeenObject, SeenPerson
 from nodes.planner.dialogue import Dialogue
 from nodes.planner.household import household_of
 from nodes.planner.languages import in_another_language
 from nodes.planner.orders import Surroundings
+from nodes.policy.room_policy import KITCHEN_SPECS
 from nodes.policy.skill_catalogue import SPECS, problems_of
-from nodes.sim.world_file import load_world
+from nodes.sim.world.world_file import load_world
 from runtime.clock import to_ns
 from tests.support.sentences import sentence
 

@@ -11,13 +11,13 @@ from typing import Literal
 import msgspec
 
 from nodes.interrupts.intent import understand
-from nodes.kitchen.policy import KITCHEN_SPECS
 from nodes.msgs import Relation, Scene, SceneDescription, SeenObject, SeenPerson, Subtask
 from nodes.planner.dialogue import Dialogue
 from nodes.planner.household import household_of
 from nodes.planner.orders import Order, Surroundings
 from nodes.planner.referents import is_still_meant
 from nodes.policy.hand_over import HAND_OVER
+from nodes.policy.room_policy import KITCHEN_SPECS
 from nodes.policy.skill_catalogue import SPECS
 from runtime.clock import to_ns
 from tests.nodes.planner.test_household import WORLD, scene_of

@@ -7,7 +7,7 @@ from typing import cast
 from nodes.msgs import Action, Feedback, FeedbackCode, Reference, SeenObject, Subtask, Utterance
 from nodes.policy.expert import ExpertPolicy
 from nodes.vlm.belief import TableBelief
-from nodes.vlm.hold import YES_WITHIN_S
+from nodes.vlm.choice.hold import YES_WITHIN_S
 from nodes.vlm.local import LocalVLM
 from nodes.vlm.memory import update
 from runtime import Simulation

@@ -29,7 +29,7 @@ from nodes.policy.expert import ExpertPolicy
 from nodes.sim.camera import SimCamera
 from nodes.sim.driver import SimDriver
 from nodes.sim.messages import BodyPart, ObjectTruth, Truth
-from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M
+from nodes.sim.world.table_scene import BIN_XY_M, BIN_Z_M
 from nodes.stretch.kinematics import ARM, HEAD_PAN, HEAD_TILT, LIFT, WRIST_YAW, grasp_point, to_odometry
 from nodes.stretch.limits import STOW
 from runtime import Simulation

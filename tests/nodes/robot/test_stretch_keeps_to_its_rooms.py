@@ -8,10 +8,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 NAMES = {"wrist_yaw", "wrist_pitch", "wrist_roll", "head_pan", "head_tilt"}
 """Of its joints; "lift", "arm" and "gripper" are words of everybody's."""
-ROOMS = ("nodes/stretch/", "bridges/stretch/", "bridges/stretch4/", "nodes/kitchen/", "examples/")
+ROOMS = (
+    "nodes/stretch/",
+    "bridges/stretch/",
+    "bridges/stretch4/",
+    "nodes/vlm/room/",
+    "nodes/policy/room_policy.py",
+    "examples/",
+)
 """The kitchen is a simulation of that very robot, and an example may be for one."""
 OWN_FILES = {
-    "nodes/sim/mjcf.py": "its model",
+    "nodes/sim/world/mjcf.py": "its model",
     "nodes/sim/robot.py": "that model in physics",
     "nodes/policy/stretch_motion.py": "how it carries out skills",
     "nodes/policy/inverse_kinematics.py": "its hand, for the console",

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from nodes.evaluation.scenario_files import changes_for_file, files_in
-from nodes.sim.scenario import load_scenario
-from nodes.sim.world_file import load_world
+from nodes.sim.world.scenario import load_scenario
+from nodes.sim.world.world_file import load_world
 from runtime.errors import UserError
 from runtime.launch.file import find, load
 from tests.support.sentences import pattern

@@ -10,8 +10,8 @@ import pytest
 from nodes.robot.protocol import JointLimit, RobotLimits
 from nodes.sim.physics import BuiltRobot, DrivenJoint, PhysicsRobot, Servo
 from nodes.sim.robot import SimRobot
-from nodes.sim.room_mjcf import COLLISION_PERSON, COLLISION_ROBOT, PHYSICS_STEP_S
-from nodes.sim.scenario import layout_of
+from nodes.sim.world.room_mjcf import COLLISION_PERSON, COLLISION_ROBOT, PHYSICS_STEP_S
+from nodes.sim.world.scenario import layout_of
 from runtime.clock import to_ns
 
 WEIGHT_KG, SLED_KG = 2.0, 3.0

@@ -4,7 +4,7 @@ import mujoco
 import numpy as np
 
 from nodes.msgs import JOINTS
-from nodes.sim.world_file import load_world
+from nodes.sim.world.world_file import load_world
 from nodes.stretch.limits import STOW
 from tests.support.table import build_scene
 

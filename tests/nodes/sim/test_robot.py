@@ -10,8 +10,8 @@ from nodes.msgs import JOINTS, JointCommand, RobotState
 from nodes.sim.messages import BodyPart
 from nodes.sim.rendering.renderer import make_renderer
 from nodes.sim.robot import SimRobot
-from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M, lay_table
-from nodes.sim.world_file import Thing
+from nodes.sim.world.table_scene import BIN_XY_M, BIN_Z_M, lay_table
+from nodes.sim.world.world_file import Thing
 from nodes.stretch import kinematics as k
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.errors import UserError

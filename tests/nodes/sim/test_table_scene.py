@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M, is_in_bin, lay_table
+from nodes.sim.world.table_scene import BIN_XY_M, BIN_Z_M, is_in_bin, lay_table
 from nodes.stretch import kinematics as k
 from runtime.errors import UserError
 from tests.support.sentences import sentence

@@ -10,8 +10,8 @@ import numpy as np
 
 from nodes.robot.urdf import Joint, urdf_text
 from nodes.robot_file.looks import urdf_of_model
-from nodes.sim.mjcf import BASE_JOINTS, build_stretch
-from nodes.sim.scenario import layout_of
+from nodes.sim.world.mjcf import BASE_JOINTS, build_stretch
+from nodes.sim.world.scenario import layout_of
 from nodes.stretch.limits import STRETCH_3
 
 FILE = Path(__file__).resolve().parents[3] / "nodes" / "stretch" / "stretch.urdf"

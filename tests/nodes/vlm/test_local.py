@@ -1,4 +1,4 @@
-"""Claims about `nodes/vlm/local.py` and `nodes/vlm/poses.py`."""
+"""Claims about `nodes/vlm/local.py` and `nodes/vlm/eyes/poses.py`."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from nodes.stretch import kinematics as k
 from nodes.stretch.body import BODY
 from nodes.stretch.limits import STOW
 from nodes.vlm.belief import TableBelief
-from nodes.vlm.deeds import HAND_WITHIN_S
-from nodes.vlm.hold import LooksRound
+from nodes.vlm.choice.deeds import HAND_WITHIN_S
+from nodes.vlm.choice.hold import LooksRound
+from nodes.vlm.choice.next_action import MOST_TRIES
+from nodes.vlm.eyes.poses import pose_at
 from nodes.vlm.local import LocalVLM
-from nodes.vlm.next_action import MOST_TRIES
-from nodes.vlm.poses import pose_at
 from runtime import ParameterError
 from runtime.clock import Clock, to_s
 from runtime.message import Envelope, Message, Stamped

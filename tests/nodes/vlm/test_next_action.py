@@ -1,4 +1,4 @@
-"""Claims about `nodes/vlm/next_action.py` and `nodes/vlm/memory.py`."""
+"""Claims about `nodes/vlm/choice/next_action.py` and `nodes/vlm/memory.py`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 from nodes.msgs import Action, Reference, SeenObject, Subtask, aimed_at
 from nodes.policy.hand_over import HAND_OVER
+from nodes.vlm.choice.next_action import GAZES, LOOKS_TO_BE_SURE, MOST_TRIES, Situation, decide, destination, wanted
 from nodes.vlm.memory import Known, believed, update, without
-from nodes.vlm.next_action import GAZES, LOOKS_TO_BE_SURE, MOST_TRIES, Situation, decide, destination, wanted
 from tests.support.sentences import sentence
 
 CUPS = Subtask(

@@ -6,13 +6,13 @@ import inspect
 
 import pytest
 
-from nodes.kitchen.vlm import KitchenVLM, SimulatorEyesVLM
 from nodes.vlm.detector.vlm import DetectorVLM
 from nodes.vlm.local import LocalVLM
 from nodes.vlm.node import VLM
 from nodes.vlm.onnx.vlm import OnnxVLM
 from nodes.vlm.openai_api import OpenAIVLM
 from nodes.vlm.pointing_vlm import PointingVLM
+from nodes.vlm.room.vlm import KitchenVLM, SimulatorEyesVLM
 
 OF_A_RUN = {"__init__", "on_start", "on_stop", "preload", "problems", "libraries", "model_findings", "spending"}
 """What a node says of itself, and does before and after its messages."""

@@ -14,7 +14,7 @@ from nodes.policy.onnx.policy import shipped
 from nodes.policy.onnx.session import PolicySession
 from nodes.policy.sight import spot_of
 from nodes.policy.stretch_motion import OPEN_M, travel_lift_m
-from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M
+from nodes.sim.world.table_scene import BIN_XY_M, BIN_Z_M
 from nodes.stretch.kinematics import (
     DOWN_RAD,
     GRIPPER,

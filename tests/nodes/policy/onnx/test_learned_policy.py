@@ -14,7 +14,7 @@ from nodes.msgs import Action, Feedback, SeenObject, aimed_at
 from nodes.policy.onnx.policy import OnnxPolicy, shipped
 from nodes.sim.driver import SimDriver
 from nodes.sim.messages import ObjectTruth, Truth
-from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M, SIZES_M
+from nodes.sim.world.table_scene import BIN_XY_M, BIN_Z_M, SIZES_M
 from runtime import Simulation
 from tests.support.models.model_files import linear_model, write_model
 

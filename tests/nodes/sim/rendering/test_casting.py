@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from nodes.msgs import JOINTS
-from nodes.sim.mjcf import HIDDEN_GROUP
 from nodes.sim.rendering.casting import Caster
 from nodes.sim.rendering.pixel_grid import NOTHING
 from nodes.sim.rendering.renderer import FARTHEST_M, make_renderer
+from nodes.sim.world.mjcf import HIDDEN_GROUP
 from tests.support.table import build_scene
 
 

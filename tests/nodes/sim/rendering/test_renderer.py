@@ -11,8 +11,8 @@ import pytest
 
 from nodes.msgs import JOINTS
 from nodes.sim.rendering.renderer import Frame, make_renderer
-from nodes.sim.table_scene import TABLE_HEIGHT_M
-from nodes.sim.world_file import Thing
+from nodes.sim.world.table_scene import TABLE_HEIGHT_M
+from nodes.sim.world.world_file import Thing
 from nodes.stretch import kinematics as k
 from nodes.stretch.limits import STOW
 from runtime.errors import UserError

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from nodes.vlm.model_prompt import parse, words
+from nodes.vlm.eyes.model_prompt import parse, words
 from nodes.vlm.onnx.answer_script import continuations, missing_letters, remaining, script
 
 LETTERS = {letter: ord(letter) for letter in map(chr, range(32, 127))}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nodes.models.onnx_runtime import StoppedError
 from nodes.msgs import Reference, Subtask
-from nodes.vlm.model_prompt import Coordinates, parse, question_text, system_prompt
+from nodes.vlm.eyes.model_prompt import Coordinates, parse, question_text, system_prompt
 from nodes.vlm.onnx.eyes import LocalVisionModel, Look
 from nodes.vlm.onnx.folder import read_folder
 from nodes.vlm.onnx.model import KeyValueCache, VisionLanguageModel

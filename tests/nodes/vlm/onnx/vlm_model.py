@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from nodes.vlm.model_prompt import words
+from nodes.vlm.eyes.model_prompt import words
 from nodes.vlm.onnx.words import MEANING, ModelWords
 
 SIZE_PX = 96

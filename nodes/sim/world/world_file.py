@@ -27,7 +27,7 @@ PersonPart = Literal["hand", "foot", "body", "face"]
 Side = Literal["north", "south", "east", "west"]
 T = TypeVar("T")
 _HEADER = re.compile(r"\[+([^\]]+)\]+")
-SHIPPED_WORLDS = Path(__file__).with_name("worlds")
+SHIPPED_WORLDS = Path(__file__).parents[1] / "worlds"
 SLOT_M, ROW_M = 0.18, (0.10, 0.24)
 """Things stand this far apart along a place, in two rows so far behind its front edge."""
 OUT_OF_REACH_M = 0.42

@@ -9,9 +9,9 @@ import msgspec
 from nodes.msgs import Image, RobotState, SeenObject
 from nodes.robot.protocol import Body
 from nodes.vlm.belief import TableBelief
-from nodes.vlm.next_action import LOOK_ROUND, is_on_floor
+from nodes.vlm.choice.next_action import LOOK_ROUND, is_on_floor
+from nodes.vlm.eyes.poses import Images
 from nodes.vlm.parts import EyesAsk, Moment, VLMEyes
-from nodes.vlm.poses import Images
 
 SAME_SIZE = 0.7
 """What fell has this share of its size at least, as its larger side shows it, however it lies."""

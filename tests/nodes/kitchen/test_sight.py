@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from nodes.kitchen.vision.crops import OTHER, Classification, CropReader, Cut, Sizes
-from nodes.kitchen.vision.sight import Sight
 from nodes.msgs import Scene, SeenObject
-from nodes.sim.world_file import load_world
+from nodes.sim.world.world_file import load_world
 from nodes.stretch.body import BODY
+from nodes.vlm.room.crops import OTHER, Classification, CropReader, Cut, Sizes
+from nodes.vlm.room.sight import Sight
 from tests.nodes.kitchen.kitchen_view import FACE_M, DrawnKitchen
 
 pytest.importorskip("onnxruntime")
@@ -45,10 +45,10 @@ import json, sys
 sys.modules["mujoco"] = None  # any import of it fails
 import cv2, numpy as np
 from pathlib import Path
-from nodes.kitchen.vision.crops import CropReader
-from nodes.kitchen.vision.sight import Sight
+from nodes.vlm.room.crops import CropReader
+from nodes.vlm.room.sight import Sight
 from nodes.msgs import Image, RobotState
-from nodes.sim.world_file import load_world
+from nodes.sim.world.world_file import load_world
 from nodes.stretch.body import BODY
 from runtime.serialization.msgspec_cache import from_json
 folder = Path(sys.argv[1])

@@ -10,20 +10,20 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from nodes.kitchen.vision.grounding import ground_in, is_named
 from nodes.msgs import JOINTS, Image, RobotState, Scene, SeenObject
-from nodes.sim.world_file import WorldFile, load_world
+from nodes.sim.world.world_file import WorldFile, load_world
 from nodes.vlm.belief import SceneBelief
-from nodes.vlm.in_room import MappedRoom, decide_in
-from nodes.vlm.next_action import HAND, LOOKS_ROUND, Situation, spot
+from nodes.vlm.choice.in_room import MappedRoom, decide_in
+from nodes.vlm.choice.next_action import HAND, LOOKS_ROUND, Situation, spot
+from nodes.vlm.eyes.poses import Images
 from nodes.vlm.node import VLM
 from nodes.vlm.parts import EyesAsk, Moment, VLMEyes
-from nodes.vlm.poses import Images
+from nodes.vlm.room.grounding import ground_in, is_named
 from nodes.vlm.talk import HoldStill
 from runtime import QoS, Subscription, to_s
 
 if TYPE_CHECKING:
-    from nodes.kitchen.vision.sight import Sight
+    from nodes.vlm.room.sight import Sight
 
 GAZE_S, TASK_GAZE_S, FACE_S = 0.8, 1.6, 4.0
 """The head stays so long; where a task waits for something; on a face that is to nod."""
@@ -123,15 +123,13 @@ class KitchenVLM(VLM):
 
     @classmethod
     def preload(cls) -> None:
-        import nodes.kitchen.vision.sight
-        import nodes.models.onnx_runtime  # noqa: F401
 
         super().preload()
 
     def on_start(self) -> None:
         """Load the network."""
-        from nodes.kitchen.vision.crops import CropReader
-        from nodes.kitchen.vision.sight import Sight
+        from nodes.vlm.room.crops import CropReader
+        from nodes.vlm.room.sight import Sight
 
         super().on_start()
         self.by_images.sight = Sight(self.by_images.kitchen, CropReader())

@@ -15,7 +15,7 @@ import msgspec
 from nodes.models.answers import ModelError, named, quoted, read_answer, texts_of
 from nodes.msgs import SkillSpec, Subtask
 from nodes.planner.model_prompt import skills_text
-from nodes.vlm.next_action import Situation, place_of, tried
+from nodes.vlm.choice.next_action import Situation, place_of, tried
 
 Coordinates = Literal["pixel", "thousandth"]
 COORDINATES: tuple[Coordinates, ...] = get_args(Coordinates)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nodes.sim.scenario import DEMO, layout_of, world_of
-from nodes.sim.world_file import Thing
+from nodes.sim.world.scenario import DEMO, layout_of, world_of
+from nodes.sim.world.world_file import Thing
 
 _TABLE, _BIN = (world_of(DEMO).places[name] for name in ("table", "bin"))
 TABLE_HEIGHT_M = _TABLE.z_m

@@ -11,7 +11,7 @@ import random
 import numpy as np
 
 from nodes.sim.messages import ObjectTruth, Truth
-from nodes.sim.world_file import Kind, Laid, Layout, Obstacle, Place, Rgb, RoomSize
+from nodes.sim.world.world_file import Kind, Laid, Layout, Obstacle, Place, Rgb, RoomSize
 
 PHYSICS_STEP_S = 0.004
 COLLISION_STATIC = 'contype="1" conaffinity="6"'

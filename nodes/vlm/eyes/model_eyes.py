@@ -16,10 +16,11 @@ from nodes.msgs import Image, RobotState, SeenObject, SeenPerson, Utterance
 from nodes.planner.orders import ANSWER_WITHIN_S
 from nodes.policy.sight import state_at
 from nodes.robot.protocol import Body
-from nodes.vlm.advised import Counsel
 from nodes.vlm.belief import TableBelief
-from nodes.vlm.geometry_eyes import GeometryEyes
-from nodes.vlm.model_prompt import (
+from nodes.vlm.choice.advised import Counsel
+from nodes.vlm.choice.next_action import Situation
+from nodes.vlm.eyes.geometry_eyes import GeometryEyes
+from nodes.vlm.eyes.model_prompt import (
     COORDINATES,
     Advice,
     Coordinates,
@@ -31,9 +32,8 @@ from nodes.vlm.model_prompt import (
     question_text,
     system_prompt,
 )
-from nodes.vlm.next_action import Situation
+from nodes.vlm.eyes.pointing import place_thing, point_at
 from nodes.vlm.parts import EyesAsk, Moment, VLMEyes
-from nodes.vlm.pointing import place_thing, point_at
 from runtime import ParameterError, Stamped, to_s
 
 SAID_KEPT = 5

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from nodes.msgs import Reference, SceneDescription, SeenObject, Subtask
-from nodes.vlm.deeds import Deeds
-from nodes.vlm.hold import Hold
-from nodes.vlm.next_action import Decision, Situation, how_many, lost, tried
+from nodes.vlm.choice.deeds import Deeds
+from nodes.vlm.choice.hold import Hold
+from nodes.vlm.choice.next_action import Decision, Situation, how_many, lost, tried
 from nodes.vlm.parts import IMAGES_PER_GAZE, Belief, Moment
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nodes.kitchen.vision.grounding import ground, is_named
 from nodes.msgs import SeenObject
+from nodes.vlm.room.grounding import ground, is_named
 
 
 def thing(id_: str, label: str, colour: str, u_px: float, *state: str) -> SeenObject:

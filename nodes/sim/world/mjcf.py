@@ -11,8 +11,8 @@ import math
 
 from nodes.sim.messages import Truth
 from nodes.sim.physics import BASE_FORCE_N, BASE_TORQUE_NM, Servo
-from nodes.sim.room_mjcf import CAMERA_FOVY_DEG, COLLISION_NONE, COLLISION_ROBOT, build_room
-from nodes.sim.world_file import Layout
+from nodes.sim.world.room_mjcf import CAMERA_FOVY_DEG, COLLISION_NONE, COLLISION_ROBOT, build_room
+from nodes.sim.world.world_file import Layout
 from nodes.stretch import kinematics as k
 from nodes.stretch.limits import STRETCH_3
 

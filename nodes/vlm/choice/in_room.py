@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from nodes.msgs import Argument, SeenObject, Subtask
-from nodes.sim.world_file import WorldFile
-from nodes.vlm.next_action import HAND, MOST_TRIES, Decision, Situation, await_hand, held_up, is_still_good
+from nodes.sim.world.world_file import WorldFile
+from nodes.vlm.choice.next_action import HAND, MOST_TRIES, Decision, Situation, await_hand, held_up, is_still_good
 from runtime import to_s
 
 MOST_DRIVES = 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from nodes.msgs import Action, Feedback, FeedbackCode, SeenObject, aimed_at
-from nodes.vlm.next_action import HAND, LOOK_ROUND, MOST_TRIES, Decision, Outcome
+from nodes.vlm.choice.next_action import HAND, LOOK_ROUND, MOST_TRIES, Decision, Outcome
 from runtime import to_s
 
 SILENCE_S = 4.0

@@ -19,7 +19,7 @@ from nodes.policy.skill_catalogue import PLACE, SPECS, THING, Plan
 from nodes.policy.skill_phases import LEAVE, PICK, SET_DOWN, Phase, Spot, plan
 from nodes.robot.route import find_route
 from nodes.sim.messages import Obstacles
-from nodes.sim.world_file import FreeSpace, Place, WorldFile, load_world
+from nodes.sim.world.world_file import FreeSpace, Place, WorldFile, load_world
 from runtime import Publisher, QoS, Subscription, every, on
 
 NEAR_HAND_M = 0.24

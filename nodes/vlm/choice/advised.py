@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from nodes.msgs import Argument, SeenObject, Subtask
-from nodes.vlm.next_action import (
+from nodes.vlm.choice.next_action import (
     MOST_TRIES,
     Decision,
     Situation,

@@ -17,7 +17,7 @@ from nodes.perception.hands import LEAST_SKIN_PX, Face, HandPose, faces_in, hand
 from nodes.perception.point_cloud import back_project, is_own
 from nodes.robot.products import least_squares
 from nodes.robot.protocol import Capsule
-from nodes.sim.world_file import WorldFile
+from nodes.sim.world.world_file import WorldFile
 
 Floats = NDArray[np.float64]
 Points = NDArray[np.float32]

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from nodes.msgs import Scene, SeenObject, SeenPerson
 from nodes.perception.gestures import direction_of, nearest_to_line, swings
 from nodes.sim.messages import BodyPart, ObjectTruth, Obstacles, Truth
-from nodes.sim.scenario import layout_of, load_scenario
-from nodes.sim.world_file import WorldFile, relations_of, seen_place
+from nodes.sim.world.scenario import layout_of, load_scenario
+from nodes.sim.world.world_file import WorldFile, relations_of, seen_place
 from runtime import Node, Publisher, Subscription, on, to_ns
 
 NOISE_M = 0.003

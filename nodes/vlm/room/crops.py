@@ -13,8 +13,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.kitchen.vision.blobs import Blob
 from nodes.robot.products import product
+from nodes.vlm.room.blobs import Blob
 
 MODEL = Path(__file__).with_name("crops.onnx")
 SIDE_PX = 40

@@ -18,11 +18,11 @@ from typing import Any
 from msgspec import field
 
 from nodes.sim.messages import ObjectTruth, Truth
-from nodes.sim.world_file import Layout, ThingSpec, WorldFile, lay_out, load_world, read_file, sentences_of
+from nodes.sim.world.world_file import Layout, ThingSpec, WorldFile, lay_out, load_world, read_file, sentences_of
 from runtime.errors import UserError, choices
 from runtime.serialization.toml_errors import Seconds, Table, convert, read_toml
 
-SCENARIOS = Path(__file__).with_name("scenarios")
+SCENARIOS = Path(__file__).parents[1] / "scenarios"
 NINE_SKILLS = SCENARIOS / "nine_skills"
 DEMO, CUBES = "clear-table", "cubes"
 WHENS = ("start", "then", "said", "is", "ever")

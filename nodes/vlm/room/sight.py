@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from nodes.kitchen.vision.blobs import Blob, ImageGeometry, look, map_of
-from nodes.kitchen.vision.crops import KNOWN_FROM, OTHER, Classification, CropReader, cut_out
 from nodes.msgs import Image, RobotState, Scene, SeenObject
 from nodes.perception.gestures import PointM
 from nodes.perception.hands import HandPose
@@ -22,7 +20,9 @@ from nodes.perception.objects import place_is_empty
 from nodes.perception.people import PERSON, PersonTrack
 from nodes.robot.products import product
 from nodes.robot.protocol import Body
-from nodes.sim.world_file import WorldFile, relations_of, seen_place
+from nodes.sim.world.world_file import WorldFile, relations_of, seen_place
+from nodes.vlm.room.blobs import Blob, ImageGeometry, look, map_of
+from nodes.vlm.room.crops import KNOWN_FROM, OTHER, Classification, CropReader, cut_out
 
 SAME_M = 0.07
 SAME_WORDS_M = 0.35
