@@ -13,8 +13,9 @@ from dataclasses import replace
 from functools import cache
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 from msgspec import field
 
 from nodes.sim.messages import ObjectTruth, Truth
@@ -32,6 +33,7 @@ DOES = (
     "offer hand", "hold out", "point at", "nod", "shake", "look at", "withdraw", "rest at", "step in", "step aside",
     "put", "bring",
 )  # fmt: skip
+HOLDERS = ("robot", "person")
 TOUCH_M = 0.01
 _CONDITION = re.compile(
     r"(?P<no>not )?(?:(?P<thing>.+?) (?P<how>in|on|held by|contains) (?P<what>.+)|"
@@ -40,11 +42,14 @@ _CONDITION = re.compile(
 )
 
 
+Delay = Annotated[float, msgspec.Meta(ge=0.0, le=1e6, description="a number of seconds, 0 or more")]
+
+
 class ScenarioEvent(Table, frozen=True):
     """One thing that a person says (the name of a list of wordings, or the words), does, or both."""
 
     when: str
-    after_s: float = 1.0
+    after_s: Delay = 1.0
     say: str = ""
     do: str = ""
     who: str = ""  # says it; "": the person
@@ -178,8 +183,12 @@ def _wrong_of(scenario: WorldScenario, file: Path, text: str) -> list[tuple[str,
     found += [
         (name, f"[words] {name}: no wording; expected one at least")
         for name, said in scenario.words.items()
-        if not said
+        if not all(text.strip() for text in said or ("",))
     ]
+    if scenario.events and scenario.events[0].when == "then":
+        found.append(("then", "the first event is when 'then', and there is none before it; expected 'start'"))
+    if scenario.person.strip().lower() in ("", "robot"):
+        found.append(("person", f"person is {scenario.person!r}; expected a name, and not the robot's"))
     return found + (
         _verdict_problems(scenario, scenario.verdict, layout, known) if scenario.verdict is not None else []
     )
@@ -202,7 +211,11 @@ def _event_problems(event: ScenarioEvent, known: Mapping[str, ThingSpec], world:
         found.append(f"event do {event.do!r}; expected one of {', '.join(DOES)}")
     if event.do and (thing := thing_of(event.do, does)) and thing not in known and thing not in world.places:
         found.append(f"event do {event.do!r}: there is no {thing!r}; things: {choices(known)}")
-    if not event.say and not event.do:
+    if event.do.startswith(("put ", "bring ")) and re.split(r" (?:on|in) ", event.do)[-1] not in world.places:
+        found.append(f"event do {event.do!r}: expected on or in one of {choices(world.places)}")
+    if event.do and "hand" not in world.person:
+        found.append(f"event do {event.do!r}: this world's [person] has no hand, and so no body")
+    if not event.say.strip() and not event.do:
         found.append(f"event when {event.when!r} neither says nor does anything")
     return found
 
@@ -265,6 +278,10 @@ def _condition_problems(condition: str, known: Mapping[str, ThingSpec], world: W
     subject = found["thing"] or found["subject"]
     if found["part"]:
         return []
+    if found["thing"] in world.places and found["thing"] not in known:
+        return [f"condition {condition!r}: a place is only clean or dirty; expected a thing: {choices(known)}"]
+    if found["how"] == "held by" and found["what"] not in HOLDERS:
+        return [f"condition {condition!r}: {found['what']!r} holds nothing here; expected {' or '.join(HOLDERS)}"]
     if subject not in known and subject not in world.places:
         return [f"condition {condition!r}: there is no {subject!r}; things: {choices(known)}"]
     if found["how"] in ("in", "on") and found["what"] not in (*world.places, "floor"):
@@ -297,6 +314,9 @@ def _unreachable(
         return []
     if not spec.reach:
         return [f"it cannot succeed: the {subject} stands out of reach, and no event brings it nearer"]
+    fills = {one.fills for one in world.places.values()} | {one.contents for one in scenario.things if one.fill > 0.0}
+    if found["how"] == "contains" and found["what"] not in fills:
+        return [f"it cannot succeed: nothing here holds or fills {found['what']}"]
     if not world.kinds[spec.kind].is_graspable:
         return [f"it cannot succeed: the {subject} is too wide for the gripper, and no event moves it"]
     if spec.stuck and found["state"] == "open":

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
+import msgspec
 from msgspec import field
 
 from nodes.msgs import Relation, SeenObject
@@ -21,12 +22,18 @@ from nodes.robot.route import PointM
 from runtime.errors import UserError, choices
 from runtime.serialization.toml_errors import Table, convert, parse_toml, read_text
 
-Rgb = tuple[float, float, float]
+Metres = Annotated[float, msgspec.Meta(ge=-1000.0, le=1000.0, description="a number of metres")]
+Height = Annotated[float, msgspec.Meta(ge=0.0, le=1000.0, description="a number of metres, 0 or more")]
+Size = Annotated[float, msgspec.Meta(gt=0.0, le=1000.0, description="a number of metres above 0")]
+Mass = Annotated[float, msgspec.Meta(gt=0.0, le=1000.0, description="a number of kilograms above 0")]
+Share = Annotated[float, msgspec.Meta(ge=0.0, le=1.0, description="a number from 0 to 1")]
+Rgb = tuple[Share, Share, Share]
 PointM3 = tuple[float, float, float]
 PersonPart = Literal["hand", "foot", "body", "face"]
 Side = Literal["north", "south", "east", "west"]
 T = TypeVar("T")
 _HEADER = re.compile(r"\[+([^\]]+)\]+")
+_KEY = re.compile(r"(?<=unknown key ')\w+|^[\w.]+(?= is )")
 SHIPPED_WORLDS = Path(__file__).parents[1] / "worlds"
 SLOT_M, ROW_M = 0.18, (0.10, 0.24)
 """Things stand this far apart along a place, in two rows so far behind its front edge."""
@@ -66,10 +73,10 @@ class Place(Table, frozen=True):
 
     form: Literal["flat", "box"]
     side: Side = field(name="from")
-    x_m: tuple[float, float]
-    y_m: tuple[float, float]
-    z_m: float
-    floor_z_m: float = 0.0  # of a box
+    x_m: tuple[Metres, Metres]
+    y_m: tuple[Metres, Metres]
+    z_m: Height
+    floor_z_m: Height = 0.0  # of a box
     look: str = ""
     rgb: Rgb = (0.6, 0.6, 0.6)
     state: tuple[str, ...] = ()
@@ -77,7 +84,7 @@ class Place(Table, frozen=True):
     washes: bool = False
     legs: bool = False  # four, and no block below it
     ridge: bool = False  # on a box's floor, so that what is dropped topples to a side instead of standing as a tower
-    jitter_m: float = 0.012
+    jitter_m: Height = 0.012
     rows_m: tuple[tuple[PointM, ...], ...] = ()  # where things may stand, the front row first; (): by its size
 
     @property
@@ -151,10 +158,10 @@ class Place(Table, frozen=True):
 class Obstacle(Table, frozen=True):
     """Something that stands in the way; x and y are ranges for the seed."""
 
-    radius_m: float
-    height_m: float
-    x_m: tuple[float, float]
-    y_m: tuple[float, float]
+    radius_m: Size
+    height_m: Size
+    x_m: tuple[Metres, Metres]
+    y_m: tuple[Metres, Metres]
     rgb: Rgb
 
 
@@ -162,12 +169,12 @@ class Kind(Table, frozen=True):
     """What all things of a kind have in common."""
 
     shape: Literal["cylinder", "ball", "box", "bottle"]
-    width_m: float
-    height_m: float
-    mass_kg: float
+    width_m: Size
+    height_m: Size
+    mass_kg: Mass
     colours: tuple[str, ...] = ()  # what is drawn from where a scenario names none
     called: str = ""  # by people, where that is another word than its name here
-    depth_m: float = 0.0  # of a box, across its width
+    depth_m: Height = 0.0  # of a box, across its width
     vessel: bool = False
     handle: bool = False
     clear: bool = False  # what is in it is seen through its wall
@@ -184,10 +191,10 @@ class Kind(Table, frozen=True):
 class RoomSize(Table, frozen=True):
     """The one room."""
 
-    x_m: tuple[float, float]
-    y_m: tuple[float, float]
-    tallest_m: float = 0.74
-    robot_radius_m: float = 0.36
+    x_m: tuple[Metres, Metres]
+    y_m: tuple[Metres, Metres]
+    tallest_m: Size = 0.74
+    robot_radius_m: Size = 0.36
     walls: tuple[Side, ...] = ("south", "north", "west", "east")
     skirting: Rgb | None = None
 
@@ -258,7 +265,7 @@ class ThingSpec(Table, frozen=True):
     kind: str
     colour: str = ""  # "": drawn
     at: str = "table"  # a place, or "hand": a person holds it
-    fill: float = 0.0
+    fill: Share = 0.0
     contents: str = "water"
     dirty: bool = False
     owner: str = ""
@@ -315,8 +322,9 @@ def read_file(file: Path, kind: type[T]) -> tuple[str, T]:
     try:
         return text, convert(tables, kind)
     except UserError as problem:
-        header = _HEADER.match(str(problem))
+        header, key = _HEADER.match(str(problem)), _KEY.search(str(problem))
         where = "" if header is None else header[0] if header[0] in text else header[1]
+        where = where if key is None or not line_of(text, f"[{key[0]}]") else f"[{key[0]}]"
         raise UserError(sentences_of(file, text, [(where, str(problem))]), code=problem.code) from problem
 
 
@@ -363,8 +371,25 @@ def _wrong_of(world: WorldFile) -> list[tuple[str, str]]:
         points = [point for row in one.rows_m for point in row]
         if len(set(points)) < len(points):
             found.append((header, f"{header} rows_m names one spot twice, and two things do not stand in one spot"))
+        inside = zip((one.x_m, one.y_m), (world.room.x_m, world.room.y_m), strict=True)
+        if any(mine[0] < room[0] or mine[1] > room[1] for mine, room in inside):
+            found.append((header, f"{header} reaches out of the room; move it, or make [room] larger"))
         if name in world.kinds:
             found.append((header, f"{name!r} is the name of a place and of a kind; give one of them another name"))
+    return found + (_nowhere_to_stand(world) if not found else []) + _unknown_colours(world)
+
+
+def _nowhere_to_stand(world: WorldFile) -> list[tuple[str, str]]:
+    stands = (place.stand_m(*place.centre_m) for place in world.places.values())
+    free, radius_m = FreeSpace(world), world.room.robot_radius_m
+    if any(free.is_free((x, y)) for x, y, _ in stands):
+        return []
+    what = f"a robot of {radius_m} m radius has no place to stand before any of its places"
+    return [("[room]", f"{what}; make [room] larger, or move them")]
+
+
+def _unknown_colours(world: WorldFile) -> list[tuple[str, str]]:
+    found = []
     for name, kind in world.kinds.items():
         for colour in kind.colours:
             if colour not in world.colours:
