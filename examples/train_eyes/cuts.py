@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from examples.train_eyes.scenes import FOCAL_PX, Shown, views_of
 from examples.train_eyes.shapes import Split
 from nodes.msgs import JOINTS, RobotState
+from nodes.perception.point_cloud import Shot
 from nodes.sim.messages import BodyPart, ObjectTruth, Truth
 from nodes.sim.rendering.renderer import RayRenderer
 from nodes.sim.robot import SimRobot
@@ -65,7 +66,7 @@ def from_scenes(
     """Of the scenes of these seeds."""
     for seed in range(first, last):
         for view in views_of(seed, split):
-            seen = look(view.rgb, view.depth_m, FOCAL_PX, view.rotation, view.position, view.room)
+            seen = look(view.rgb, Shot(view.depth_m, FOCAL_PX, view.rotation, view.position), view.room)
             for blob in seen.blobs:
                 number = whose(blob, view.whose)
                 label = label_of(view.things[number]) if number >= 0 else NOTHING
@@ -162,7 +163,7 @@ def from_rooms(first: int, last: int) -> Iterator[tuple[NDArray[np.uint8], NDArr
                 state, position=tuple(position), base_x_m=stand[0], base_y_m=stand[1], base_heading_rad=stand[2]
             )
             rotation, camera = BODY.head_camera(there)
-            seen = look(rgb, depth, renderer.focal_px, rotation, camera, room, BODY.own_parts(there))
+            seen = look(rgb, Shot(depth, renderer.focal_px, rotation, camera), room, BODY.own_parts(there))
             for blob in seen.blobs:
                 near = min(shown_things, key=lambda one: math.dist((one.x_m, one.y_m), (blob.x_m, blob.y_m)))
                 is_it = math.dist((near.x_m, near.y_m), (blob.x_m, blob.y_m)) < NEAR_M

@@ -20,6 +20,7 @@ import numpy as np
 from examples.train_eyes.scenes import FOCAL_PX, Shown, View, views_of
 from examples.train_eyes.shapes import Split
 from nodes.msgs import SeenObject
+from nodes.perception.point_cloud import Shot
 from nodes.vlm.room.blobs import Blob, look
 from nodes.vlm.room.crops import FILLS, KINDS, OTHER, Classification, CropReader, cut_out
 from nodes.vlm.room.grounding import ground
@@ -108,7 +109,7 @@ def measure(first: int, scenes: int, words: str, split: Split = "held") -> dict[
         for view in views_of(seed, split):
             pictures += 1
             started = time.process_time()
-            seen = look(view.rgb, view.depth_m, FOCAL_PX, view.rotation, view.position, view.room)
+            seen = look(view.rgb, Shot(view.depth_m, FOCAL_PX, view.rotation, view.position), view.room)
             told = reader.read([cut_out(one, view.rgb, view.depth_m) for one in seen.blobs])
             times.append(time.process_time() - started)
             truth = boxes_of(view)

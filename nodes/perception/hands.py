@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nodes.perception.colors import colour_codes, is_skin, name_colour
 from nodes.perception.gestures import PointM
-from nodes.perception.point_cloud import Bools, Floats, Points, back_project, is_own
+from nodes.perception.point_cloud import Bools, Floats, Points, Shot, back_project, is_own
 from nodes.robot.products import least_squares, product
 from nodes.robot.protocol import Capsule
 
@@ -73,10 +73,7 @@ class Face:
 
 def skin_near(
     rgb: NDArray[np.uint8],
-    depth_m: NDArray[np.float32],
-    focal_px: float,
-    camera_rotation: Floats,
-    camera_position: Floats,
+    shot: Shot,
     place_m: tuple[float, float],
     heights_m: tuple[float, float],
     *,
@@ -86,27 +83,24 @@ def skin_near(
 
     The robot's own parts do not count.
     """
-    skin = np.flatnonzero(is_skin(rgb.reshape(-1, 3)) & (depth_m.reshape(-1) > 0.0))
-    if not LEAST_PX <= len(skin) <= MOST_SPREAD_PX * depth_m.size:
+    skin = np.flatnonzero(is_skin(rgb.reshape(-1, 3)) & (shot.depth_m.reshape(-1) > 0.0))
+    if not LEAST_PX <= len(skin) <= MOST_SPREAD_PX * shot.depth_m.size:
         return False
-    points = back_project(depth_m, focal_px, camera_rotation, camera_position).reshape(-1, 3).take(skin, axis=0)
-    return _is_something(points, place_m, NEAR_M, heights_m, own, camera_position)
+    points = back_project(shot).T.take(skin, axis=0)
+    return _is_something(points, place_m, NEAR_M, heights_m, own, shot.position)
 
 
 def rises_near(
-    depth_m: NDArray[np.float32],
-    focal_px: float,
-    camera_rotation: Floats,
-    camera_position: Floats,
+    shot: Shot,
     place_m: tuple[float, float],
     heights_m: tuple[float, float],
     *,
     own: Sequence[Capsule] = (),
 ) -> bool:
     """Whether at least `LEAST_PX` pixels of anything but the robot lie within `RISES_M` of a place, between heights."""
-    points = back_project(depth_m, focal_px, camera_rotation, camera_position).reshape(-1, 3)
-    known = points[depth_m.reshape(-1) > 0.0]
-    return _is_something(known, place_m, RISES_M, heights_m, own, camera_position)
+    points = back_project(shot).T
+    known = points[shot.depth_m.reshape(-1) > 0.0]
+    return _is_something(known, place_m, RISES_M, heights_m, own, shot.position)
 
 
 def _is_something(
@@ -124,18 +118,15 @@ def _is_something(
 
 def find_palm(
     rgb: NDArray[np.uint8],
-    depth_m: NDArray[np.float32],
-    focal_px: float,
-    camera_rotation: Floats,
-    camera_position: Floats,
+    shot: Shot,
     *,
     table_z_m: float,
 ) -> tuple[float, float, float] | None:
     """The middle of the palm's upper side, in the frame of the camera pose, m; None where no hand is held out."""
-    skin = np.flatnonzero(is_skin(rgb.reshape(-1, 3)) & (depth_m.reshape(-1) > 0.0))
+    skin = np.flatnonzero(is_skin(rgb.reshape(-1, 3)) & (shot.depth_m.reshape(-1) > 0.0))
     if len(skin) < LEAST_PX:
         return None
-    points = back_project(depth_m, focal_px, camera_rotation, camera_position).reshape(-1, 3).take(skin, axis=0)
+    points = back_project(shot).T.take(skin, axis=0)
     low, high = (np.float32(table_z_m + above_m) for above_m in ABOVE_TABLE_M)
     points = points[(points[:, 2] > low) & (points[:, 2] < high)]
     if len(points) < LEAST_PX:
@@ -150,24 +141,22 @@ def find_palm(
 
 def find_hand(
     rgb: NDArray[np.uint8],
-    depth_m: NDArray[np.float32],
-    focal_px: float,
-    camera_rotation: Floats,
-    camera_position: Floats,
+    shot: Shot,
     *,
     table_z_m: float,
     own: Sequence[Capsule] = (),
 ) -> tuple[HandPose, str] | None:
     """The hand over a table with the colour of what lies in it ("": nothing); None where there is none."""
-    view = (depth_m, focal_px, camera_rotation, camera_position)
-    palm = find_palm(rgb, *view, table_z_m=table_z_m)
+    palm = find_palm(rgb, shot, table_z_m=table_z_m)
     if palm is None:
         return None
-    points = back_project(*view).reshape(-1, 3)
-    is_near = (depth_m.reshape(-1) > 0.0) & (np.linalg.norm(points - np.array(palm, dtype=np.float32), axis=1) < ARM_M)
+    points = back_project(shot).T
+    is_near = (shot.depth_m.reshape(-1) > 0.0) & (
+        np.linalg.norm(points - np.array(palm, dtype=np.float32), axis=1) < ARM_M
+    )
     near = np.flatnonzero(is_near & (points[:, 2] > palm[2] - BELOW_PALM_M))
     at = np.ascontiguousarray(points[near].T)
-    kept = ~is_own(at, tuple(own), np.asarray(camera_position))
+    kept = ~is_own(at, tuple(own), np.asarray(shot.position))
     near, at = near[kept], at[:, kept]
     skin = is_skin(rgb.reshape(-1, 3)[near])
     poses = hands_in(at, skin)
@@ -181,14 +170,11 @@ def find_hand(
 
 def find_faces(
     rgb: NDArray[np.uint8],
-    depth_m: NDArray[np.float32],
-    focal_px: float,
-    camera_rotation: Floats,
-    camera_position: Floats,
+    shot: Shot,
 ) -> list[Face]:
     """The head of somebody who stands before the camera; none where skin is seen in several places so high up."""
-    points = back_project(depth_m, focal_px, camera_rotation, camera_position).reshape(-1, 3)
-    high = np.flatnonzero((depth_m.reshape(-1) > 0.0) & (points[:, 2] > FACE_FROM_M))
+    points = back_project(shot).T
+    high = np.flatnonzero((shot.depth_m.reshape(-1) > 0.0) & (points[:, 2] > FACE_FROM_M))
     at = points[high[is_skin(rgb.reshape(-1, 3)[high])]].T
     if at.shape[1] < LEAST_SKIN_PX:
         return []

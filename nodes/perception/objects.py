@@ -20,10 +20,10 @@ from nodes.perception.point_cloud import (
     Bools,
     Clusters,
     DepthView,
-    Floats,
     Index,
     Pixels,
     PointSet,
+    Shot,
     back_project,
     grouped,
 )
@@ -59,10 +59,7 @@ OWN_BODY_RADIUS_M = 0.34
 
 def find_objects(
     rgb: NDArray[np.uint8],
-    depth_m: NDArray[np.float32],
-    focal_px: float,
-    camera_rotation: Floats,
-    camera_position: Floats,
+    shot: Shot,
     *,
     own: tuple[Capsule, ...] = (),
     table_z_m: float | None = None,
@@ -74,13 +71,13 @@ def find_objects(
     are called. Empty without depth.
     """
     names = names or shape_names()
-    points = back_project(depth_m, focal_px, camera_rotation, camera_position).transpose(2, 0, 1).reshape(3, -1)
-    is_known = depth_m > 0.0
-    levels = find_levels(points, is_known, depth_m, focal_px)
+    points = back_project(shot)
+    is_known = shot.depth_m > 0.0
+    levels = find_levels(points, is_known, shot.depth_m, shot.focal_px)
     table_z = levels.table_z if levels.table_z is not None else table_z_m
     if table_z is None:
         return ()
-    view = DepthView(points, rgb, depth_m, focal_px, camera_position, own)
+    view = DepthView(points, rgb, shot.depth_m, shot.focal_px, shot.position, own)
     is_known = is_known.reshape(-1)
     above = _above_table(view, is_known, table_z, levels.hull, names.tallest_m)
     beside = _beside_table(view, is_known, levels.floor_z, table_z, levels.hull)
@@ -91,10 +88,7 @@ def find_objects(
 
 
 def place_is_empty(
-    depth_m: NDArray[np.float32],
-    focal_px: float,
-    camera_rotation: Floats,
-    camera_position: Floats,
+    shot: Shot,
     place_m: tuple[float, float, float],
     *,
     margin_m: float = 0.06,
@@ -103,7 +97,8 @@ def place_is_empty(
 
     False where the place is out of view or hidden by something nearer.
     """
-    right, down, forward = product(np.array(place_m) - camera_position, camera_rotation)
+    depth_m, focal_px, rotation, position = shot
+    right, down, forward = product(np.array(place_m) - position, rotation)
     if forward <= 0.1:
         return False
     height, width = depth_m.shape

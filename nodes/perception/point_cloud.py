@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import cv2
 import numpy as np
@@ -112,20 +113,27 @@ class Clusters:
         self.points = np.concatenate([group.points for group in groups], axis=1)
 
 
-def back_project(
-    depth_m: NDArray[np.float32], focal_px: float, camera_rotation: Floats, camera_position: Floats
-) -> Points:
-    """Points (height, width, 3) in the frame of the camera pose; meaningless where the depth is 0."""
+class Shot(NamedTuple):
+    """The depth in an image, m (height, width; 0: not known), and where its camera was."""
+
+    depth_m: NDArray[np.float32]
+    focal_px: float
+    rotation: Floats
+    position: Floats
+
+
+def back_project(shot: Shot) -> Points:
+    """Points (3, height * width) in the frame of the camera pose; meaningless where the depth is 0."""
+    depth_m, focal_px, rotation, position = shot
     height, width = depth_m.shape
     right = (np.arange(width, dtype=np.float32) + 0.5 - width / 2) / np.float32(focal_px)
     down = (np.arange(height, dtype=np.float32) + 0.5 - height / 2) / np.float32(focal_px)
     planes = np.empty((3, height, width), dtype=np.float32)
-    for axis, (turn, place) in enumerate(zip(camera_rotation.astype(np.float32), camera_position, strict=True)):
+    for axis, (turn, place) in enumerate(zip(rotation.astype(np.float32), position, strict=True)):
         np.add(right * turn[0], (down * turn[1] + turn[2])[:, None], out=planes[axis])
         planes[axis] *= depth_m
         planes[axis] += np.float32(place)
-    points: Points = planes.transpose(1, 2, 0)
-    return points
+    return planes.reshape(3, -1)
 
 
 def grouped(pixels: Pixels, cell_m: float) -> tuple[Pixels, Index]:

@@ -101,21 +101,19 @@ def judge(spot: Spot, image: Image, state: RobotState, *, body: Body, finds: boo
     """What one image, taken when the robot was so, says of a spot; with `finds` also where the thing is in it."""
     from nodes.perception.hands import rises_near
     from nodes.perception.objects import find_objects, place_is_empty  # OpenCV, only in a process that looks
+    from nodes.perception.point_cloud import Shot
 
     if image.depth_m is None:
         return "hidden", None
-    rotation, place = body.head_camera(state)
-    depth = (image.depth_m, image.focal_px, rotation, place)
+    shot = Shot(image.depth_m, image.focal_px, *body.head_camera(state))
     middle = (spot.x_m, spot.y_m, spot.top_m - BELOW_TOP_M)
-    found = match(spot, find_objects(image.rgb, *depth, own=body.own_parts(state))) if finds else None
-    if found is None and finds and spot.label and not knows(spot.label):
-        rises = rises_near(image.depth_m, image.focal_px, rotation, place, (spot.x_m, spot.y_m), _heights(spot),
-                           own=body.own_parts(state))  # fmt: skip
-        if rises:
-            return "seen", None
+    found = match(spot, find_objects(image.rgb, shot, own=body.own_parts(state))) if finds else None
+    is_unknown = found is None and finds and spot.label and not knows(spot.label)
+    if is_unknown and rises_near(shot, (spot.x_m, spot.y_m), _heights(spot), own=body.own_parts(state)):
+        return "seen", None
     if found is not None:
         return ("seen", spot_of(found)) if found.confidence >= SURE else ("glimpsed", None)
-    return ("gone" if place_is_empty(*depth, middle, margin_m=BEHIND_M) else "hidden"), None
+    return ("gone" if place_is_empty(shot, middle, margin_m=BEHIND_M) else "hidden"), None
 
 
 def is_hand_at(spot: Spot, image: Image, state: RobotState, *, body: Body) -> bool:
@@ -125,12 +123,10 @@ def is_hand_at(spot: Spot, image: Image, state: RobotState, *, body: Body) -> bo
     if image.depth_m is None:
         return False
     from nodes.perception.hands import skin_near  # OpenCV, only in a process that looks
+    from nodes.perception.point_cloud import Shot
 
-    rotation, place = body.head_camera(state)
-    return skin_near(
-        image.rgb, image.depth_m, image.focal_px, rotation, place, (spot.x_m, spot.y_m), _heights(spot),
-        own=body.own_parts(state),
-    )  # fmt: skip
+    shot = Shot(image.depth_m, image.focal_px, *body.head_camera(state))
+    return skin_near(image.rgb, shot, (spot.x_m, spot.y_m), _heights(spot), own=body.own_parts(state))
 
 
 def _heights(spot: Spot) -> tuple[float, float]:

@@ -43,15 +43,14 @@ class GeometryEyes(VLMEyes):
     def shapes_in(self, image: Image, state: RobotState, body: Body) -> tuple[SeenObject, ...]:
         """What geometry finds in an image with depth."""
         from nodes.perception.objects import find_objects, is_at_foot
+        from nodes.perception.point_cloud import Shot
 
         belief = self.belief
         assert image.depth_m is not None
-        pose, own = body.head_camera(state), body.own_parts(state)
+        shot, own = Shot(image.depth_m, image.focal_px, *body.head_camera(state)), body.own_parts(state)
         if belief.person is not None and belief.person.hand is not None:
             own = (*own, *belief.person.hand.room)  # nothing there stands on the table
-        seen = find_objects(
-            image.rgb, image.depth_m, image.focal_px, *pose, own=own, table_z_m=belief.table_z_m, names=belief.shapes
-        )
+        seen = find_objects(image.rgb, shot, own=own, table_z_m=belief.table_z_m, names=belief.shapes)
         thing = next((one for one in seen if not one.is_place and not is_on_floor(one)), None)
         if thing is not None:
             belief.table_z_m = thing.z_m - thing.height_m / 2
@@ -75,14 +74,14 @@ class GeometryEyes(VLMEyes):
     def remember(self, seen: Sequence[SeenObject], image: Image, state: RobotState, now: Moment) -> None:
         """Tell belief of what an image with depth shows."""
         from nodes.perception.objects import place_is_empty
+        from nodes.perception.point_cloud import Shot
 
-        depth = image.depth_m
-        assert depth is not None
-        rotation, position = now.body.head_camera(state)
+        assert image.depth_m is not None
+        shot = Shot(image.depth_m, image.focal_px, *now.body.head_camera(state))
 
         def is_empty(thing: SeenObject) -> bool:
             place = (thing.x_m, thing.y_m, thing.z_m)
-            return not thing.is_place and place_is_empty(depth, image.focal_px, rotation, position, place)
+            return not thing.is_place and place_is_empty(shot, place)
 
         self.belief.remember(seen, is_empty)
         self.shown_ns = image.captured_ns
@@ -93,10 +92,11 @@ class GeometryEyes(VLMEyes):
         """What somebody does; a hand is awaited where what is held is to be given."""
         from nodes.perception.hands import find_faces, find_hand
         from nodes.perception.people import PersonTrack
+        from nodes.perception.point_cloud import Shot
 
         belief, table_z_m = self.belief, self.belief.table_z_m
         assert image.depth_m is not None
-        view = (image.rgb, image.depth_m, image.focal_px, *now.body.head_camera(state))
+        view = (image.rgb, Shot(image.depth_m, image.focal_px, *now.body.head_camera(state)))
         own = now.body.own_parts(state)
         found = find_hand(*view, table_z_m=table_z_m, own=own) if table_z_m is not None else None
         hand, held = found or (None, "")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nodes.perception.colors import is_skin
 from nodes.perception.hands import LEAST_SKIN_PX, Face, HandPose, faces_in, hands_in
-from nodes.perception.point_cloud import back_project, is_own
+from nodes.perception.point_cloud import Shot, back_project, is_own
 from nodes.robot.products import least_squares
 from nodes.robot.protocol import Capsule
 from nodes.sim.world.world_file import WorldFile
@@ -112,31 +112,28 @@ def map_of(kitchen: WorldFile) -> RoomMap:
 
 def look(
     rgb: NDArray[np.uint8],
-    depth_m: NDArray[np.float32],
-    focal_px: float,
-    rotation: Floats,
-    position: Floats,
+    shot: Shot,
     room: RoomMap,
     own: tuple[Capsule, ...] = (),
 ) -> ImageGeometry:
     """What stands out; `own` are parts of the robot. Empty where nothing is ahead."""
-    points = back_project(depth_m, focal_px, rotation, position).transpose(2, 0, 1).reshape(3, -1)
-    known = depth_m.reshape(-1) > 0.0
-    free = np.flatnonzero(known & _is_free(points, room, position))
-    free = free[~is_own(points.take(free, axis=1), own, position)]
+    points = back_project(shot)
+    known = shot.depth_m.reshape(-1) > 0.0
+    free = np.flatnonzero(known & _is_free(points, room, shot.position))
+    free = free[~is_own(points.take(free, axis=1), own, shot.position)]
     skin = is_skin(rgb.reshape(-1, 3).take(free, axis=0))
     blobs: list[Blob] = []
     hands: list[HandPose] = []
     faces: list[Face] = []
-    shape = depth_m.shape
-    for group in _groups(points.take(free, axis=1), position):
+    shape = shot.depth_m.shape
+    for group in _groups(points.take(free, axis=1), shot.position):
         mine, is_mine_skin = free.take(group), skin.take(group)
         at = points.take(mine, axis=1)
         if int(is_mine_skin.sum()) >= LEAST_SKIN_PX and _is_beside_furniture(at, room):
             hands += hands_in(at, is_mine_skin)
             faces += faces_in(at, is_mine_skin)
             rest = mine[~_near_skin(mine, mine[is_mine_skin], shape)]
-            others = _groups(points.take(rest, axis=1), position)
+            others = _groups(points.take(rest, axis=1), shot.position)
             blobs += [b for one in others if (b := _blob(rest.take(one), points, room, shape)) and _is_whole(b, room)]
         elif (blob := _blob(mine, points, room, shape)) is not None and blob.surface:
             blobs.append(blob)

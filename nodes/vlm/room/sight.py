@@ -18,6 +18,7 @@ from nodes.perception.gestures import PointM
 from nodes.perception.hands import HandPose
 from nodes.perception.objects import place_is_empty
 from nodes.perception.people import PERSON, PersonTrack
+from nodes.perception.point_cloud import Shot
 from nodes.robot.products import product
 from nodes.robot.protocol import Body
 from nodes.sim.world.world_file import WorldFile, relations_of, seen_place
@@ -102,7 +103,8 @@ class Sight:
             return
         self.image_ns = image.captured_ns
         rotation, camera = body.head_camera(state)
-        seen = look(image.rgb, image.depth_m, image.focal_px, rotation, camera, self._room, body.own_parts(state))
+        shot = Shot(image.depth_m, image.focal_px, rotation, camera)
+        seen = look(image.rgb, shot, self._room, body.own_parts(state))
         told = self._reader.read([cut_out(one, image.rgb, image.depth_m) for one in seen.blobs])
         self._grip(state, body)
 
@@ -113,11 +115,8 @@ class Sight:
             return bool(depth > 0.0 and aside < width / 2 and down < height / 2)
 
         def is_empty(one: Track) -> bool:
-            assert image.depth_m is not None
             margin_m = min(GONE_M, GONE_SHARE * one.height_m)  # what is flat hides little
-            return place_is_empty(
-                image.depth_m, image.focal_px, rotation, camera, one.middle_m, margin_m=margin_m
-            )  # fmt: skip
+            return place_is_empty(shot, one.middle_m, margin_m=margin_m)
 
         self._person.follow(seen.hands, seen.faces, image.captured_ns, is_in_view)
         self._match(seen, told, {id(one): is_empty(one) for one in self._tracks if one.holder != "robot"})

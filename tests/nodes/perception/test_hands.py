@@ -7,6 +7,7 @@ import math
 import pytest
 
 from nodes.perception.hands import find_palm
+from nodes.perception.point_cloud import Shot
 from nodes.sim.camera import WorldView, model_of
 from nodes.sim.messages import BodyPart
 from nodes.sim.robot import SimRobot
@@ -25,7 +26,7 @@ def palm(seed: int, hand: BodyPart | None) -> tuple[float, float, float] | None:
     robot.advance(20_000_000)
     rgb, depth_m = VIEW.see(robot.world())
     pose = BODY.head_camera(robot.read(20_000_000))
-    return find_palm(rgb, depth_m, VIEW.focal_px, *pose, table_z_m=TABLE_Z_M)
+    return find_palm(rgb, Shot(depth_m, VIEW.focal_px, *pose), table_z_m=TABLE_Z_M)
 
 
 def held_out(x_m: float, z_m: float = 0.66) -> BodyPart:

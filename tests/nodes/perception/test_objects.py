@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from nodes.msgs import JOINTS, RobotState, SeenObject
 from nodes.perception.colors import colour_codes, name_colour
 from nodes.perception.objects import find_objects, is_at_foot, place_is_empty
-from nodes.perception.point_cloud import back_project
+from nodes.perception.point_cloud import Shot, back_project
 from nodes.sim.rendering.renderer import RayRenderer
 from nodes.sim.world.table_scene import BIN_XY_M, BIN_Z_M, TABLE_HEIGHT_M
 from nodes.sim.world.world_file import Thing
@@ -36,8 +36,8 @@ class View:
     state: RobotState
 
     def find(self) -> tuple[SeenObject, ...]:
-        rotation, position = head_pose(self.state)
-        return find_objects(self.rgb, self.depth_m, self.focal_px, rotation, position, own=own_parts(self.state))
+        shot = Shot(self.depth_m, self.focal_px, *head_pose(self.state))
+        return find_objects(self.rgb, shot, own=own_parts(self.state))
 
     def place(self, thing: Thing) -> tuple[float, float]:
         """Column and row of the thing's centre."""
@@ -155,7 +155,7 @@ def test_a_place_is_empty_only_where_the_camera_looks_through_it() -> None:
     rotation, position = head_pose(view.state)
 
     def is_empty(x: float, y: float, z: float) -> bool:
-        return place_is_empty(view.depth_m, view.focal_px, rotation, position, (x, y, z))
+        return place_is_empty(Shot(view.depth_m, view.focal_px, rotation, position), (x, y, z))
 
     thing = view.things[0]
     assert not is_empty(thing.x_m, thing.y_m, thing.z_m)
@@ -167,15 +167,15 @@ def test_a_place_is_empty_only_where_the_camera_looks_through_it() -> None:
 def test_without_depth_or_table_there_is_nothing() -> None:
     view = look(0)
     rotation, position = head_pose(view.state)
-    assert find_objects(view.rgb, np.zeros_like(view.depth_m), view.focal_px, rotation, position) == ()
-    wall = np.full_like(view.depth_m, 2.0)
-    assert find_objects(view.rgb, wall, view.focal_px, np.array([[0.0, 0, 1], [-1, 0, 0], [0, -1, 0]]), position) == ()
+    assert find_objects(view.rgb, Shot(np.zeros_like(view.depth_m), view.focal_px, rotation, position)) == ()
+    wall, ahead = np.full_like(view.depth_m, 2.0), np.array([[0.0, 0, 1], [-1, 0, 0], [0, -1, 0]])
+    assert find_objects(view.rgb, Shot(wall, view.focal_px, ahead, position)) == ()
 
 
 def test_back_projection_puts_the_middle_pixel_straight_ahead() -> None:
-    points = back_project(np.full((3, 3), 2.0, dtype=np.float32), 100.0, np.eye(3), np.array([1.0, 0.0, 0.0]))
-    assert points[1, 1] == pytest.approx([1.0, 0.0, 2.0])
-    assert points[1, 2] == pytest.approx([1.02, 0.0, 2.0])
+    points = back_project(Shot(np.full((3, 3), 2.0, dtype=np.float32), 100.0, np.eye(3), np.array([1.0, 0.0, 0.0])))
+    assert points[:, 4] == pytest.approx([1.0, 0.0, 2.0])
+    assert points[:, 5] == pytest.approx([1.02, 0.0, 2.0])
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 from nodes.interrupts.phrase_matcher import TABLE
 from nodes.msgs import Action, Argument, RobotState, SeenObject, SeenPerson, SkillSpec, aimed_at
 from nodes.perception.hands import skin_near
+from nodes.perception.point_cloud import Shot
 from nodes.policy import living
 from nodes.policy.allowed import why_not
 from nodes.policy.hand_over import HAND_OVER
@@ -109,6 +110,6 @@ def test_skin_is_seen_where_it_is_and_not_elsewhere(rgb: tuple[int, int, int], i
     picture[20:40, 30:50] = rgb
     depth = np.full((60, 80), 1.0, np.float32)
     look = np.eye(3), np.zeros(3)
-    assert skin_near(picture, depth, 80.0, *look, (0.0, 0.0), (0.5, 1.5)) is is_skin
-    assert not skin_near(picture, depth, 80.0, *look, (0.6, 0.0), (0.5, 1.5))
-    assert not skin_near(picture, depth, 80.0, *look, (0.0, 0.0), (1.2, 1.5))
+    assert skin_near(picture, Shot(depth, 80.0, *look), (0.0, 0.0), (0.5, 1.5)) is is_skin
+    assert not skin_near(picture, Shot(depth, 80.0, *look), (0.6, 0.0), (0.5, 1.5))
+    assert not skin_near(picture, Shot(depth, 80.0, *look), (0.0, 0.0), (1.2, 1.5))
