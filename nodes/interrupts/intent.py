@@ -43,7 +43,7 @@ SHORT_WORDS = 4
 CALLED_WORDS = 8
 """The same of a child that calls somebody."""
 KNOWN_UTTERANCES = 1024
-_KNOWN_SCRIPTS = ("LATIN", "DEVANAGARI", "ARABIC", "CJK", "HIRAGANA", "KATAKANA", "DIGIT")
+_KNOWN_SCRIPTS = ("LATIN", "DEVANAGARI", "ARABIC", "CJK", "HIRAGANA", "KATAKANA")
 _DEPTHS: dict[Wants, Depth | None] = {"stop": "stop", "order": "replan", "amend": "amend"}
 
 _STOPS = ("stop", "stop_end", "stop_alone", "cry")
@@ -58,8 +58,7 @@ _APART = ("negator", "order", "no")
 """What begins something new behind the words of a stop; anything else may be what is to be stopped: "stop that cup"."""
 _CORRECTS = ("correction", "correction_end", "colour")
 _SHOUTED_NO = 3
-_IMPERATIVES = ("stop", "stop_end", "cry")
-_ENDS_GUIDING = ("guiding", "stop_unsure", "cry")
+_ENDS_GUIDING = ("stop", "stop_alone", "stop_unsure", "cry")
 _NOT_NOW = frozenset({"elsewhere", "needless", "device"})
 """Tables of words that speak of another time or of something else to stop, or say that nothing need stop."""
 _DANGERS = ("distress", "harm", "hurting", "path")
@@ -70,10 +69,8 @@ _SOUNDS_LIKE_HERE = frozenset({"pt"})
 """Languages whose sound of pain is also a place: "põe aí"."""
 _HAN = {"ja", "zh"}
 """Languages that share their characters, so that the words of one are found in the other."""
-_DOES = frozenset({"de", "en", "es", "fr", "it", "nl", "pl", "pt"})
-"""Languages in which somebody just before the verb does it."""
 _VERB_LAST = ("hi", "ja", "ko", "tr")
-"""Languages in which the verb of telling stands behind what was said."""
+"""Languages in which the verb of telling stands behind what was said, and who is hurt just before what hurts them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,10 +328,11 @@ def _ends_guiding(clause: MatchedClause) -> bool:
 
     A sound ends an order, too ("pass me the salt ow").
     """
-    if clause.found.keys().isdisjoint(_ENDS_GUIDING) and clause.found.keys().isdisjoint(_IMPERATIVES):
+    if clause.found.keys().isdisjoint(_ENDS_GUIDING):
         return False
     first, last = clause.opening("courtesy"), clause.ending("tail")
-    begins = min((one.start for one in clause.of(*_IMPERATIVES) if one.end in last), default=0)
+    stops = [one.start for one in clause.of(*_STOPS) if one.end in last and not _is_told(clause, one.start)]
+    begins = min(stops, default=0)
     if _is_urged(clause.words[:begins]):
         return True
     guided = {one.name for one in clause.of("guiding")}
@@ -565,10 +563,10 @@ def _is_said_of(clause: MatchedClause, what: str, whom: Sequence[str]) -> bool:
     """Whether a phrase of the first table and one of the others stand there in one language, now and not denied."""
     if what not in clause.found:
         return False
-    does = _DOES if what == "hurting" else frozenset[str]()  # "the cat sits on it" hurts nobody
     said = [(one.name, one.end, one.end - one.start) for one in clause.of(*whom)]
+    does = {(name, end) for name, end, words in said if words > 1 and name not in _VERB_LAST and what == "hurting"}
     return any(
-        any(name == one.name and not (end == one.start and words > 1 and name in does) for name, end, words in said)
+        any(name == one.name and (end != one.start or (name, end) not in does) for name, end, _ in said)
         and _is_now(clause, one)
         for one in clause.found[what]
     )
