@@ -3,12 +3,14 @@
 import sys
 
 from runtime.exit_codes import code_of_interrupt
+from runtime.operating_system.loading import WholeImports
 
 
 def main() -> int:
     """Run the command of the command line; returns its exit code."""
     try:
-        from runtime.cli import main as command
+        with WholeImports():
+            from runtime.cli import main as command
 
         return command()
     except KeyboardInterrupt:

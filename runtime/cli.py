@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from runtime.commands import GROUP
 from runtime.exit_codes import code_of_interrupt
 from runtime.operating_system import telling
+from runtime.operating_system.loading import WholeImports
 from runtime.operating_system.terminal import end_as_by_interrupt
 
 ESTOP = "nodes.guard.command:main"
@@ -97,8 +98,9 @@ def _estop(arguments: list[str]) -> int:
 
 def _obeyed(arguments: list[str]) -> int:
     """By a table of all commands; what that needs is imported here and below, since a stop does without."""
-    from runtime.command_line.arguments import answered
-    from runtime.errors import choices, nearest
+    with WholeImports():
+        from runtime.command_line.arguments import answered
+        from runtime.errors import choices, nearest
 
     commands = _own_commands()
     if not arguments or arguments[0] not in commands or "_ARGCOMPLETE" in os.environ:  # looking for others takes time
@@ -181,7 +183,8 @@ def _first_sentence(module: str) -> str:
 def _later(place: str) -> Command:
     def command(argv: list[str]) -> int:
         module, _, function = place.partition(":")
-        main: Command = getattr(importlib.import_module(module), function)
+        with WholeImports():
+            main: Command = getattr(importlib.import_module(module), function)
         return main(argv)
 
     return command
@@ -196,7 +199,8 @@ def _other_commands() -> dict[str, Command]:
 
     def later(entry: object) -> Command:
         def command(argv: list[str]) -> int:
-            loaded: Command = entry.load()  # type: ignore[attr-defined]  # an EntryPoint
+            with WholeImports():
+                loaded: Command = entry.load()  # type: ignore[attr-defined]  # an EntryPoint
             return loaded(argv)
 
         return command

@@ -302,3 +302,19 @@ def test_polyrhythm_names_the_file_that_hides_its_runtime(python: Path, tmp_path
     ran = run(python, tmp_path, "-c", program)
     assert ran.returncode == 1
     assert sentence("project.hides_our_package", file=tmp_path / "runtime.py") in ran.stderr
+
+
+def test_one_version_stands_wherever_one_does() -> None:
+    """A release changes pyproject.toml, and then what this names."""
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    public = version.partition("+")[0]
+    assert f"\nversion: {public}\n" in (ROOT / "CITATION.cff").read_text()
+    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest is not None
+    assert newest[1].rstrip(",") == public
+    asked = {
+        found
+        for file in (ROOT / "examples").rglob("pyproject.toml")
+        for found in re.findall(r"polyrhythm[a-z-]*==([^\"]+)", file.read_text())
+    }
+    assert asked == {version}

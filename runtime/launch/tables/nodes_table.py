@@ -24,6 +24,7 @@ from runtime.launch.checks.class_check import place_of_problem
 from runtime.launch.graph import NodeSpec, Restart
 from runtime.launch.tables.handler_latency import Latency, read_trace
 from runtime.node import Node, Timer, handlers_of, rate_problem
+from runtime.operating_system.loading import WholeImports
 from runtime.qos import QoS
 from runtime.refusals import refusing
 from runtime.renamed import RENAMED_FILE, renamed
@@ -266,7 +267,8 @@ def load_module(name: str, kind: str) -> tuple[ModuleType, str]:
     if not colon or not attribute or "" in module_name.split("."):  # also where it begins with a dot
         raise UserError(f"{name!r} names no {kind}")
     try:
-        return importlib.import_module(module_name), attribute
+        with WholeImports():
+            return importlib.import_module(module_name), attribute
     except ModuleNotFoundError as problem:
         _check_renamed(name)
         if extra := lacking(problem):

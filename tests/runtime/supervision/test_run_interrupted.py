@@ -32,7 +32,9 @@ def test_who_interrupts_a_virtual_run_is_told_where_its_recording_is(
 
 @pytest.mark.processes
 @pytest.mark.parametrize(("arguments", "code"), [(("run", "hello"), 0), (("run", "hello", "--virtual"), 130)])
-@pytest.mark.parametrize("module", ["runtime.operating_system.telling", "runtime.errors", "runtime.launch.graph"])
+@pytest.mark.parametrize(
+    "module", ["runtime.operating_system.telling", "runtime.errors", "_datetime", "runtime.launch.graph"]
+)
 def test_ctrl_c_gives_its_code_also_while_the_command_is_loaded(
     arguments: tuple[str, ...], code: int, module: str
 ) -> None:
