@@ -36,6 +36,7 @@ class LexiconFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     parts: dict[str, str]
     frames: dict[str, tuple[str, ...]]
     household: dict[str, tuple[str, ...]]
+    sets: dict[str, frozenset[str]]
 
 
 @cache
@@ -44,6 +45,8 @@ def lexicon_file() -> LexiconFile:
     return msgspec.convert(tomllib.loads(Path(__file__).with_name("lexicon.toml").read_text("utf-8")), LexiconFile)
 
 
+WORDS, SETS = lexicon_file().words, lexicon_file().sets
+"""Words and skills that a reading asks for, by name."""
 FRAME_WORDS = 16
 """The longest phrase that a frame makes."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Literal
 
-from nodes.planner.lexicon import Lexicon, lexicon_file
+from nodes.planner.lexicon import SETS, WORDS, Lexicon, lexicon_file
 from nodes.planner.orders import OrderVocabulary
 
 ClauseType = Literal[
@@ -24,27 +24,6 @@ Count = int | Literal["all", "both"]
 _WORD = re.compile(r"[^\W\d_]+(?:['’\-][^\W\d_]+)*|\d+|\.\.\.|[.,!?;:…—–\"“”«»]")
 _ENDS = frozenset(".,!?;:…—–") | {"..."}
 _QUOTES = frozenset('"“”«»')
-IS_BEFORE_S = frozenset(
-    ("it", "that", "this", "there", "here", "what", "where", "who", "how", "when", "he", "she", "everything", "nobody",
-     "everyone", "something", "one", "which")
-)  # fmt: skip
-RELATIVES = frozenset({"that", "which", "who", "whom", "whose", "you"})
-MODALS = frozenset({"can", "may", "must", "should", "could", "do", "need", "better", "might", "will"})
-FIRM = frozenset({"place", "bring", "get", "take", "hand_over", "give", "rinse", "wipe", "open", "close"})
-"""Verbs that "do" may stand before: "do put it there"."""
-STATES = frozenset({"rinse", "wipe", "clean", "open", "close"})
-"""Verbs whose participle is a wish: "I would like it rinsed"."""
-SMALL = frozenset({"of", "else", "nor", "exception", "standing", "lying", "sitting"})
-"""Words that say nothing by themselves, in no table because they join others."""
-NEGATIONS = frozenset({"not", "never", "none", "neither", "nor", "without"})
-"""Words that turn a clause round; in an order that is not turned round, nobody knows what they leave out."""
-ARTICLES = frozenset({"the", "a", "an"})
-_PAST = frozenset({"ago", "already", "yesterday", "earlier", "before"})
-_OF_ROBOT = frozenset(
-    ("forgot", "have", "left", "dropped", "missed", "look", "might", "could", "should", "would", "did")
-)
-"""Words behind "you" of who tells what the robot did or is like, and asks for nothing."""
-OFFERS = frozenset({"holding", "handing", "giving", "passing", "offering"})
 WHOLE_SEGMENTS: dict[str, ClauseType] = {
     "greetings": "social", "thanks": "social", "cancels": "cancel", "interjections": "statement", "unsure": "unsure",
     "apologies": "social",
@@ -124,8 +103,6 @@ def segments_of(text: str) -> list[PunctuatedWords]:
     found: list[PunctuatedWords] = []
     raw_first = ""
     tokens = _WORD.findall(text.replace("’", "'").replace(" - ", " – "))[:LONGEST]
-    if len(tokens) > 1 and tokens[0] in _QUOTES and tokens[-1] in _QUOTES and not _QUOTES.intersection(tokens[1:-1]):
-        tokens = tokens[1:-1]  # all of it is quoted: how it was written down
     is_quoted = False
     for number, token in enumerate(tokens):
         if token in _QUOTES:
@@ -155,7 +132,7 @@ def _written_out(token: str, behind: str, table: dict[str, str]) -> list[str]:
             return [token[: -len(ending)], word]
     if token.endswith("'s"):
         base = token[:-2]
-        return [base, "is"] if base in IS_BEFORE_S or behind in ("", "not", "still", "ready") else [base, "'s"]
+        return [base, "is"] if base in SETS["before_s"] or behind in ("", "not", "still", "ready") else [base, "'s"]
     return [token]
 
 
@@ -208,19 +185,11 @@ class _Phrase:
         self.noun, self.i = replace(self.noun, **known), self.i + n
 
 
-_EVER = ("still", "always", "already", "all", "also", "just", "now", "both", "almost", "once")
-_OFTEN = ("always", "often", "usually", "sometimes", "also", "just", "never")
-_OF_WHO = ("is", "are", "has", "have", "was", "still", "used", "always", "will", "can", "does")
-_FINITE = ("is", "are", "was", "were", "has", "have", "had", "can", "will", "does", "'s", "needs", "likes")
-_DAYS = ("yesterday", "tomorrow", "today", "usually", "sometimes", "normally", "earlier", "later", "last")
-_STANDS = ("is", "are", "was", "were", "stands", "stand", "lies", "lie", "sits", "sit")
 _SEEN = (
     *(("you", "see"), ("you", "find"), ("you", "can", "see"), ("you", "can", "find"), ("that", "you", "see")),
     *(("you", "are", "holding"), ("you", "have"), ("you", "hold"), ("i", "mean")),
 )
 """What says no more of a thing behind it."""
-_BEFORE_NEED = ("a", "another", "good", "quick", "to", "be", "some", "proper", "an", "thorough")
-_SEEMS = ("have", "has", "looks", "seems", "smells", "fell", "broke", "means")
 _SET_PHRASES: dict[str, ClauseType] = {
     "cancels": "cancel", "unsure": "unsure", "wrong": "wrong", "greetings": "social", "thanks": "social",
     "yes": "yes", "no": "no",
@@ -244,9 +213,8 @@ class Parser:
     def clauses(self, text: str) -> list[Clause]:
         """All clauses of the utterance, in order."""
         found: list[Clause] = []
-        segments = [
-            replace(segment, words=tuple(map(self.lexicon.spelled, segment.words))) for segment in segments_of(text)
-        ]
+        spelled = self.lexicon.spelled
+        segments = [replace(one, words=tuple(map(spelled, one.words))) for one in segments_of(text)]
         begun = 0  # where the clauses of this sentence begin
         for number, segment in enumerate(segments):
             is_first = number == 0 or segments[number - 1].end in (".", "!", "?")
@@ -274,9 +242,8 @@ class Parser:
                 found[begun:] = [Clause("protect", nouns=[replace(named[0], colour=colour, owner="")])]
                 continue  # "My mug, the yellow one, stays here."
             i, _ = self._openers(words, 0)
-            is_alone = all(
-                not self._without_openers(other.words) for other in (*segments[:number], *segments[number + 1 :])
-            )
+            others = (*segments[:number], *segments[number + 1 :])
+            is_alone = not any(self._without_openers(other.words) for other in others)
             if is_alone and self.lexicon.has("moments", words, i) == len(words) - i > 0:
                 return [Clause("order", verb="wait", word="wait")]
             is_repair = bool(found) and not is_first and self._openers(words, 0) == (len(words), True)
@@ -313,7 +280,7 @@ class Parser:
             return False
         if self.lexicon.has("reports", words, 0) and words[1] not in ("i", "we", "you", "me", "us", "to"):
             return True  # "..., said the old man"
-        is_who = n == 2 or words[0] in (*lexicon_file().words["subjects"], *lexicon_file().words["owners"], "the")
+        is_who = n == 2 or words[0] in (*WORDS["subjects"], *WORDS["owners"], "the")
         is_who = is_who and words[0] not in ("i", "we", "you")
         return is_who and any(self.lexicon.has("reports", words, k) == n - k for k in range(1, n))
 
@@ -363,16 +330,16 @@ class Parser:
         kept = {word for noun in (*clause.nouns, *clause.excepts, *clause.nots) for word in _words_kept(noun)}
         kept |= {word for _, noun in clause.targets if noun is not None for word in _words_kept(noun)}
         kept |= {*clause.left, *clause.unread, *clause.word.split(), *clause.about.split(), *clause.condition.split()}
-        kept |= SMALL
+        kept |= SETS["small"]
         is_scoped = clause.nots or clause.excepts or clause.denies
         i = 0
         while i < len(words):
-            if i and (words[i] in lexicon_file().words["reasons"] or self.lexicon.has("conditions", words, i)):
+            if i and (words[i] in WORDS["reasons"] or self.lexicon.has("conditions", words, i)):
                 return ""  # why, or when: what the clause keeps of it stands in its condition
             if "exception" in words[i:]:
                 i = words.index("exception", i)
             n = 1 if words[i] in kept or words[i].isdigit() else self.lexicon.known_at(words, i)
-            is_dropped = n == 1 and words[i] in NEGATIONS and not (is_scoped and words[i] != "never")
+            is_dropped = n == 1 and words[i] in SETS["negations"] and not (is_scoped and words[i] != "never")
             if not n or (is_dropped and not clause.is_negated):
                 return words[i]
             i += n
@@ -439,9 +406,6 @@ class Parser:
             before = i
             i, is_repair = self._openers(words, i)
             is_hedged = self._is_hedged(words, before, i)
-            if i >= len(words) and is_repair:
-                clause.is_repair = True
-                break
             if i == begin and i < len(words):
                 clause.left.append(words[i])
                 i += 1
@@ -455,9 +419,6 @@ class Parser:
         clause.has_choice = clause.has_choice or (is_choice and clause.type == "order")
         if is_joined and clause.type == "order" and all(noun.pronoun for noun in clause.nouns):
             clause.type = "unsure"  # "Do not take the cup and put it in the sink": is that forbidden, too?
-        is_report = clause.word == "say" and {"done", "finished", "ready"}.intersection(clause.words)
-        if is_report and found:
-            clause.type = "statement"  # "... and tell me when you are done": it says so anyway
         elif clause.type == "question" and not is_question and found and found[-1].type == "order":
             clause.type = "unsure"  # "take the bowl and do you know what"
 
@@ -472,11 +433,9 @@ class Parser:
             if n and j > 2 and words[j] in ("i", "we"):
                 return [*words[j : j + n], *words[2:j], *words[j + n :]]
         if words[:1] in (["go"], ["come"]) and self.lexicon.verbs.at(words, 0)[0] == 1:
-            n, verb = self.lexicon.verbs.at(words, 1)
-            is_verb = (
-                n > 0 and not self.lexicon.relations.at(words, 1)[0] and not self.lexicon.has("particles", words, 1)
-            )
-            return words[1:] if is_verb and verb not in ("go", "run", "hold") else words  # "go wash the cup"
+            verb = self.lexicon.verbs.at(words, 1)[1]
+            is_way = self.lexicon.relations.at(words, 1)[0] or self.lexicon.has("particles", words, 1)
+            return words if is_way or verb in ("", "go", "run", "hold") else words[1:]  # "go wash the cup"
         if "where" in words and words[words.index("where") - 1] == "is":  # "The bin is where the can belongs."
             at = words.index("where")
             place, k = self._noun(words, 0)
@@ -495,13 +454,12 @@ class Parser:
         if "but" in words[1:-1] and "not" in words[:2]:
             at = words.index("but")
             begin = next((k for k in range(1, at) if self._noun(words, k)[1] == at and words[k] != "not"), 0)
-            begin = begin - (words[begin - 1] in ARTICLES) if begin > 1 else begin
+            begin = begin - (words[begin - 1] in SETS["articles"]) if begin > 1 else begin
             noun = self._noun(words, begin)[0] if begin else None
             other = self._noun(words, at + 1)[0]
             if noun is not None and other is not None and (noun.kind or noun.colour) and (other.kind or other.colour):
-                return [*(words[2:begin] if words[:2] == ["do", "not"] else words[: begin - 1]), *words[at + 1 :]], [
-                    noun
-                ]
+                before = words[2:begin] if words[:2] == ["do", "not"] else words[: begin - 1]
+                return [*before, *words[at + 1 :]], [noun]
         for k in range(len(words) - 1):
             n = 2 if words[k : k + 2] in (["instead", "of"], ["rather", "than"]) else 0
             n = n or (1 if words[k] == "than" and {"rather", "prefer"}.intersection(words[:k]) else 0)
@@ -533,7 +491,7 @@ class Parser:
                 and i + n < len(words)
                 and self.lexicon.has("times", words, i) <= n  # "next time"
                 and self.lexicon.has("thanks", words, i) <= n  # "good job with the cups"
-                and not (n > 1 and words[i + n] in lexicon_file().words["perceive"])
+                and not (n > 1 and words[i + n] in WORDS["perceive"])
                 and self.lexicon.relations.at(words, i)[0] <= n  # "next to it"
             ):
                 if self.lexicon.has("yes", words, i) == len(words) - i or self._is_request(words, i):
@@ -551,15 +509,16 @@ class Parser:
     def _is_banned(self, words: list[str], i: int) -> bool:
         """Whether "no" stands before a bare name: "no cups on the shelf"; not before "no, the sink"."""
         noun, j = self._noun(words, i)
-        is_bare = noun is not None and (noun.kind or noun.place) and not noun.is_definite and words[i] not in ARTICLES
-        return bool(is_bare) and not self.lexicon.verbs.at(words, i)[0] and words[j : j + 1] != ["i"]
+        if noun is None or noun.is_definite or words[i] in SETS["articles"] or not (noun.kind or noun.place):
+            return False
+        return not self.lexicon.verbs.at(words, i)[0] and words[j : j + 1] != ["i"]
 
     def _is_hedged(self, words: list[str], begin: int, end: int) -> bool:
         """Whether what leads in leaves it open: "or", "maybe"; a correction ("or rather") does not."""
         opening = words[begin:end]
-        return any(self.lexicon.has("hedges", opening, k) for k in range(len(opening))) or (
-            "or" in opening and not any(self.lexicon.has("repair", opening, k) for k in range(len(opening)))
-        )
+        if any(self.lexicon.has("hedges", opening, k) for k in range(len(opening))):
+            return True
+        return "or" in opening and not self.announces_repair(opening)
 
     def _is_request(self, words: list[str], i: int) -> bool:
         return bool(self.lexicon.has("requests", words, i))
@@ -596,12 +555,9 @@ class Parser:
             if not n:
                 continue
             behind = words[i + n] if i + n < end else ""
-            is_going_on = (
-                lexicon.has("tails", words, i + n) == end - i - n and table in ("greetings", "cancels", "unsure")
-            ) or (
-                behind in _GOES_ON_BEHIND.get(table, ()) and (kind == "social" or not lexicon.has("requests", words, i))
-            )
-            if behind and not is_going_on:
+            is_tail = table in ("greetings", "cancels", "unsure") and lexicon.has("tails", words, i + n) == end - i - n
+            is_said = behind in _GOES_ON_BEHIND.get(table, ())
+            if behind and not is_tail and not (is_said and (kind == "social" or not lexicon.has("requests", words, i))):
                 continue
             named = self.named_in(words, i + n) if table == "cancels" else []
             if behind == "to" and any(one.kind or one.colour for one in named):
@@ -615,8 +571,8 @@ class Parser:
             return Clause("fragment"), end
         if end - i > 1:
             return None
-        if words[i] in lexicon_file().words["numbers"]:  # "No, only one."
-            return Clause("fragment", nouns=[Noun(count=lexicon_file().words["numbers"].index(words[i]))]), end
+        if words[i] in WORDS["numbers"]:  # "No, only one."
+            return Clause("fragment", nouns=[Noun(count=WORDS["numbers"].index(words[i]))]), end
         if self.lexicon.colour(words[i]) and not self.lexicon.noun_at(words, i)[0]:  # "Blue, I mean."
             return Clause("fragment", nouns=[Noun(colour=self.lexicon.colour(words[i]), is_definite=True)]), end
         return None
@@ -643,7 +599,7 @@ class Parser:
             clause = Clause("statement", condition=" ".join(words[i : i + n]) if is_condition else "")
             clause.nouns = self.named_in(words, i + n)
             return clause, end
-        if words[i] in lexicon_file().words["reasons"] and not lexicon.has("exceptions", words, i):
+        if words[i] in WORDS["reasons"] and not lexicon.has("exceptions", words, i):
             return Clause("statement", nouns=self.named_in(words, i + 1)), end
         is_doubted = at.is_question and words[i : i + 3] == ["do", "not", "you"]
         if is_doubted and not lexicon.has("opinions", words, i) and not lexicon.has("requests", words, i):
@@ -656,8 +612,7 @@ class Parser:
         if (n := lexicon.has("homes", words, i)) and (found := self._home(words, i + n)) is not None:
             return found
         if (n := lexicon.has("summons", words, i)) and self._is_whereabouts(words, i + n):
-            clause = Clause("order", verb="go", word="come", is_request=True)
-            return clause, self._constituents(clause, words, i + n)
+            return self._whole(Clause("order", verb="go", word="come", is_request=True), words, i + n)
         if (n := lexicon.has("sights", words, i)) and lexicon.has("requests", words, i) <= n:
             return self._desire(words, i + n, word="see")
         if (n := lexicon.has("wants", words, i)) > lexicon.has("requests", words, i) > 0:
@@ -676,8 +631,7 @@ class Parser:
         while m := max(lexicon.has(table, words, j) for table in ("courtesy", "requests", "hedges")):
             j += m
         if n := lexicon.has("bans", words, j):  # "I would like you to stay away from the glass"
-            clause = Clause("protect", word=words[j])
-            return clause, self._constituents(clause, words, j + n)
+            return self._whole(Clause("protect", word=words[j]), words, j + n)
         is_negated, j = (True, j + 1) if words[j : j + 1] == ["not"] else self._negation(words, j)
         at.is_negated, at.j = is_negated, j
         is_past = words[j - 1] in ("you", "someone", "somebody") and lexicon.pasts.at(words, j)[0]
@@ -693,8 +647,7 @@ class Parser:
                 return self._asking(words, i), end  # "Can you wash cups?"
             return clause, k
         if words[i] in ("how", "what"):  # "how about the shelf?"
-            clause = Clause("fragment", is_repair=True)
-            return clause, self._constituents(clause, words, i + 2)
+            return self._whole(Clause("fragment", is_repair=True), words, i + 2)
         if at.is_question and j + 1 >= end:
             return Clause("question"), end
         if words[i] != "you" or (j < end and not lexicon.is_closed(words[j])):
@@ -706,17 +659,14 @@ class Parser:
         words, i, j, end = at.words, at.i, at.j, len(at.words)
         if words[j : j + 2] in (["if", "i"], ["if", "we"]):
             return self._asking(words, i), end
-        is_asking = words[j : j + 1] and words[j] in lexicon_file().words["perceive"]
-        if words[j : j + 1] in (["like"], ["want"], ["need"], ["mind"]) or (
-            verb == "say" and words[i] not in ("i", "you")
-        ):
+        is_asking = words[j : j + 1] and words[j] in WORDS["perceive"]
+        is_wish = words[j : j + 1] in (["like"], ["want"], ["need"], ["mind"])
+        if is_wish or (verb == "say" and words[i] not in ("i", "you")):
             return self._asking(words, i), end
         is_help = verb == "tidy" and words[j] == "help" and j + 1 < end and words[j + 1] not in ("me", "us")
         if is_asking and not is_help and (not n or verb == "see"):
             is_told = words[i] == "you" and not at.is_question  # "You can hear the rain from here."
             return Clause("statement") if is_told else self._asking(words, i), end
-        if at.is_negated and words[i] == "you" and words[i + 1] == "do":
-            return Clause("statement"), end
         return None
 
     def _want(self, at: _ClauseBegin) -> tuple[Clause, int] | None:
@@ -753,18 +703,15 @@ class Parser:
 
     def _asked(self, at: _ClauseBegin) -> tuple[Clause, int] | None:
         words, i = at.words, at.i
-        if words[i] in lexicon_file().words["wh"] or (
-            at.is_question and words[i] in ("any", "anything", "anybody", "anyone", "is", "are")
-        ):
-            return self._asking(words, i), len(words)
-        return None
+        is_open = at.is_question and words[i] in ("any", "anything", "anybody", "anyone", "is", "are")
+        return (self._asking(words, i), len(words)) if is_open or words[i] in WORDS["wh"] else None
 
     def _verb_first(self, at: _ClauseBegin) -> tuple[Clause, int] | None:
         """An imperative whose verb is known."""
         words, i, j, end, lexicon = at.words, at.i, at.j, len(at.words), self.lexicon
         n, verb = lexicon.verbs.at(words, j)
         is_do = words[j : j + 1] == ["do"]
-        if is_do and not at.is_negated and lexicon.verbs.at(words, j + 1)[1] in FIRM:
+        if is_do and not at.is_negated and lexicon.verbs.at(words, j + 1)[1] in SETS["firm"]:
             return self._clause(words, j + 1, is_question=at.is_question, is_first=at.is_first)  # "do put it there"
         if n and words[j : j + n] == ["do"] and j + n < end and words[j + n] in ("i", "you", "we", "they"):
             n = 0
@@ -773,8 +720,7 @@ class Parser:
         if not n or self._is_noun_here(words, j, n):
             return None
         if verb == "see" or (verb == "say" and not at.is_negated):
-            clause = Clause("question", word=verb)
-            return clause, self._constituents(clause, words, j + n)
+            return self._whole(Clause("question", word=verb), words, j + n)
         return self._order(words, j, n, verb, is_negated=at.is_negated)
 
     def _forbidden(self, at: _ClauseBegin) -> tuple[Clause, int] | None:
@@ -784,7 +730,7 @@ class Parser:
             return None
         if j >= end:  # "No, don't."
             return Clause("cancel", word="do not"), end
-        if words[j] not in lexicon_file().words["careless"]:
+        if words[j] not in WORDS["careless"]:
             named = self.named_in(words, j + 1)
             clause = Clause("protect", nouns=[noun for noun in named if noun.kind or (noun.colour and not noun.place)])
             if clause.nouns:
@@ -797,11 +743,8 @@ class Parser:
         words, i, end = at.words, at.i, len(at.words)
         if words[i] in ("should", "were", "had") and not at.is_question:  # "Should it be empty, ..."
             return Clause("statement", condition=words[i], nouns=self.named_in(words, i + 1)), end
-        if (words[i] in lexicon_file().words["auxiliaries"] and words[i] != "can") or (
-            words[i] == "can" and end > i + 1 and words[i + 1] in ("i", "we", "it", "they", "he", "she")
-        ):
-            return self._asking(words, i), end
-        return None
+        is_can = words[i] == "can" and words[i + 1 : i + 2] not in (["i"], ["we"], ["it"], ["they"], ["he"], ["she"])
+        return (self._asking(words, i), end) if words[i] in WORDS["auxiliaries"] and not is_can else None
 
     def _stated(self, at: _ClauseBegin) -> tuple[Clause, int] | None:
         return self._declarative(at.words, at.i)
@@ -823,10 +766,9 @@ class Parser:
         words, i, end, lexicon = at.words, at.i, len(at.words), self.lexicon
         is_named = self._noun(words, i)[0] is not None or lexicon.relations.at(words, i)[0] or words[i] == "not"
         if is_named or any(lexicon.has(table, words, i) for table in ("exceptions", "adverbs", "particles", "me")):
-            clause = Clause("fragment")
-            return clause, self._constituents(clause, words, i)
-        if lexicon.has("tails", words, i):
-            return Clause("fragment"), i + lexicon.has("tails", words, i)
+            return self._whole(Clause("fragment"), words, i)
+        if n := lexicon.has("tails", words, i):
+            return Clause("fragment"), i + n
         if lexicon.is_closed(words[i]):
             is_lone = at.is_first or end - i == 1
             return Clause("statement" if is_lone else "unsure"), end  # "... and strangely put it there"
@@ -839,7 +781,7 @@ class Parser:
 
     def _is_asked_when(self, words: list[str], i: int) -> bool:
         """Whether an auxiliary comes before its subject: "when will you be finished"."""
-        return words[i] in lexicon_file().words["auxiliaries"]
+        return words[i] in WORDS["auxiliaries"]
 
     def _is_asked_of(self, words: list[str], i: int) -> bool:
         """Whether a thing and what it does follow: "the plates go on the tray"."""
@@ -879,14 +821,9 @@ class Parser:
     def _negation(self, words: list[str], i: int) -> tuple[bool, int]:
         if words[i : i + 2] in (["do", "not"], ["please", "not"]) or words[i : i + 1] == ["never"]:
             j = i + (2 if words[i] != "never" else 1)
-            if j < len(words) and words[j] in ("you", "ever", "even"):
-                is_dare = words[j + 1 : j + 2] == ["dare"]
-                if words[j] == "you" and not is_dare and not self.lexicon.verbs.at(words, j + 1)[0]:
-                    return False, i
-                j += 1
-                if words[j : j + 1] == ["dare"]:
-                    j += 1
-            return True, j
+            is_more = words[j : j + 1] in (["you"], ["ever"], ["even"])
+            if words[j : j + 1] != ["you"] or self.lexicon.verbs.at(words, j + 1)[0]:
+                return True, j + is_more
         return False, i
 
     def _is_noun_here(self, words: list[str], i: int, n: int) -> bool:
@@ -897,9 +834,8 @@ class Parser:
     def _order(
         self, words: list[str], i: int, n: int, verb: str, *, is_request: bool = False, is_negated: bool = False
     ) -> tuple[Clause, int]:
-        word = " ".join(words[i : i + n])
-        clause = Clause("order", verb=verb, word=word, is_negated=is_negated, is_request=is_request)
-        return clause, self._constituents(clause, words, i + n)
+        clause = Clause("order", verb, " ".join(words[i : i + n]), is_negated=is_negated, is_request=is_request)
+        return self._whole(clause, words, i + n)
 
     def _unknown_order(self, words: list[str], i: int) -> tuple[Clause, int]:
         """An imperative whose verb nothing explains; a word by itself is none, unless it stands alone."""
@@ -908,7 +844,7 @@ class Parser:
             return Clause("statement"), end
         rest = words[i + 1 :]
         is_report = self.lexicon.has("reports", rest, 0) > 0
-        if is_report or (rest and rest[0] in _FINITE):
+        if is_report or (rest and rest[0] in SETS["finite"]):
             clause = Clause("statement", word="reported" if is_report else "")
             self._constituents(clause, words, i + 2)
             return clause, end
@@ -918,8 +854,7 @@ class Parser:
         is_plural = words[i].endswith("s") and not words[i].endswith("ss")
         if is_finite or (is_plural and rest):  # "Grandma gave us these", "crumbs everywhere": no imperative
             return Clause("statement", nouns=self.named_in(words, i + 1)), end
-        clause = Clause("unknown", word=words[i])
-        return clause, self._constituents(clause, words, i + 1)
+        return self._whole(Clause("unknown", word=words[i]), words, i + 1)
 
     def _desire(self, words: list[str], i: int, *, word: str = "want") -> tuple[Clause, int]:
         clause = Clause("order", verb="want", word=word)
@@ -931,7 +866,7 @@ class Parser:
         n, verb = self.lexicon.pasts.at(clause.left, 0)
         if state in ("open", "shut"):
             n, verb = 1, {"open": "open", "shut": "close"}[state]
-        if clause.left and n == len(clause.left) and verb in STATES:  # "I would like the mug rinsed"
+        if clause.left and n == len(clause.left) and verb in SETS["states"]:  # "I would like the mug rinsed"
             clause.verb, clause.word, clause.left = verb, state, []
         return clause, end
 
@@ -941,8 +876,7 @@ class Parser:
         n = 2 if words[j : j + 2] in (["would", "be"], ["should", "be"]) else 1 if words[j : j + 1] == ["is"] else 0
         if not nouns or not n or not self.lexicon.relations.at(words, j + n)[0]:
             return None
-        clause = Clause("order", verb="place", word="due", nouns=nouns)
-        return clause, self._constituents(clause, words, j + n)
+        return self._whole(Clause("order", verb="place", word="due", nouns=nouns), words, j + n)
 
     def _is_whereabouts(self, words: list[str], i: int) -> bool:
         """A place follows, and no verb: "over at the sink"."""
@@ -966,14 +900,10 @@ class Parser:
             if (found := predicate(subject)) is not None:
                 return found
         j, lexicon = subject.j, self.lexicon
-        if (
-            not lexicon.relations.at(words, j)[0]
-            and not lexicon.is_closed(words[j])
-            and not lexicon.has("tails", words, j)
-            and words[j] not in ("not", "'s")
-        ):
-            return Clause("statement", nouns=subject.nouns), len(words)  # "the vase broke", "these cups look dirty"
-        return None
+        is_small = lexicon.relations.at(words, j)[0] or lexicon.is_closed(words[j]) or lexicon.has("tails", words, j)
+        if is_small or words[j] in ("not", "'s"):
+            return None
+        return Clause("statement", nouns=subject.nouns), len(words)  # "the vase broke", "these cups look dirty"
 
     def _opened(self, words: list[str], i: int) -> tuple[Clause, int] | None:
         """What the first words tell: nobody, there is, mine is, wrong one; and what a person does."""
@@ -988,8 +918,6 @@ class Parser:
             nouns, _, _ = self._nouns(words, i + 2)
             if nouns:
                 return Clause("owner", nouns=nouns, word="my" if words[i] == "mine" else "our"), end
-        if words[i] == "mind" and words[i + 1 : i + 2] in (["the"], ["that"], ["my"]):
-            return Clause("statement", nouns=self.named_in(words, i + 1)), end
         if words[i + 1 : i + 2] == ["with"] and words[i] in ("easy", "careful", "gentle"):
             return Clause("statement", nouns=self.named_in(words, i + 2)), end
         if words[i] == "wrong" and end - i > 1:  # "Wrong bottle."
@@ -997,24 +925,23 @@ class Parser:
         k = i + 2 if words[i + 1 : i + 2] in (["all"], ["both"], ["really"], ["just"]) else i + 1
         if words[i] == "they" and (lexicon.has("dues", words, k) or lexicon.has("stays", words, k)):
             words[i] = "those"  # "They go on the shelf."
-        subjects = lexicon_file().words["subjects"]
+        subjects = WORDS["subjects"]
         if words[i] in subjects or words[i] == "you" or self._is_person(words, i):
             return self._of_person(words, i)
-        if words[i] in _DAYS and i + 1 < end:
+        if words[i] in SETS["days"] and i + 1 < end:
             return self._of_person(words, i + 1) if words[i + 1] in subjects else (Clause("statement"), end)
         return None
 
     def _subject(self, words: list[str], i: int) -> _Subject | tuple[Clause, int] | None:
         """What a sentence is about, up to its verb; the clause itself where no verb is needed to tell."""
-        lexicon, end, numbers = self.lexicon, len(words), lexicon_file().words["numbers"]
+        lexicon, end, numbers = self.lexicon, len(words), WORDS["numbers"]
         nouns, j, has_choice = self._nouns(words, i)
         if words[i] == "any":
             nouns = [replace(noun, count="all") for noun in nouns]  # "Any can goes in the bin."
         if words[i] in numbers and lexicon.has("suffices", words, i + 1):  # "Two is enough."
             return Clause("fragment", nouns=[Noun(count=numbers.index(words[i]))], is_repair=True), end
-        if (
-            nouns and not nouns[0].pronoun and (n := lexicon.has("suffices", words, j)) and j + n == end
-        ):  # "A banana would be better."
+        n = lexicon.has("suffices", words, j)
+        if n and nouns and not nouns[0].pronoun and j + n == end:  # "A banana would be better."
             nouns = [replace(noun, count=1) for noun in nouns] if words[i] == "any" else nouns
             return Clause("fragment", nouns=nouns, is_repair=True), end
         excepts: list[Noun] = []
@@ -1026,10 +953,10 @@ class Parser:
         if words[i] == "nothing" and words[i + 1] != "but" and not excepts:
             return Clause("statement", nouns=self.named_in(words, i + 1)), end  # "Nothing here needs washing."
         nouns, j = self._where_it_stands(words, i, nouns, j)
-        while j < end and (words[j] in _EVER or (words[j].endswith("ly") and lexicon.is_closed(words[j]))):
+        while j < end and (words[j] in SETS["ever"] or (words[j].endswith("ly") and lexicon.is_closed(words[j]))):
             j += 1
         joined = next((k for k in range(j, end) if words[k] in ("and", "so") and lexicon.has("dues", words, k + 1)), 0)
-        if joined and words[j] in lexicon_file().words["auxiliaries"]:  # "are empty and can go in the bin"
+        if joined and words[j] in WORDS["auxiliaries"]:  # "are empty and can go in the bin"
             j = joined + 1
         is_negated = words[j : j + 2] in (["does", "not"], ["do", "not"])
         j += 2 * is_negated
@@ -1045,7 +972,7 @@ class Parser:
         if place is None or not place.place or k >= len(words):
             return nouns, j
         is_verb = any(lexicon.has(table, words, k) for table in ("dues", "stays", "needs", "finite"))
-        if not is_verb and words[k] not in lexicon_file().words["auxiliaries"]:
+        if not is_verb and words[k] not in WORDS["auxiliaries"]:
             return nouns, j
         nouns = [replace(noun, source=place.place) for noun in nouns]
         if words[i] == "anything":
@@ -1053,10 +980,14 @@ class Parser:
         return nouns, k
 
     def _by_object(self, subject: _Subject) -> tuple[Clause, int] | None:
+        """ "The blue one you can ignore": leaves it; anything else of that kind says nothing certain."""
         words, j = subject.words, subject.j
-        if words[j : j + 1] == ["you"] and MODALS.intersection(words[j + 1 : j + 2]):  # "The blue one you can ignore."
-            return self._object_first(words, subject.nouns, j + 1), len(words)
-        return None
+        if words[j : j + 1] != ["you"] or not SETS["modals"].intersection(words[j + 1 : j + 2]):
+            return None
+        rest = words[j + 1 :]
+        leaves = any(self.lexicon.verbs.at(rest, k)[1] == "leave" for k in range(len(rest)))
+        is_free = leaves or "not" in rest or "never" in rest
+        return Clause("protect" if is_free else "unsure", nouns=subject.nouns), len(words)
 
     def _welcome(self, subject: _Subject) -> tuple[Clause, int] | None:
         """ "A banana would be nice", "a cloth would come in handy"."""
@@ -1085,9 +1016,8 @@ class Parser:
     def _spared(self, subject: _Subject) -> tuple[Clause, int] | None:
         """ "The cup must not be washed", "the plates stay here"."""
         words, j, lexicon = subject.words, subject.j, self.lexicon
-        is_barred = words[j + 1 : j + 4] == ["not", "to", "be"] or (
-            words[j + 1 : j + 3] == ["not", "be"] and lexicon.pasts.at(words, j + 3)[0]
-        )
+        is_barred = words[j + 1 : j + 3] == ["not", "be"] and lexicon.pasts.at(words, j + 3)[0] > 0
+        is_barred = is_barred or words[j + 1 : j + 4] == ["not", "to", "be"]
         if is_barred or (lexicon.has("stays", words, j) and not subject.is_negated):
             return Clause("protect", nouns=subject.nouns), len(words)
         return None
@@ -1101,7 +1031,7 @@ class Parser:
             return None
         if subject.is_negated or (words[k : k + 1] == ["no"] and lexicon.gerunds.at(words, k + 1)[0]):
             return Clause("statement", nouns=subject.nouns), end
-        while k < end and words[k] in _BEFORE_NEED:
+        while k < end and words[k] in SETS["before_need"]:
             k += 1
         m, verb = lexicon.verbs.at(words, k)
         if not m:
@@ -1110,8 +1040,7 @@ class Parser:
             if not m and k < end:
                 m, verb = lexicon.verbs.at([re.sub(ending, "", words[k])], 0)
         if m and verb in ("rinse", "wipe", "clean", "open", "close"):
-            clause = Clause("order", verb=verb, nouns=subject.nouns, excepts=subject.excepts)
-            return clause, self._constituents(clause, words, k + m)
+            return self._whole(Clause("order", verb=verb, nouns=subject.nouns, excepts=subject.excepts), words, k + m)
         return None
 
     def _belonging(self, subject: _Subject) -> tuple[Clause, int] | None:
@@ -1128,10 +1057,8 @@ class Parser:
         if not n:
             return None
         k, end = j + n, len(words)
-        clause = Clause(
-            "order", verb="place", word="due", nouns=list(nouns), excepts=subject.excepts,
-            has_choice=subject.has_choice,
-        )  # fmt: skip
+        clause = Clause("order", "place", "due", nouns=list(nouns), excepts=subject.excepts)
+        clause.has_choice = subject.has_choice
         is_state = n == 1 and words[j] in ("were", "was", "went", "stood", "sat", "landed")
         is_state = is_state or words[j] in ("ended", "found", "made") or words[j + 1 : j + 2] == ["put"]
         if words[k : k + 2] == ["not", "to"]:  # "It would be better not to put the cup there."
@@ -1139,7 +1066,7 @@ class Parser:
         stop = self._constituents(clause, words, k)
         if subject.is_negated or (is_state and words[:1] != ["it"] and not self._is_wish(words, subject.i)):
             return Clause("statement", nouns=nouns), end
-        is_back = any(adverb in lexicon_file().words["backs"] for adverb in clause.adverbs)
+        is_back = any(adverb in WORDS["backs"] for adverb in clause.adverbs)
         if clause.targets or is_back or "away" in clause.particles or "back" in clause.particles:
             return clause, stop
         return Clause("statement", nouns=nouns), end
@@ -1147,7 +1074,7 @@ class Parser:
     def _being(self, subject: _Subject) -> tuple[Clause, int] | None:
         """What something is, or has: whose, which colour, where."""
         words, nouns, k, end = subject.words, subject.nouns, subject.j + 1, len(subject.words)
-        if words[k - 1] not in lexicon_file().words["auxiliaries"] and words[k - 1] not in _SEEMS:
+        if words[k - 1] not in WORDS["auxiliaries"] and words[k - 1] not in SETS["seems"]:
             return None
         is_owned = words[k : k + 1] in (["mine"], ["ours"])
         if is_owned and any(self.lexicon.has("stays", words, m) for m in range(k + 1, end)):
@@ -1174,37 +1101,29 @@ class Parser:
             clause.targets += probe.targets
         return clause, end
 
-    def _object_first(self, words: list[str], nouns: list[Noun], j: int) -> Clause:
-        """ "The blue one you can ignore": leaves it; anything else of that kind says nothing certain."""
-        rest = words[j:]
-        leaves = any(self.lexicon.verbs.at(rest, k)[1] == "leave" for k in range(len(rest)))
-        is_free = leaves or "not" in rest or "never" in rest
-        return Clause("protect", nouns=nouns) if is_free else Clause("unsure", nouns=nouns)
-
     def _wished(self, words: list[str], i: int) -> None:
         """ "Make sure (that) the cup is clean" as "the cup should be clean", in place."""
         noun, j = self._noun(words, i)
-        is_done = self.lexicon.pasts.at(words, j + 1)[1] in STATES and words[j : j + 1] in (["was"], ["were"], ["got"])
-        is_so = is_done or words[j : j + 1] in (["is"], ["are"], ["gets"], ["get"])
+        is_done = self.lexicon.pasts.at(words, j + 1)[1] in SETS["states"]
+        is_so = is_done and words[j : j + 1] in (["was"], ["were"], ["got"])
+        is_so = is_so or words[j : j + 1] in (["is"], ["are"], ["gets"], ["get"])
         is_so = is_so and words[j + 1 : j + 2] not in (["not"], ["never"], ["no"], ["still"], [])
         if is_so and noun is not None and (noun.kind or noun.place):
             words[j : j + 1] = ["should", "be"]
 
     def _is_wish(self, words: list[str], i: int) -> bool:
-        return any(
-            self.lexicon.has("wishes", words, k) and k + self.lexicon.has("wishes", words, k) == i for k in range(i)
-        )
+        return any(self.lexicon.has("wishes", words, k) == i - k for k in range(i))
 
     def _is_person(self, words: list[str], i: int) -> bool:
         """ "my sister is", "Peter wants": somebody who is no thing of ours, before a verb."""
-        lexicon, subjects = self.lexicon, lexicon_file().words["subjects"]
-        j = i + 1 if words[i] in lexicon_file().words["owners"] or words[i] == "the" else i
+        lexicon, subjects = self.lexicon, WORDS["subjects"]
+        j = i + 1 if words[i] in WORDS["owners"] or words[i] == "the" else i
         if j >= len(words) or (lexicon.is_closed(words[j]) and not (j > i and words[j] in subjects)):
             return False
         if lexicon.noun_at(words, j)[0] or lexicon.colour(words[j]) or (j == i and lexicon.verbs.at(words, j)[0]):
             return False
         k = j + 1
-        while words[k : k + 1] and words[k] in _OFTEN:
+        while words[k : k + 1] and words[k] in SETS["often"]:
             k += 1
         if k >= len(words) or (words[i] == "the" and lexicon.has("dues", words, k)):  # "The spoon goes in the sink."
             return False
@@ -1212,7 +1131,7 @@ class Parser:
         if behind in ("still", "really") and more in ("needs", "wants", "uses", "need", "want"):
             return True
         is_at_it = any(lexicon.has("uses", words, m) for m in (j + 2, j + 3)) or lexicon.has("done", words, j + 2) > 0
-        if lexicon.has("reports", words, k) or (is_at_it and behind in _OF_WHO):
+        if lexicon.has("reports", words, k) or (is_at_it and behind in SETS["of_who"]):
             return True
         if j == i:
             return False
@@ -1224,12 +1143,12 @@ class Parser:
     def _of_person(self, words: list[str], i: int) -> tuple[Clause, int]:
         """What somebody does or has done: it protects what they use, frees what they are done with."""
         lexicon, end = self.lexicon, len(words)
-        if words[i + 1 : i + 2] == ["wonder"] and words[i + 2 : i + 3] and words[i + 2] in lexicon_file().words["wh"]:
+        if words[i + 1 : i + 2] == ["wonder"] and words[i + 2 : i + 3] and words[i + 2] in WORDS["wh"]:
             return self._asking(words, i + 2), end
         if words[i] == "you":
             is_free = words[i + 1 : i + 4] in (["do", "not", "have"], ["do", "not", "need"])
-            is_free = is_free or words[i + 1 : i + 3] == ["need", "not"] or bool(_PAST.intersection(words))
-            is_free = is_free or bool(_OF_ROBOT.intersection(words[i + 1 : i + 2]))
+            is_free = is_free or words[i + 1 : i + 3] == ["need", "not"] or bool(SETS["past"].intersection(words))
+            is_free = is_free or bool(SETS["of_robot"].intersection(words[i + 1 : i + 2]))
             kind: ClauseType = "statement" if is_free else "social"
             return Clause(kind, word=" ".join(words), nouns=self.named_in(words, i + 1)), end
         if words[i : i + 3] == ["i", "told", "you"]:
@@ -1260,13 +1179,12 @@ class Parser:
                 if not is_negated and "still" not in words[i:j]:
                     break
                 return clause, end
-        is_offer = any(word in OFFERS for word in words[i : i + 5]) or words[-2:] == ["for", "you"]
+        is_offer = any(word in SETS["offers"] for word in words[i : i + 5]) or words[-2:] == ["for", "you"]
         if "you" in words[i:end] and is_offer:
             return Clause("statement", word="offered", nouns=self.named_in(words, i + 1)), end
         is_reported = any(lexicon.has("reports", words, j) for j in range(i + 1, min(end, i + 3)))
-        is_reported = is_reported or (
-            words[i] not in ("i", "we") and words[i + 1 : i + 2] in (["say"], ["tell"], ["ask"])
-        )
+        is_other = words[i] not in ("i", "we")
+        is_reported = is_reported or (is_other and words[i + 1 : i + 2] in (["say"], ["tell"], ["ask"]))
         nouns = self._told(words, i + 1)
         return Clause("statement", word="reported" if is_reported else "", nouns=nouns), end
 
@@ -1301,6 +1219,10 @@ class Parser:
 
     # --- what a clause is made of
 
+    def _whole(self, clause: Clause, words: list[str], i: int) -> tuple[Clause, int]:
+        """The clause with what stands from there on, and where the next one begins."""
+        return clause, self._constituents(clause, words, i)
+
     def _constituents(self, clause: Clause, words: list[str], i: int) -> int:
         """Read nouns, places, exceptions and adverbs into the clause; where the next clause begins."""
         parts = (self._joint, self._when, self._mark, self._adverb, self._place_or_person, self._thing)
@@ -1334,7 +1256,7 @@ class Parser:
                 return end, True
             if words[i] == "as":  # "as you did last time"
                 clause.unread += words[i:]
-            if n or words[i] in lexicon_file().words["reasons"]:
+            if n or words[i] in WORDS["reasons"]:
                 return end, True
         if words[i] == "should" and clause.type == "order" and words[i + 1 : i + 2] in (["it"], ["they"]):
             clause.condition = "should"  # "... should it be dirty"
@@ -1397,7 +1319,7 @@ class Parser:
         if noun is not None:
             clause.nouns.append(noun)
             return self._behind_noun(clause, words, j), False
-        if words[i] in RELATIVES or words[i] in lexicon_file().words["subjects"]:  # "the cup I used"
+        if words[i] in SETS["relatives"] or words[i] in WORDS["subjects"]:  # "the cup I used"
             clause.unread += words[i:]
             return len(words), True
         clause.left.append(words[i])
@@ -1408,7 +1330,7 @@ class Parser:
         if n := self.lexicon.has("times", words, i):
             return n
         j = i + 1
-        numbers = (*lexicon_file().words["numbers"], "a", "an", "half", "few")
+        numbers = (*WORDS["numbers"], "a", "an", "half", "few")
         while words[i] in ("in", "after") and j < len(words) and (words[j].isdigit() or words[j] in numbers):
             j += 1
         return j + 1 - i if j > i + 1 and self.lexicon.has("units", words, j) else 0
@@ -1445,7 +1367,7 @@ class Parser:
 
     def _is_clause_from(self, words: list[str], k: int) -> bool:
         is_verb = any(self.lexicon.has(table, words, k) for table in ("dues", "stays"))
-        return is_verb or (k < len(words) and words[k] in lexicon_file().words["auxiliaries"])
+        return is_verb or (k < len(words) and words[k] in WORDS["auxiliaries"])
 
     def _exception(self, clause: Clause, words: list[str], i: int) -> int:
         if words[i - 1] == "that" and self._begins_head(words, i):
@@ -1454,8 +1376,6 @@ class Parser:
             clause.left += words[i : i + n]  # "except on the shelf": where it is not to go
             probe = Clause("fragment")
             return self._target(probe, words, i, n, "")
-        if self.lexicon.has("adverbs", words, i):
-            return i + self.lexicon.has("adverbs", words, i)
         nouns, j, _ = self._nouns(words, i)
         if nouns:
             probe = Clause("fragment", nouns=nouns)
@@ -1516,7 +1436,7 @@ class Parser:
         if relation == "free":
             return self._target_of_free(clause, words, i, j, noun, k)
         if noun is None:
-            while j < end and lexicon.is_closed(words[j]) and words[j] in lexicon_file().words["articles"]:
+            while j < end and lexicon.is_closed(words[j]) and words[j] in WORDS["articles"]:
                 j += 1
             clause.targets.append((relation, None))
             return j
@@ -1547,18 +1467,17 @@ class Parser:
         lexicon, end = self.lexicon, len(words)
         if (k := self._colour_of(clause, words, i)) > i:
             return k
-        if i < end and words[i] in lexicon_file().words["owners"]:  # "the one my husband used"
+        if i < end and words[i] in WORDS["owners"]:  # "the one my husband used"
             clause.unread += words[i:]
             clause.nouns[-1] = replace(clause.nouns[-1], is_vague=True)
             return end
-        is_told = (
-            words[i : i + 1] in (["that"], ["which"], ["who"]) and words[i + 1 : i + 2] and words[i + 1] in _STANDS
-        )
+        is_told = words[i : i + 1] in (["that"], ["which"], ["who"])
+        is_told = is_told and bool(SETS["stands"].intersection(words[i + 1 : i + 2]))
         j = i + 2 if is_told else i
         is_lying = words[j : j + 1] in (["standing"], ["lying"], ["sitting"])  # "the apple lying on the tray"
         if is_told or is_lying:
             n, relation = lexicon.relations.at(words, j + is_lying)
-            is_at = n > 0 and (bool(is_told) or relation in ("in", "on"))
+            is_at = n > 0 and (is_told or relation in ("in", "on"))
             place, k = self._noun(words, j + is_lying + n) if is_at else (None, i)
             if place is not None and place.place:
                 clause.nouns[-1] = replace(clause.nouns[-1], source=place.place)
@@ -1619,7 +1538,7 @@ class Parser:
         """The noun phrase that begins there, and where it ends; None where none does."""
         if i >= len(words):
             return None, i
-        numbers = lexicon_file().words["numbers"]
+        numbers = WORDS["numbers"]
         if words[i] == "any" and words[i + 1 : i + 2] and words[i + 1] in numbers[2:]:
             return self._noun(words, i + 1)  # "any two mugs"
         phrase = _Phrase(words, i, i, Noun())
@@ -1630,7 +1549,7 @@ class Parser:
 
     def _quantity(self, at: _Phrase) -> tuple[Noun | None, int] | None:
         """ "All", "both", "two", "the other", "one of them"."""
-        words, i, lexicon, numbers = at.words, at.start, self.lexicon, lexicon_file().words["numbers"]
+        words, i, lexicon, numbers = at.words, at.start, self.lexicon, WORDS["numbers"]
         if n := lexicon.has("vague", words, i):
             at.take(n, is_vague=True)
         elif n := lexicon.has("rest", words, i):
@@ -1677,29 +1596,27 @@ class Parser:
 
     def _determiners(self, at: _Phrase) -> tuple[Noun | None, int] | None:
         """ "The", "these", "my", "Anna's", "the three"; a "this" that stands alone is a pronoun."""
-        words, end, file_words = at.words, len(at.words), lexicon_file().words
+        words, end, numbers = at.words, len(at.words), WORDS["numbers"]
         is_part = at.i > at.start and words[at.i - 1] == "of" and at.noun.count != 1
         while at.i < end:
             i, word = at.i, words[at.i]
             if word in ("this", "that", "these", "those"):
                 if not self._begins_head(words, i + 1):
-                    if i + 1 < end and words[i + 1] in file_words["auxiliaries"] and i > at.start:
+                    if i + 1 < end and words[i + 1] in WORDS["auxiliaries"] and i > at.start:
                         return None
                     is_many, is_near = word in ("these", "those"), word in ("this", "these")
                     return replace(at.noun, pronoun=word, is_plural=is_many, is_offered=is_near), i + 1
                 is_many = at.noun.is_plural or (word in ("these", "those") and at.noun.count == 1)
                 at.take(1, is_definite=True, is_offered=word in ("this", "these"), is_plural=is_many)
-            elif word in file_words["articles"]:
+            elif word in WORDS["articles"]:
                 is_vague = at.noun.is_vague or words[i : i + 2] == ["some", "more"]
                 at.take(1, is_definite=at.noun.is_definite or word == "the", is_vague=is_vague)
-            elif word in file_words["owners"]:
+            elif word in WORDS["owners"]:
                 at.take(1, owner=word, is_definite=True)
             elif i + 1 < end and words[i + 1] == "'s":
                 at.take(2, owner=word, is_definite=True)
-            elif (
-                at.is_det and word in file_words["numbers"] and word != "one" and self._begins_head(words, i + 1)
-            ):  # "two of the three": two
-                at.take(1, count=at.noun.count if is_part else file_words["numbers"].index(word))
+            elif at.is_det and word != "one" and word in numbers and self._begins_head(words, i + 1):
+                at.take(1, count=at.noun.count if is_part else numbers.index(word))  # "two of the three": two
             else:
                 return None
             at.is_det = True
@@ -1768,9 +1685,8 @@ class Parser:
         elif lexicon.has("anything", words, i) and (at.is_begun or words[i].endswith("s")):
             is_many = words[i].endswith("s")
             is_vague = not is_many or noun.is_vague or not (at.is_det or noun.count != 1)
-            at.take(
-                1, kind="*", modifier=" ".join(at.unknown), is_plural=is_many, is_vague=is_vague
-            )  # "the cup things"
+            modifier = " ".join(at.unknown)  # "the cup things"
+            at.take(1, kind="*", modifier=modifier, is_plural=is_many, is_vague=is_vague)
         else:
             return False
         at.has_head_words, at.unknown = True, []
@@ -1818,9 +1734,8 @@ class Parser:
         if not at.has_head_words and not colours and not (noun.count != 1 and i > start) and not noun.is_other:
             return None, start
         is_each = words[start] == "any" and words[i : i + 1] == ["you"]  # "any bottle you see"
-        if is_each or (
-            noun.is_plural and noun.count == 1 and not noun.is_vague and (noun.is_definite or not at.is_det)
-        ):
+        is_all = noun.is_plural and noun.count == 1 and not noun.is_vague
+        if is_each or (is_all and (noun.is_definite or not at.is_det)):
             noun = replace(noun, count="all")
         if noun.count == "both" and not noun.is_plural and words[i : i + 1] == ["and"]:
             noun = replace(noun, count=1)  # "both the cup and the plate"
@@ -1838,16 +1753,11 @@ class Parser:
             elif colour := self.lexicon.colour(words[i]):
                 noun, i = replace(noun, colour=colour), i + 1
             elif words[i] == "that" and words[i + 1 : i + 2] in (["is"], ["stands"], ["lies"]):
-                if colour := self.lexicon.colour(words[i + 2]) if i + 2 < len(words) else "":
-                    noun, i = replace(noun, colour=colour), i + 3
-                else:
-                    i += 2
-                    n, _ = self.lexicon.relations.at(words, i)
-                    place, k = self._noun(words, i + n)
-                    if n and place is not None and place.place:
-                        noun, i = replace(noun, source=place.place), k
-                    else:
-                        return replace(noun, is_vague=True), i
+                n, _ = self.lexicon.relations.at(words, i + 2)
+                place, k = self._noun(words, i + 2 + n)
+                if not n or place is None or not place.place:
+                    return replace(noun, is_vague=True), i + 2
+                noun, i = replace(noun, source=place.place), k
             else:
                 break
         return noun, i
@@ -1885,27 +1795,17 @@ class Parser:
         if self._is_modal(words, i):
             return False
         if self.lexicon.noun_at(words, i)[0]:
-            return not self.lexicon.verbs.at(words, i)[0] or self.lexicon.noun_at(words, i)[0] > 0
-        return (
-            not self.lexicon.is_closed(words[i])
-            and words[i] not in ("of", "'s", "standing", "lying", "sitting")
-            and not self.lexicon.has("adjectives", words, i)
-            and not any(self.lexicon.has(table, words, i) for table in ("finite", "dues"))
-            and not self.lexicon.has("manners", words, i)
-            and not (words[i].endswith("ed") and self.lexicon.pasts.at(words, i)[0])
-        )
+            return True
+        if self.lexicon.is_closed(words[i]) or words[i] in ("of", "'s", "standing", "lying", "sitting"):
+            return False
+        is_other = any(self.lexicon.has(table, words, i) for table in ("adjectives", "finite", "dues", "manners"))
+        return not is_other and not (words[i].endswith("ed") and self.lexicon.pasts.at(words, i)[0])
 
     def _is_modal(self, words: list[str], i: int) -> bool:
         """ "The sponge can go there": no tin."""
         behind = words[i + 1 : i + 2]
-        return (
-            words[i : i + 1] == ["can"]
-            and bool(behind)
-            and (
-                self.lexicon.verbs.at(words, i + 1)[0] > 0
-                or behind[0] in ("be", "not", "all", "both", "i", "you", "we", "stay", "remain")
-            )
-        )
+        is_verb = self.lexicon.verbs.at(words, i + 1)[0] > 0 or bool(SETS["behind_can"].intersection(behind))
+        return words[i : i + 1] == ["can"] and is_verb
 
     def _is_plural_or_mass(self, words: list[str], i: int) -> bool:
         """A name without an article: bare plurals only ("knives")."""

@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 
 from nodes.msgs import Reference
-from nodes.planner.lexicon import lexicon_file
+from nodes.planner.lexicon import SETS, lexicon_file
 from nodes.planner.orders import ALL, LEAVE, MOST_ORDERS, Order, OrderVocabulary, Unnamed, covers, is_vague
 from nodes.planner.parser import Clause, Noun, Parser
 from nodes.planner.verbs import BACK, Targets, bag_of, row_of
@@ -23,8 +23,6 @@ Awaits = Literal["", "place", "thing", "yes"]
 
 TOOLS = frozenset(lexicon_file().household["tools"])
 """What things and places are cleaned with and at: an order to clean is not about them."""
-AWAY_FROM = frozenset({"under", "underneath", "below", "beneath", "behind", "above", "between", "outside", "front"})
-"""Words before a place that mean another one: who looks under a tray does not look at it."""
 INSIDE = frozenset(lexicon_file().household["inside"])
 """Places that things are put in, and not on."""
 WASTE = frozenset(lexicon_file().household["waste"])
@@ -194,12 +192,10 @@ class _Reader:
         self.unnamed: list[Unnamed] = []
         self.released: list[Noun] = []
         self.owners: list[tuple[str, Reference]] = []
-        self.asks = False
-        self.topic = ""
+        self.asks = self.is_polite = self.is_offered = self.has_statement = self.is_elsewhere = False
+        self.topic = self.unknown_verb = self.condition = self.quoted = ""
         self.is_cancelled = self.is_stopped = self.is_unsure = self.is_undo = False
         self.says: str = ""  # "yes" or "no"
-        self.unknown_verb = ""
-        self.is_offered = False
         self.nots: list[Noun] = []
         self.bans: list[tuple[Clause, int]] = []
         self.loose: list[Clause] = []
@@ -208,8 +204,6 @@ class _Reader:
         self.together: list[Noun] = []  # what was named side by side: "them"
         self.left_out: list[Noun] = []  # exceptions said before the order
         self.remarks: list[Noun] = []  # parts of a general order that something was said of behind it
-        self.has_statement = self.is_elsewhere = False
-        self.quoted = ""
         self.unread = ""  # a correction that nobody understands
         self.unheard = ""  # a word of an order that no table has, and that its reading dropped
         self.remarked = 0  # how many things something was told of
@@ -219,8 +213,6 @@ class _Reader:
         self.taken: list[tuple[Clause, list[Noun]]] = []  # what is somebody's, or what the speaker does
         self.is_in_turn = False  # "first the red one, then the blue one"
         self.told: list[Clause] = []  # orders and what was said beside them
-        self.is_polite = False
-        self.condition = ""
 
     def read(self, text: str, *, corrects: bool) -> Intent:
         text, in_order = _IN_THAT_ORDER.subn("", text)
@@ -232,12 +224,8 @@ class _Reader:
             if opening[1].lower() == "first" and not self.is_in_turn:
                 clauses[0].adverbs.append("first")
         asked = self.before.question if self.before.awaits == "thing" else None
-        if (
-            asked is not None
-            and asked.skill != LEAVE
-            and asked.things
-            and ANY_OF_THEM.match(text.lower().rstrip(" .!"))
-        ):
+        is_open = asked is not None and asked.skill != LEAVE and asked.things
+        if asked is not None and is_open and ANY_OF_THEM.match(text.lower().rstrip(" .!")):
             self._again(asked, [Noun(kind=asked.things[0].label)])
             return self._conclude([])
         self.is_polite = "please" in text.lower() or any(clause.word == "please" for clause in clauses)
@@ -337,7 +325,7 @@ class _Reader:
                 self._again(self.before.question, [_SHOWS[clause.word]])
             case "yes" | "no":
                 self.says = self.says or clause.type
-                self.is_cancelled = self.is_cancelled or (clause.word in _NONE and self.before.awaits == "thing")
+                self.is_cancelled = self.is_cancelled or (clause.word in SETS["none"] and self.before.awaits == "thing")
 
     def _asked(self, clause: Clause) -> None:
         is_shared = bool(self.taken) or clause.words[1:2] in (("take",), ("do",), ("bring",), ("wipe",), ("clear",))
@@ -473,10 +461,8 @@ class _Reader:
                 named.append(about[0])
         if clause.word == "see":
             source = next((noun.place for _, noun in clause.targets if noun is not None and noun.place), "")
-            named = [
-                *(noun for _, noun in clause.targets if noun is not None),
-                *(replace(n, source=source) for n in clause.nouns),
-            ]
+            where = [noun for _, noun in clause.targets if noun is not None]
+            named = [*where, *(replace(noun, source=source) for noun in clause.nouns)]
         self.mentioned += [noun for noun in named if noun.kind or noun.place or noun.unknown]
         if clause.nouns and not clause.nouns[0].pronoun:
             self.together = [noun for noun in clause.nouns if noun.kind]
@@ -543,10 +529,6 @@ class _Reader:
         return self._antecedent_in(self.mentioned[: draft.sentence], noun, wants_place=wants_place)
 
     def _antecedent_in(self, mentioned: Sequence[Noun], noun: Noun, *, wants_place: bool) -> Noun | None:
-        if noun.pronoun in ("them", "those", "these") and not wants_place:
-            many = [known for known in mentioned if known.kind and (known.is_plural or known.count != 1)]
-            if many and not any(known.kind for known in mentioned[mentioned.index(many[-1]) + 1 :]):
-                return self._sharpened(many[-1])
         for known in reversed(mentioned):
             if wants_place and (known.place or known.unknown):
                 return known
@@ -582,20 +564,18 @@ class _Reader:
         if clause.is_negated:
             self._ban(clause)
             return
-        if clause.verb == "cancel" or (clause.verb == "undo"):
-            self.is_undo = clause.verb == "undo"
-            self.is_stopped = clause.verb == "cancel"
-            if self.is_undo:
-                return
+        self.is_undo, self.is_stopped = (
+            self.is_undo or clause.verb == "undo",
+            self.is_stopped or clause.verb == "cancel",
+        )
+        if clause.verb == "undo":
+            return
         if clause.verb in ("leave", "let") and self._keeps(clause):
             return
         subject = self.loose[-1] if self.loose and not self.drafts else None
         if clause.word == "go" and subject is not None and subject.type == "fragment" and subject.nouns[:1]:
-            clause.verb, clause.word, clause.nouns = (
-                "place",
-                "due",
-                subject.nouns,
-            )  # "Both cups, not the plates, go ..."
+            clause.verb, clause.word = "place", "due"  # "Both cups, not the plates, go ..."
+            clause.nouns = subject.nouns
         if clause.verb != "wait":  # "wait until I am back"
             self.condition = self.condition or clause.condition
         draft = self._framed(clause)
@@ -606,7 +586,7 @@ class _Reader:
             self.is_stopped = True
         if clause.is_repair and self.drafts and draft.skill not in ("wait", "stop"):
             old = self.drafts.pop()
-            if not draft.nouns and draft.skill not in _ABOUT_NOTHING:
+            if not draft.nouns and draft.skill not in SETS["about_nothing"]:
                 draft.nouns = old.nouns
         self._merge(draft)
         if draft.skill == "wipe" and draft in self.drafts and draft.place in clause.nouns:
@@ -632,14 +612,15 @@ class _Reader:
         self.drafts = [one for one in self.drafts if one.why != "tidy"] if draft.why != "tidy" else self.drafts
         if draft.why == "tidy" and self.drafts:
             return
-        if last in self.drafts and last is not None and last.excepts and is_about_last and draft.nouns:
+        is_it = is_about_last and bool(draft.nouns) and last in self.drafts
+        if last is not None and last.excepts and is_it:
             if not all(noun.is_plural for noun in draft.nouns):
                 draft.why = draft.why or "which"  # "Wash all but the blue one and put it on the shelf."
             draft.nouns, draft.excepts = last.nouns, [*last.excepts, *draft.excepts]
-        if draft.clause.word == "due" and is_about_last and draft.nouns and last in self.drafts:
+        if draft.clause.word == "due" and is_it:
             draft.why = draft.why or "contradiction"  # "Bring me the cup. It should be on the tray."
-        if "first" in draft.clause.adverbs and is_about_last and draft.nouns and last in self.drafts:
-            draft.nouns = last.nouns if last is not None else draft.nouns
+        if "first" in draft.clause.adverbs and is_it and last is not None:
+            draft.nouns = last.nouns
             self.drafts.insert(self.drafts.index(last), draft)  # "Bring me the cup, but rinse it first."
             return
         self.drafts.append(draft)
@@ -658,16 +639,14 @@ class _Reader:
             self.drafts.pop()
         elif is_same and draft.skill == "place" and is_it and draft.place == last.place is not None:
             return True
-        elif draft.skill in _BEHIND_PICK and (
+        elif draft.skill in SETS["behind_pick"] and (
             last.skill in ("pick", "look") or (last.clause.verb in ("bring", "get") and not _is_to_me(last) and is_it)
         ):
             is_one = all(noun.count == 1 for noun in last.nouns)
             same = [noun for noun in draft.nouns if not noun.pronoun]
             if all(_same_noun(noun, last.nouns) and not (is_one and noun.count == "all") for noun in same):
-                if draft.skill == "wipe" and draft.place is None:
-                    draft.place = last.place
-                draft.nouns = last.nouns
-                draft.source = draft.source or last.source
+                draft.place = last.place if draft.skill == "wipe" and draft.place is None else draft.place
+                draft.nouns, draft.source = last.nouns, draft.source or last.source
                 draft.excepts = [*last.excepts, *draft.excepts]
                 self.drafts.pop()
         return False
@@ -689,50 +668,45 @@ class _Reader:
 
     def _ban(self, clause: Clause) -> None:
         """ "Do not ...": forbids, or contrasts with the order beside it."""
-        if clause.verb == "move" and not clause.nouns and not clause.targets and "yet" in clause.adverbs:
-            self.drafts.append(_Draft(clause, skill="wait"))
-            return
-        if clause.verb == "move" and not clause.nouns and not clause.targets:
+        is_move = clause.verb == "move" and not (clause.nouns or clause.targets)
+        is_nothing = clause.verb == "do" and not self.drafts and any(noun.kind == "*" for noun in clause.nouns)
+        if is_move and "yet" not in clause.adverbs:
             self.is_stopped = True
             return
-        if clause.verb == "do" and not self.drafts and any(noun.kind == "*" for noun in clause.nouns):
-            if clause.about:
-                return  # "do not do anything about the box"
-            self.drafts.append(_Draft(clause, skill="wait"))  # "do not do anything yet"
+        if is_move or is_nothing:  # "do not do anything yet", but for "do not do anything about the box"
+            self.drafts += [] if clause.about and is_nothing else [_Draft(clause, skill="wait")]
             return
         if clause.word in ("drop", "break", "spill") and not clause.targets:
             self._mention(clause)
             return  # how to do it: nothing is forbidden
-        if clause.nouns and clause.verb not in _NO_THING and all(map(self._is_unnamed, clause.nouns)):
+        if clause.nouns and clause.verb not in SETS["no_thing"] and all(map(self._is_unnamed, clause.nouns)):
             self._spare(clause, clause.nouns)
             return
         clause.nouns = self._resolved(clause.nouns)  # "it" is what was spoken of before, not what comes after
         self.bans.append((clause, len(self.drafts)))
         if clause.verb == "leave":
             self.mentioned += clause.nouns
-            return
-        self._mention(clause)
+        else:
+            self._mention(clause)
 
     def _keeps(self, clause: Clause) -> bool:
         """Whether "leave" and "keep" mean that something stays as it is."""
-        beside = [noun for relation, noun in clause.targets if relation == "beside"]
-        if beside and clause.verb == "leave" and clause.word == "leave":
+        there = [noun for _, noun in clause.targets if noun is not None]
+        is_goal = (
+            bool(clause.nouns) and any(noun.unknown for noun in there) and not _HAND.search(" ".join(clause.words))
+        )
+        is_goal = is_goal or any(relation == "beside" for relation, _ in clause.targets)
+        if is_goal and clause.word == "leave":
             clause.verb = "place"
             return False
         if clause.verb == "let" and clause.left[:1] == ["keep"] and clause.to_me:
             clause.verb, clause.left = "leave", clause.left[1:]  # "Let me keep that one."
         stays = {"stand", "stay", "sit", "rest"} & set(clause.left)
-        is_let_be = stays or set(clause.adverbs) & {"be", "alone", *_AS_IS}
+        is_let_be = stays or set(clause.adverbs) & {"be", "alone", *SETS["as_is"]}
         if clause.verb == "let" and not is_let_be:
             return False
-        unknown = next((noun for _, noun in clause.targets if noun is not None and noun.unknown), None)
-        if unknown is not None and clause.nouns and clause.word == "leave" and not _HAND.search(" ".join(clause.words)):
-            clause.verb = "place"
-            return False
         nouns = [*clause.nouns, *clause.excepts]
-        if not nouns and clause.targets:
-            nouns = [noun for _, noun in clause.targets if noun is not None and noun.kind]
-        source = next((noun.place for _, noun in clause.targets if noun is not None and noun.place), "")
+        source = next((noun.place for noun in there if noun.place), "")
         own = [thing for owner, thing in (*self.before.owners, *self.owners) if owner == "my"]
         if not nouns and clause.left == ["mine"] and own:
             nouns = [_noun(own[-1])]
@@ -883,9 +857,8 @@ class _Reader:
                 return
             draft.nouns = new
             if is_sharper or old is None:
-                draft.excepts = [
-                    one for one in draft.excepts if one.count == "all"
-                ]  # "The mug. Not the green one, the blue one."
+                # "The mug. Not the green one, the blue one."
+                draft.excepts = [one for one in draft.excepts if one.count == "all"]
         elif all(noun.count == "all" and noun.pronoun for noun in new):
             draft.nouns = [replace(noun, count="all") for noun in draft.nouns]
         elif clause.is_first and not self.adds and any(n.kind not in ("", *(d.kind for d in draft.nouns)) for n in new):
@@ -899,8 +872,7 @@ class _Reader:
             draft.source = noun.place
             return
         if noun is None:
-            if relation:
-                draft.relation = relation
+            draft.relation = relation or draft.relation
             return
         if draft.skill in ("look", "point") and noun.kind:
             draft.nouns, draft.place = [noun], None
@@ -918,17 +890,15 @@ class _Reader:
         if relation == "other":
             draft.why, draft.what = draft.why or "words", _name(noun)
         draft.place, draft.relation, draft.last = noun, relation, "place"
-        if draft.why == "where":
-            draft.why = ""
-        if draft.skill == "put_back":
-            draft.skill = "place"
+        draft.why = "" if draft.why == "where" else draft.why
+        draft.skill = "place" if draft.skill == "put_back" else draft.skill
 
     def _same(self, nouns: Sequence[Noun]) -> None:
         orders = self.before.orders
         if not orders or any(noun.place and not noun.kind for noun in nouns):  # "And the sink?"
             self.drafts.append(_Draft(Clause("order"), why="what"))
-            return
-        self._again(orders[-1], nouns)
+        else:
+            self._again(orders[-1], nouns)
 
     def _again(self, order: Order, named: Sequence[Noun] = ()) -> None:
         """The order once more, of these things instead."""
@@ -1007,9 +977,8 @@ class _Reader:
         draft = _Draft(clause, skill="place", nouns=list(nouns), excepts=list(clause.excepts))
         for relation, noun in targets:
             self._patch_target(draft, relation, noun)
-        draft.source = next(
-            (noun.place for relation, noun in clause.targets if relation == "from" and noun is not None), ""
-        )
+        sources = [noun.place for relation, noun in clause.targets if relation == "from" and noun is not None]
+        draft.source = sources[0] if sources else ""
         self._mention(clause)
         is_told = any(relation in ("in", "on", "to", "beside") for relation, _ in targets)
         if is_told and not clause.is_question and not (clause.left and nouns[0].unknown):
@@ -1093,11 +1062,9 @@ class _Reader:
         draft = _Draft(clause, nouns=list(clause.nouns), excepts=excepts)
         draft.last = "except" if clause.ends_excepting and excepts else "thing"
         verb = clause.verb
-        for relation, noun in clause.targets:
-            if relation == "from":
-                draft.source = noun.place if noun is not None and noun.place else draft.source
-                if noun is not None and noun.unknown:
-                    draft.refused, draft.what = "place", noun.unknown
+        for noun in [noun for relation, noun in clause.targets if relation == "from" and noun is not None]:
+            draft.source = noun.place or draft.source
+            draft.refused, draft.what = ("place", noun.unknown) if noun.unknown else (draft.refused, draft.what)
         reachable = [(r, n) for r, n in clause.targets if r != "from"]
         if clause.has_choice:
             draft.why = "choice"
@@ -1138,7 +1105,7 @@ class _Reader:
         if draft.skill in ("wipe", "look", "point"):
             for relation, noun in targets:
                 is_pointed_at = bool(draft.nouns) and draft.skill == "point"
-                if relation == "other" and AWAY_FROM.intersection(draft.clause.words):
+                if relation == "other" and SETS["away_from"].intersection(draft.clause.words):
                     draft.refused, draft.what = "relation", _name(noun)
                 if noun is not None and noun.place and draft.place is None and not is_pointed_at:
                     draft.place = noun
@@ -1221,18 +1188,18 @@ class _Reader:
     def _unlid(self, draft: _Draft) -> None:
         """The lid of something is that thing's."""
         behind = [noun for _, noun in draft.clause.targets if noun is not None]
-        draft.nouns = behind or [noun for noun in draft.nouns if noun.unknown not in _LIDS]
+        draft.nouns = behind or [noun for noun in draft.nouns if noun.unknown not in SETS["lids"]]
 
     def _place(self, draft: _Draft, targets: Targets) -> None:
         clause = draft.clause
         adverbs = set(clause.adverbs)
-        if any(noun.unknown in _LIDS for noun in draft.nouns):
+        if any(noun.unknown in SETS["lids"] for noun in draft.nouns):
             draft.skill = "open" if any(relation == "from" for relation, _ in clause.targets) else "close"
             self._unlid(draft)
             return
         if ("back" in clause.particles and not targets) or adverbs & BACK:
             draft.skill = "put_back"
-            if "back" not in clause.particles and adverbs & _HOME:
+            if "back" not in clause.particles and adverbs & SETS["home"]:
                 draft.skill, draft.why = "place", "where"
             return
         draft.skill = "place"
@@ -1243,24 +1210,21 @@ class _Reader:
             return
         places = self._places_in(draft, targets)
         if places:
-            draft.relation, draft.place = places[-1]
-            draft.last = "place"
+            (draft.relation, draft.place), draft.last = places[-1], "place"
         if clause.word == "due" and "somewhere" in adverbs:
             draft.why = draft.why or "where"  # "It must be on the shelf somewhere."
-        if "away" in clause.particles or adverbs & _ANYWHERE:
+        if "away" in clause.particles or adverbs & SETS["anywhere"]:
             draft.why = draft.why or ("" if places else "where")
-        if adverbs & _THERE and not places:
-            draft.place = self._antecedent(Noun(pronoun="there"), wants_place=True)
-            draft.relation = ""
-            if draft.place is None:
-                draft.why = draft.why or "where"
+        if adverbs & SETS["there"] and not places:
+            draft.place, draft.relation = self._antecedent(Noun(pronoun="there"), wants_place=True), ""
+            draft.why = draft.why or ("where" if draft.place is None else "")
         if clause.to_me and not places:
             draft.skill = "hand_over"
 
     def _go(self, draft: _Draft, targets: Targets) -> None:
         clause = draft.clause
         draft.skill = "drive"
-        is_back = clause.word in ("go", "roll", "drive") and _BACKWARDS.intersection(clause.particles)
+        is_back = clause.word in ("go", "roll", "drive") and SETS["backwards"].intersection(clause.particles)
         if is_back and not targets:
             draft.skill = "retreat"
             return
@@ -1322,12 +1286,8 @@ class _Reader:
             return self._intent("do", orders=(Order("stop"),))
         if self.is_unsure and not (self.drafts and all(draft.skill == "wait" for draft in self.drafts)):
             return self._intent("ask", why="unsure", what=next(map(_name, self.doubted), ""))
-        if self.is_undo and all(
-            draft.skill in ("pick", "put_back", "take", "place")
-            and draft.place is None
-            and all(noun.pronoun for noun in draft.nouns)
-            for draft in self.drafts
-        ):
+        backs = [one for one in self.drafts if one.skill in ("pick", "put_back", "take", "place") and one.place is None]
+        if self.is_undo and backs == self.drafts and all(noun.pronoun for one in backs for noun in one.nouns):
             return self._intent("do", orders=(Order("undo"),))
         if self._is_under_way() and self.drafts and all(map(self._takes_from_robot, self.drafts)):
             for draft in self.drafts:
@@ -1414,9 +1374,8 @@ class _Reader:
         if self.is_elsewhere:
             return self._intent("nothing", why="elsewhere")
         told = " ".join(word for clause in clauses for word in clause.words or clause.word.split())
-        return (
-            self._intent("nothing", why="told", what=told) if self.has_statement and told else self._intent("nothing")
-        )
+        is_told = self.has_statement and told != ""
+        return self._intent("nothing", why="told", what=told) if is_told else self._intent("nothing")
 
     def _takes_from_robot(self, draft: _Draft) -> bool:
         """Whether it says of what is under way, "put that one back" or "I want that one", that it is not to be done."""
@@ -1457,20 +1416,12 @@ class _Reader:
         released = tuple(_reference(n) for n in self._resolved(self.released) if n.kind)
         taken = self._taken(orders)
         return Intent(
-            deed=deed,
-            orders=tuple(_without(order, taken) for order in orders[:MOST_ORDERS]),
-            protected=tuple(dict.fromkeys(protected)),
-            released=released,
-            unnamed=tuple(dict.fromkeys(self.unnamed)),
-            why=why,
-            what=what,
-            awaits=awaits,
-            is_correction=self.is_correction,
-            is_addition=self.is_addition,
-            asks_about=tuple(_asked_reference(noun) for noun in self.asked_about),
-            told_of=tuple(_reference(noun) for noun in self._told_of()),
+            deed=deed, orders=tuple(_without(order, taken) for order in orders[:MOST_ORDERS]),
+            why=why, what=what, awaits=awaits, is_correction=self.is_correction, is_addition=self.is_addition,
+            protected=tuple(dict.fromkeys(protected)), unnamed=tuple(dict.fromkeys(self.unnamed)), released=released,
+            asks_about=tuple(map(_asked_reference, self.asked_about)), told_of=tuple(map(_reference, self._told_of())),
             taken=taken,
-        )
+        )  # fmt: skip
 
     def _taken(self, orders: Sequence[Order]) -> tuple[Reference, ...]:
         """What is somebody's, or what the speaker does, unless it is ordered all the same."""
@@ -1493,33 +1444,26 @@ class _Reader:
         """What was the last thing spoken of before, where it was said to be somebody's."""
         last = next((noun for noun in reversed(self.before.mentioned) if noun.kind), None)
         is_new = last is not None and len(self.mentioned) >= len(self.before.mentioned)
-        return next(
-            (one for _, one in self.before.owners[-1:] if is_new and last and _is_same(one, _reference(last))), None
-        )
+        owned = [one for _, one in self.before.owners[-1:] if is_new and last and _is_same(one, _reference(last))]
+        return owned[0] if owned else None
 
     def _colours(self, nouns: Sequence[Noun]) -> list[Noun]:
         """ "The blue one", where nobody spoke of anything before: whatever is blue."""
-        return [
-            replace(noun, kind="*") if noun.colour and not noun.kind and not noun.unknown else noun
-            for noun in self._resolved(nouns)
-        ]
+        known = self._resolved(nouns)
+        return [replace(one, kind="*") if one.colour and not (one.kind or one.unknown) else one for one in known]
 
     def _apply_bans(self) -> None:
         for clause, at in self.bans:
+            if clause.verb in SETS["no_thing"]:
+                continue
             nouns = self._resolved(clause.nouns)
-            is_general = clause.verb in ("touch", "move", "take", "pick") and not clause.targets
-            if clause.verb in _NO_THING:
-                continue
-            after = self.drafts[at:] if at < len(self.drafts) else []
-            after = [draft for draft in after if self._is_contrast(clause, nouns, draft)]
-            if after and not is_general:
-                meant = [noun for draft in after for noun in draft.nouns]
-                plural = any(noun.count == "all" for noun in meant)
-                if not plural or any(_is_same_noun(noun, other) or other.pronoun for noun in nouns for other in meant):
-                    continue  # "Do not give me the red one, give me the blue one"
-            if clause.verb == "pick" and after:
-                continue
-            self.protected += nouns
+            is_general = clause.verb in ("touch", "move", "take") and not clause.targets
+            after = [draft for draft in self.drafts[at:] if self._is_contrast(clause, nouns, draft)]
+            meant = [noun for draft in after for noun in draft.nouns]
+            is_meant = any(_is_same_noun(noun, other) or other.pronoun for noun in nouns for other in meant)
+            is_meant = is_meant or clause.verb == "pick" or not any(noun.count == "all" for noun in meant)
+            if not after or is_general or not is_meant:  # not "Do not give me the red one, give me the blue one"
+                self.protected += nouns
 
     def _is_contrast(self, ban: Clause, nouns: Sequence[Noun], draft: _Draft) -> bool:
         """Whether the order is what is to be done instead: the same deed, or with the same thing."""
@@ -1550,8 +1494,8 @@ class _Reader:
             if wrong is not None and (problem is None or (wrong[0] == "refuse" and problem[0] == "ask")):
                 problem = wrong
         for number, order in enumerate(orders):  # "All plates on the shelf, but the blue one in the sink."
-            others = [o for o in orders[number + 1 :] if o.skill in _PLACES and o.place != order.place]
-            things = [thing for other in others for thing in other.things if order.skill in _PLACES]
+            others = [o for o in orders[number + 1 :] if o.skill in SETS["moves"] and o.place != order.place]
+            things = [thing for other in others for thing in other.things if order.skill in SETS["moves"]]
             orders[number] = _but(order, [one for one in things if any(_is_part(one, whole) for whole in order.things)])
         return tuple(orders), problem
 
@@ -1598,20 +1542,15 @@ class _Reader:
     def _unaccounted(self, draft: _Draft, order: Order) -> str:
         """What stood beside the verb and is no part of the order: nobody knows what it changes."""
         clause = draft.clause
-        modified = next(
-            (noun.modifier for noun in (*draft.nouns, *draft.excepts, draft.place) if noun and noun.modifier), ""
-        )
+        modified = [one.modifier for one in (*draft.nouns, *draft.excepts, draft.place) if one and one.modifier]
         if modified:
-            return modified
+            return modified[0]
         if order.things and (order.skill == "drive" or (order.skill == "wipe" and order.place)):
             return _words_of(order.things[0])  # is about a place alone
         if order.place and order.skill in ("hand_over", "take", "pick", "open", "close"):
             return order.place  # goes nowhere
-        targets = [
-            (r, noun)
-            for r, noun in clause.targets
-            if noun is not None and (noun.kind or noun.place or noun.unknown or (r == "to" and noun.owner))
-        ]
+        there = [(relation, noun) for relation, noun in clause.targets if noun is not None]
+        targets = [(r, one) for r, one in there if one.kind or one.place or one.unknown or (r == "to" and one.owner)]
         if order.skill in ("wipe", "rinse"):
             return next((noun.unknown for r, noun in targets if noun.unknown and r in ("to", "in", "on", "beside")), "")
         if order.skill == "look" and clause.to_me and clause.verb == "look":
@@ -1630,7 +1569,7 @@ class _Reader:
     def _missing(self, draft: _Draft, order: Order, place: Noun | None) -> tuple[str, str, str] | None:
         skill, world = order.skill, self.world
         is_at_place = skill in ("look", "point") and not order.place
-        needs_thing = is_at_place or not (skill in world.aimless or skill in _ABOUT_NOTHING)
+        needs_thing = is_at_place or not (skill in world.aimless or skill in SETS["about_nothing"])
         if needs_thing and not order.things:
             return "ask", "which", ""
         if skill in ("place", "wipe", "drive") and not order.place:
@@ -1643,9 +1582,8 @@ class _Reader:
             if barred and thing.count != ALL:
                 is_new = not any(_is_barred(thing, one) for one in self.before.protected)
                 return "ask", "contradiction" if is_new else "protected", _words_of(thing)
-            if any(_is_whole(thing, one) for one in order.excluding) or (
-                thing.count == ALL and any(_is_same(thing, one) for one in barred)
-            ):
+            is_barred = thing.count == ALL and any(_is_same(thing, one) for one in barred)
+            if is_barred or any(_is_whole(thing, one) for one in order.excluding):
                 return "ask", "contradiction", _words_of(thing)
         if order.place in world.waste and skill == "place" and order.relation == "in":
             many = [thing for thing in order.things if thing.count == ALL and thing.label not in DISPOSABLE]
@@ -1662,10 +1600,8 @@ class _Reader:
                 continue
             if noun.owner and noun.kind:
                 known = self._owned(noun)
-                if known is None:
-                    wrong = wrong or ("owner", noun.owner)
-                else:
-                    noun = known
+                wrong = wrong or (("owner", noun.owner) if known is None else None)
+                noun = known or noun
             elif noun.pronoun or (not noun.kind and not noun.unknown and not noun.place):
                 meant = self._meant(noun, draft)
                 found += meant
@@ -1673,10 +1609,8 @@ class _Reader:
                 wrong = wrong or (("words", dark) if dark else None)  # "Are there clean cups? Bring me two."
                 if not meant:
                     wrong = wrong or ("which", noun.pronoun)
-                    is_shown = noun.count == 1 and not (
-                        noun.is_plural or noun.is_other or noun.is_vague or noun.quality
-                    )
-                    self.unnamed += [Unnamed()] if is_shown and not noun.colour else []
+                    is_told = noun.is_plural or noun.is_other or noun.is_vague or noun.quality or noun.colour
+                    self.unnamed += [Unnamed()] if noun.count == 1 and not is_told else []
                 continue
             if noun.count == 0:
                 wrong = wrong or ("words", "zero")
@@ -1699,10 +1633,9 @@ class _Reader:
         if noun.is_other or noun.is_vague:
             return []
         wants_place = draft.skill in ("wipe", "drive")
-        if noun.is_plural or noun.count in ("both", "all"):
-            last = self.before.orders[-1].things if self.before.orders and not self._mentioned_here() else ()
-            if noun.count == "both" and len(last) == 2:
-                return [replace(_noun(one), count="both") for one in last]
+        last = self.before.orders[-1].things if self.before.orders and not self._mentioned_here() else ()
+        if noun.count == "both" and len(last) == 2:
+            return [replace(_noun(one), count="both") for one in last]
         if noun.is_plural and len(draft.together) > 1:
             return draft.together
         if noun.pronoun == "it" and len(set(self.subjects)) > 1 and not self._follows(draft):
@@ -1727,9 +1660,8 @@ class _Reader:
         if wants_place:
             draft.place = known_noun
             return [known_noun]
-        count = noun.count if noun.count != 1 else known_noun.count
-        if noun.colour and not noun.pronoun:
-            count = noun.count
+        is_counted = noun.count != 1 or (noun.colour and not noun.pronoun)
+        count = noun.count if is_counted else known_noun.count
         owned = self._owned(known_noun) or known_noun
         return [owned if known_noun.owner else replace(known_noun, count=count, is_vague=False)]
 
@@ -1805,9 +1737,8 @@ def adds(text: str) -> bool:
 
 def replace_count(reference: Reference) -> Reference:
     """As an exception: which ones, not how many."""
-    return Reference(
-        label=reference.label, colour=reference.colour, source=reference.source if reference.label == "*" else ""
-    )
+    source = reference.source if reference.label == "*" else ""
+    return Reference(label=reference.label, colour=reference.colour, source=source)
 
 
 def _in_two_places(orders: Sequence[Order]) -> Reference | None:
@@ -1964,24 +1895,3 @@ _SHOWS = {
     **dict.fromkeys(("both", "both of them"), Noun(count="both", is_plural=True)),
 }
 """Words that may say yes, and what they are an answer to "Which one?" as."""
-_NONE = frozenset({"none", "neither", "none of them", "neither of them"})
-_NO_THING = frozenset({"leave", "stop", "wait", "nod", "look", "say", "do", "go", "retreat", "tidy"})
-"""Verbs that may be forbidden without a thing that is to be left alone."""
-_AS_IS = frozenset({"where it is", "where they are", "as it is", "as they are", "where it stands", "where they stand"})
-_BACKWARDS = frozenset({"back", "away", "backwards", "backward"})
-_BEHIND_PICK = frozenset(("place", "hand_over", "put_back", "rinse", "pick", "take", "wipe", "open", "close"))
-"""Skills that an order to pick something up only leads to."""
-_PLACES = frozenset({"place", "hand_over", "put_back"})
-"""Skills after which a thing is somewhere else."""
-_ABOUT_NOTHING = frozenset(
-    ("wipe", "look", "point", "drive", "nod", "shake", "wait", "retreat", "stop", "undo")
-)  # or about a place
-_LIDS = frozenset({"lid", "top", "cap", "cover"})
-_HOME = frozenset(
-    ("where they belong", "where it belongs", "to where it belongs", "where they go", "where it goes", "in place")
-)
-_ANYWHERE = frozenset(
-    ("somewhere", "somewhere else", "elsewhere", "anywhere", "someplace", "somewhere nice", "somewhere safe",
-     "anywhere else")
-)  # fmt: skip
-_THERE = frozenset(("there", "over there", "in there", "on there", "here", "over here", "in here"))

@@ -127,6 +127,9 @@ def test_planners_and_vlms_on_a_model_load_none_of_the_grammar() -> None:
     models = ("planner.openai_api", "planner.realtime_api", "vlm.openai_api", "vlm.onnx.vlm", "vlm.detector.vlm")
     nodes = (*models, "kitchen.vlm")
     made = "from nodes.vlm.openai_api import OpenAIVLM as V; V(model='m', base_url='http://127.0.0.1:9/v1')"
-    grammar = {f"nodes.planner.{one}" for one in ("lexicon", "parser", "understanding", "rules", "spelled")}
+    grammar = {
+        f"nodes.planner.{one}"
+        for one in ("lexicon", "parser", "understanding", "verbs", "spelled", "languages", "referents")
+    }
     code = f"import sys, nodes.{', nodes.'.join(nodes)}\n{made}\nsys.exit(len({grammar} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
