@@ -190,6 +190,7 @@ _SEEN = (
     *(("you", "are", "holding"), ("you", "have"), ("you", "hold"), ("i", "mean")),
 )
 """What says no more of a thing behind it."""
+_AUXILIARIES = [[word] for word in WORDS["auxiliaries"]]
 _SET_PHRASES: dict[str, ClauseType] = {
     "cancels": "cancel", "unsure": "unsure", "wrong": "wrong", "greetings": "social", "thanks": "social",
     "yes": "yes", "no": "no",
@@ -311,18 +312,15 @@ class Parser:
         return bool(words) and self.lexicon.has("tails", words, 0) == len(words)
 
     def _is_to_another(self, segment: PunctuatedWords, *, is_first: bool, has_more: bool) -> bool:
-        words = list(segment.words)
-        if words and self.lexicon.has("interjections", words, 0) == len(words):
-            return False  # "Oh dear"
-        if words and words[0] in ("hey", "hi", "hello", "oh") and len(words) == 2:
-            words = words[1:]
-        if len(words) != 1 or segment.end != "," or not is_first or not has_more:
+        words = segment.words
+        is_oh = self.lexicon.has("interjections", words, 0) == len(words)  # "Oh dear"
+        words = words[1:] if len(words) == 2 and words[0] in ("hey", "hi", "hello", "oh") else words
+        if is_oh or len(words) != 1 or segment.end != "," or not is_first or not has_more:
             return False
-        word = words[0]
-        if self.lexicon.has("people", words, 0):
-            return True
-        is_known = self.lexicon.is_closed(word) or self.lexicon.known_at(words, 0)
-        return segment.is_named and not is_known and word not in ("robot", "stretch")
+        is_known = (
+            self.lexicon.is_closed(words[0]) or self.lexicon.known_at(words, 0) or words[0] in ("robot", "stretch")
+        )
+        return self.lexicon.has("people", words, 0) > 0 or (segment.is_named and not is_known)
 
     def unheard_in(self, clause: Clause) -> str:
         """The first word of a clause that no table has and that its reading does not keep; "" where there is none."""
@@ -1076,11 +1074,9 @@ class Parser:
         words, nouns, k, end = subject.words, subject.nouns, subject.j + 1, len(subject.words)
         if words[k - 1] not in WORDS["auxiliaries"] and words[k - 1] not in SETS["seems"]:
             return None
-        is_owned = words[k : k + 1] in (["mine"], ["ours"])
-        if is_owned and any(self.lexicon.has("stays", words, m) for m in range(k + 1, end)):
-            return Clause("protect", nouns=nouns), end  # "the white one is mine and stays here"
-        if is_owned:
-            return Clause("owner", nouns=nouns, word="my"), end
+        if words[k : k + 1] in (["mine"], ["ours"]):
+            stays = any(self.lexicon.has("stays", words, m) for m in range(k + 1, end))
+            return Clause("protect" if stays else "owner", nouns=nouns, word="my"), end
         if words[k + 1 :] == ["is"] and nouns[0].kind:  # "the red mug is Anna's"
             return Clause("owner", nouns=nouns, word=words[k]), end
         others, _, _ = self._nouns(words, k)
@@ -1096,9 +1092,8 @@ class Parser:
         is_offered = "for" in words[k:] and "you" in words[k:]
         clause = Clause("statement", nouns=[*nouns, *others], word="offered" if is_offered else "")
         if not others:
-            probe = Clause("statement")
-            self._constituents(probe, words, k)
-            clause.targets += probe.targets
+            self._constituents(probe := Clause("statement"), words, k)
+            clause.targets = probe.targets
         return clause, end
 
     def _wished(self, words: list[str], i: int) -> None:
@@ -1169,16 +1164,14 @@ class Parser:
                 if not clause.nouns:
                     break
                 return clause, end
-            if words[j] in ("need", "want", "needs", "wants") and lexicon.has("uses", words, j + 1):
-                continue  # "I want to drink from it"
-            if words[j] in ("need", "want", "needs", "wants", "uses") and j > i:
+            if words[j] in ("need", "want", "needs", "wants", "uses"):
+                if words[j] != "uses" and lexicon.has("uses", words, j + 1):
+                    continue  # "I want to drink from it"
+                is_open = (words[j] == "want") if is_negated else "still" not in words[i:j]
+                if is_open or words[j + 1 : j + 2] == ["to"]:
+                    break
                 clause = Clause("release" if is_negated else "protect", word="needs")
-                self._constituents(clause, words, j + 1)
-                if words[j + 1 : j + 2] == ["to"] or (words[j] == "want" and is_negated):
-                    break
-                if not is_negated and "still" not in words[i:j]:
-                    break
-                return clause, end
+                return clause, max(end, self._constituents(clause, words, j + 1))
         is_offer = any(word in SETS["offers"] for word in words[i : i + 5]) or words[-2:] == ["for", "you"]
         if "you" in words[i:end] and is_offer:
             return Clause("statement", word="offered", nouns=self.named_in(words, i + 1)), end
@@ -1236,10 +1229,7 @@ class Parser:
         if words[i] == "but" and clause.adverbs and clause.adverbs[-1].startswith(("any", "some")):
             clause.denies = True
             return self._not(clause, words, i + 1), False  # "anywhere but the table"
-        if words[i] in ("and", "then", "but", "so", "or", "and then", "plus"):
-            is_over, i = self._conjunction(clause, words, i)
-            return i, is_over
-        return None
+        return self._conjunction(clause, words, i) if words[i] in ("and", "then", "but", "so", "or", "plus") else None
 
     def _when(self, clause: Clause, words: list[str], i: int) -> tuple[int, bool] | None:
         """ "Tomorrow", "if it is dry", "because I said so", "should it be dirty"."""
@@ -1335,47 +1325,44 @@ class Parser:
             j += 1
         return j + 1 - i if j > i + 1 and self.lexicon.has("units", words, j) else 0
 
-    def _conjunction(self, clause: Clause, words: list[str], i: int) -> tuple[bool, int]:
-        """Past "and", "or", "but": whether a new clause begins behind it, and where to read on."""
-        lexicon, end = self.lexicon, len(words)
+    def _conjunction(self, clause: Clause, words: list[str], i: int) -> tuple[int, bool]:
+        """Past "and", "or", "but": where to read on, and whether a new clause begins there."""
+        lexicon, end, joint = self.lexicon, len(words), words[i]
         j = i + 1
         while j < end and (words[j] in ("then", "also", "please", "just", "so", "maybe", "perhaps")):
             j += 1
         if j >= end:
-            clause.has_choice = clause.has_choice or words[i] == "or"
-            return True, end
-        if words[j] == "not" and words[i] in ("and", "but"):
-            return False, self._not(clause, words, j + 1, is_exception=words[i] == "but")
-        if lexicon.has("repair", words, j) or lexicon.has("requests", words, j) or lexicon.has("cancels", words, j):
-            return True, i if words[i] == "or" else j
-        n, _ = lexicon.verbs.at(words, j)
-        if (n and not lexicon.noun_at(words, j)[0]) or self._negation(words, j)[0]:
-            return True, j
+            clause.has_choice = clause.has_choice or joint == "or"
+            return end, True
+        if words[j] == "not" and joint in ("and", "but"):
+            return self._not(clause, words, j + 1, is_exception=joint == "but"), False
+        if any(lexicon.has(table, words, j) for table in ("repair", "requests", "cancels")):
+            return i if joint == "or" else j, True
+        is_verb = lexicon.verbs.at(words, j)[0] > 0 and not lexicon.noun_at(words, j)[0]
+        if is_verb or self._negation(words, j)[0]:
+            return j, True
         noun, k = self._noun(words, j)
-        is_placed = clause.type in ("order", "fragment") and clause.targets and words[i] in ("and", "but")
+        is_placed = clause.type in ("order", "fragment") and clause.targets and joint in ("and", "but")
         if noun is not None and is_placed and lexicon.relations.at(words, k)[0]:
-            return True, j  # "... on the tray and the blue one on the shelf"
-        if noun is not None and words[i] in ("and", "or", "plus", "but", "then") and self._is_clause_from(words, k):
-            return True, j
-        if noun is not None and words[i] == "but" and any(one.count == "all" for one in clause.nouns):
-            return False, self._exception(clause, words, j)
-        if words[i] == "or":
+            return j, True  # "... on the tray and the blue one on the shelf"
+        is_stated = any(lexicon.has(table, words, k) for table in ("dues", "stays")) or words[k : k + 1] in _AUXILIARIES
+        if noun is not None and joint != "so" and is_stated:
+            return j, True
+        if noun is not None and joint == "but" and any(one.count == "all" for one in clause.nouns):
+            return self._exception(clause, words, j), False
+        if joint == "or":
             clause.has_choice = True
-            return False, j
+            return j, False
         goes_on = any(lexicon.has(table, words, j) for table in ("adverbs", "tails", "exceptions"))
-        return noun is None and not goes_on and not lexicon.relations.at(words, j)[0], j
-
-    def _is_clause_from(self, words: list[str], k: int) -> bool:
-        is_verb = any(self.lexicon.has(table, words, k) for table in ("dues", "stays"))
-        return is_verb or (k < len(words) and words[k] in WORDS["auxiliaries"])
+        return j, noun is None and not goes_on and not lexicon.relations.at(words, j)[0]
 
     def _exception(self, clause: Clause, words: list[str], i: int) -> int:
         if words[i - 1] == "that" and self._begins_head(words, i):
             i -= 1  # "except that one"
-        if (n := self.lexicon.relations.at(words, i)[0]) and self.lexicon.relations.at(words, i)[1] != "free":
+        n, relation = self.lexicon.relations.at(words, i)
+        if n and relation != "free":
             clause.left += words[i : i + n]  # "except on the shelf": where it is not to go
-            probe = Clause("fragment")
-            return self._target(probe, words, i, n, "")
+            return self._target(Clause("fragment"), words, i, n, "")
         nouns, j, _ = self._nouns(words, i)
         if nouns:
             probe = Clause("fragment", nouns=nouns)
@@ -1395,8 +1382,7 @@ class Parser:
         n, relation = self.lexicon.relations.at(words, i)
         if n and relation != "free":
             clause.denies = True
-            probe = Clause("fragment")
-            return self._target(probe, words, i, n, relation)
+            return self._target(Clause("fragment"), words, i, n, relation)
         if words[i : i + 1] and words[i] in ("now", "yet", "today", "tonight", "immediately"):
             clause.condition, clause.denies = f"not {words[i]}", True
             return i + 1
