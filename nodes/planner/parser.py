@@ -103,6 +103,8 @@ def segments_of(text: str) -> list[PunctuatedWords]:
     found: list[PunctuatedWords] = []
     raw_first = ""
     tokens = _WORD.findall(text.replace("’", "'").replace(" - ", " – "))[:LONGEST]
+    if len(tokens) > 1 and tokens[0] in _QUOTES and tokens[-1] in _QUOTES and not _QUOTES.intersection(tokens[1:-1]):
+        tokens = tokens[1:-1]  # all of it is quoted: how it was written down
     is_quoted = False
     for number, token in enumerate(tokens):
         if token in _QUOTES:
@@ -417,6 +419,8 @@ class Parser:
         clause.has_choice = clause.has_choice or (is_choice and clause.type == "order")
         if is_joined and clause.type == "order" and all(noun.pronoun for noun in clause.nouns):
             clause.type = "unsure"  # "Do not take the cup and put it in the sink": is that forbidden, too?
+        elif clause.word == "say" and found and {"done", "finished", "ready"}.intersection(clause.words):
+            clause.type = "statement"  # "... and tell me when you are done": it says so anyway
         elif clause.type == "question" and not is_question and found and found[-1].type == "order":
             clause.type = "unsure"  # "take the bowl and do you know what"
 

@@ -900,9 +900,9 @@ class _Reader:
         else:
             self._again(orders[-1], nouns)
 
-    def _again(self, order: Order, named: Sequence[Noun] = ()) -> None:
+    def _again(self, order: Order, named: Sequence[Noun] | None = None) -> None:
         """The order once more, of these things instead."""
-        nouns = named or [_noun(one) for one in order.things]
+        nouns = [_noun(one) for one in order.things] if named is None else named
         if order.skill == LEAVE:
             self.protected += [replace(n, kind=n.kind or order.things[0].label) for n in nouns]
             return
@@ -1097,6 +1097,7 @@ class _Reader:
         roles = {
             "offered": self.is_offered, "another": bool(self.drafts), "told_of_kind": bool(told and told[-1].kind),
             "untold": is_it and self._antecedent(draft.nouns[0], wants_place=False) is None,
+            "moved": bool({"onto", "into"}.intersection(clause.words)),
         }  # fmt: skip
         return frozenset(role for role, is_so in roles.items() if is_so)
 

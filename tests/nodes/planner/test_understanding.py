@@ -224,6 +224,19 @@ def test_who_names_what_is_still_needed_beside_an_order_for_something_else_keeps
         assert [one.label for one in intent.protected] == ["mug"], text
 
 
+@pytest.mark.parametrize(
+    ("text", "skill", "place"),
+    [
+        ("Lift the cup onto the shelf.", "place", "shelf"),
+        ("“Put the cup on the shelf.”", "place", "shelf"),
+        ("Bring me the cup and tell me when you are done.", "hand_over", ""),
+    ],
+)
+def test_an_order_is_what_it_was_however_it_is_wrapped_up(text: str, skill: str, place: str) -> None:
+    (order,) = meant(text).orders
+    assert (meant(text).deed, order.skill, order.things[0].label, order.place) == ("do", skill, "cup", place)
+
+
 def test_a_wish_and_an_order_for_something_else_are_two() -> None:
     first, then = meant("I want the green plate on the table. Wipe the shelf.").orders
     assert (first.skill, first.place, then.skill, then.place) == ("place", "table", "wipe", "shelf")
@@ -239,6 +252,7 @@ def test_a_wish_and_an_order_for_something_else_are_two() -> None:
         ("Put the red cup on the shelf.", "No cups on the shelf!"),
         ("Put the red cup on the shelf.", "The red one?"),
         ("Put the red cup on the shelf.", "And the sink?"),
+        ("Put the red cup on the shelf.", "Do the same with."),
         ("Put the red cup on the shelf.", "All cups, please."),
         ("Bring me the cup.", "No, to Anna."),
         ("Bring me the cup.", "The left one."),
