@@ -16,11 +16,20 @@ import msgspec
 
 from nodes.interrupts.intent import understand
 from nodes.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SeenPerson, Subtask
+from nodes.planner.answers import UNKNOWN, Answerable, WhyLeft, answer, answer_to_manners, is_of_all, why_left
 from nodes.planner.household import Chore, Household, brewed, is_wished, plain, says_wrong, tells_where_kinds_go
 from nodes.planner.languages import in_another_language, is_dark
 from nodes.planner.lexicon import lexicon_file
 from nodes.planner.orders import ALIASES, ALL, LEAVE, MOST_ORDERS, Order, Surroundings, Unnamed, covers, is_vague
 from nodes.planner.parser import Clause, Noun, parser_of
+from nodes.planner.proposals import (
+    is_about_work,
+    is_plain_refusal,
+    not_understood,
+    parts_heard,
+    propose,
+    propose_beside_stop,
+)
 from nodes.planner.questions import WAITS, About, OpenQuestion
 from nodes.planner.referents import (
     Referents,
@@ -36,12 +45,12 @@ from nodes.planner.referents import (
 )
 from nodes.planner.replies import (
     MOST_NAMED,
-    answer,
     anything_else,
     bare,
     describe,
     list_words,
     moved_nothing,
+    name_of_reference,
     named,
     outcome,
     promise,
@@ -75,6 +84,29 @@ OFFERED_S, STILL_M = 2.0, 0.02
 """A thing that is held out so long without a word, by a hand this still, is an offer."""
 NODS_EVERY_S = 3.0
 MOVED_M = 0.08
+MOST_HEARD = 12
+"""So many utterances are kept, to tell who said what."""
+_VIEW = re.compile(r"\b(?:you(?:r|'re)?|robot's|my|mine|me|i|i'm)\b", re.I)
+_NONSENSE = frozenset({"words", "skill"})
+"""Why it asks or refuses by a word that may be none of a name or a deed: all of it is said to be not understood."""
+_DARK = frozenset(
+    {
+        "words",
+        "choice",
+        "condition",
+        "which_place",
+        "which",
+        "unsure",
+        "what",
+        "contradiction",
+        "owner",
+        "kind",
+        "relation",
+        "skill",
+        "place",
+    }
+)
+"""Why the grammar asks or refuses where it left words unread, so that they are looked at part by part."""
 _NOWHERE_M = (math.inf, math.inf, math.inf)
 
 
@@ -114,6 +146,8 @@ class Dialogue:
     offered: tuple[str, tuple[float, float, float], int] = ("", _NOWHERE_M, 0)  # id, where, since
     nodded_ns: int = 0
     is_brewing: bool = False
+    heard: tuple[tuple[str, str], ...] = ()  # who said what, the newest last
+    reasons: tuple[WhyLeft, ...] = ()  # why something is left alone
 
     # --- what is carried out
 
@@ -176,7 +210,7 @@ class Dialogue:
     def _ids_of(self, references: Iterable[Reference]) -> set[str]:
         return {one.id for ref in references for one in self._fitting(ref)}
 
-    def _refs(self, things: Iterable[SeenObject]) -> tuple[Reference, ...]:
+    def refs(self, things: Iterable[SeenObject]) -> tuple[Reference, ...]:
         """These things alone; by their ids where an order is carried out thing by thing."""
         if not self._each:
             return as_references(tuple(things), self._scene)
@@ -187,9 +221,9 @@ class Dialogue:
 
     def _held(self) -> tuple[Reference, ...]:
         held = held_by_robot(self._scene)
-        return self._refs([one for one in self._things() if one.id in held])
+        return self.refs([one for one in self._things() if one.id in held])
 
-    def _target(self) -> SeenObject | None:
+    def target(self) -> SeenObject | None:
         """What the robot holds or goes for."""
         if self._each:
             return self._thing(self.order) if self.order is not None else None
@@ -211,13 +245,13 @@ class Dialogue:
     def _close(self, asked: OpenQuestion) -> None:
         self.questions = tuple(one for one in self.questions if one != asked)
 
-    def _ask(self, asked: OpenQuestion) -> str:
+    def ask(self, asked: OpenQuestion) -> str:
         """Ask, and no longer ask the same; of an order, one thing at a time."""
         kept = [one for one in self.questions if one.text != asked.text and not (one.about == asked.about == "order")]
         self.questions = (*kept, asked)
         return asked.text
 
-    def _ask_whether(self, things: Sequence[Reference], now_ns: int, *, at_stop: bool = False) -> str:
+    def ask_whether(self, things: Sequence[Reference], now_ns: int, *, at_stop: bool = False) -> str:
         """Hold, and ask whether these are still meant: something was said of them that may forbid it."""
         about = tuple(one for one in self.orders if self._is_about(one, things))
         if not self._each and self.order is not None:
@@ -225,9 +259,9 @@ class Dialogue:
         if not about:
             return ""
         text = f"Shall I still {list_words([small(describe(one)) for one in about])}?"
-        return self._ask(OpenQuestion("still", text, now_ns, about, choices=tuple(things), is_at_stop=at_stop))
+        return self.ask(OpenQuestion("still", text, now_ns, about, choices=tuple(things), is_at_stop=at_stop))
 
-    def _ask_which(self, choices: Sequence[Reference], now_ns: int) -> str:
+    def ask_which(self, choices: Sequence[Reference], now_ns: int) -> str:
         """Ask which of them is to be left alone, and touch none of them before that is known."""
         kinds = {one.label for one in choices}
         asked = Order(LEAVE, (Reference(label=kinds.pop() if len(kinds) == 1 else "*"),))
@@ -235,12 +269,12 @@ class Dialogue:
         among = f": {list_words(names, 'or')}" if len(names) > 1 else ""
         self.questions = tuple(one for one in self.questions if one.about not in ("leave", "still"))
         text = f"Which one shall I leave{among}?"
-        return self._ask(OpenQuestion("leave", text, now_ns, (asked,), choices=tuple(choices)))
+        return self.ask(OpenQuestion("leave", text, now_ns, (asked,), choices=tuple(choices)))
 
     def ask_first(self, thing: Reference, now_ns: int) -> str:
         """Ask before a thing is moved to whose removal somebody will probably object."""
         text = f"May I take the {bare(thing)}?"
-        return self._ask(OpenQuestion("may", text, now_ns, (Order("place", (thing,)),), choices=(thing,)))
+        return self.ask(OpenQuestion("may", text, now_ns, (Order("place", (thing,)),), choices=(thing,)))
 
     def tick(self, now_ns: int) -> str:
         """Questions that nobody answers are asked once more, or left, and that is said; what waits is begun."""
@@ -253,7 +287,7 @@ class Dialogue:
                 left, more = "it", anything_else(self.order) if asked.awaits else ""
                 if spared := asked.spares or (asked.choices if asked.about in ("leave", "still", "may") else ()):
                     left, more = named(spared), ""
-                    self._leave(spared)
+                    self.leave(spared)
                 says.append(f"Nobody answered for {within_s:.0f} seconds, so I leave {left}. {more}".strip())
             elif again_s and waited_s >= again_s and asked.times == 1:
                 self.questions = tuple(replace(one, times=2) if one == asked else one for one in self.questions)
@@ -264,6 +298,26 @@ class Dialogue:
 
     def hear(self, text: str, speaker: str = "", now_ns: int = 0) -> str:
         """What to say to an utterance ("": nothing); orders and questions follow it."""
+        self.heard = (*self.heard, (speaker, text))[-MOST_HEARD:]
+        before = self._spared_ids()
+        said = self._listen(text, speaker, now_ns)
+        spared = self._spared_ids()
+        kept = tuple(one for one in self.reasons if one.ids & spared)
+        new = spared - before
+        self.reasons = (*kept, WhyLeft(frozenset(new), speaker, text)) if new else kept
+        return said.strip()
+
+    def _spared_ids(self) -> set[str]:
+        """What is to be left alone, or waits for a word whether it is."""
+        return self.kept | {
+            thing.id
+            for asked in self.questions
+            if asked.about in ("leave", "still")
+            for ref in asked.choices
+            for thing in self._fitting(ref)
+        }
+
+    def _listen(self, text: str, speaker: str, now_ns: int) -> str:
         self._show(now_ns)
         pointed_at = {one.points_at for one in self._scene.people if one.points_at}
         self.names, said = naming(text, self._scene, self.names, pointed_at.pop() if len(pointed_at) == 1 else "")
@@ -271,10 +325,34 @@ class Dialogue:
             return said
         is_owner = any(owner == "my" for owner, _ in self.talk.owners)
         spelled = spelled_out(text, self._scene, self.names, speaker, self._kind_meant(), is_owner=is_owner)
+        seen = self._seen_from(text)
+        if seen is not None:
+            return self._choose(seen[0], seen[1], now_ns)
         if spelled.reply:
             return _joined([spelled.reply, self._untold(spelled, now_ns)])
+        if spelled.views and not self.open("leave", "still"):
+            return self._ask_view(spelled, now_ns)
         said = self._hear(spelled.text, speaker, now_ns)
         return f"{spelled.aside} {said}" if spelled.aside and "?" in said else said
+
+    def _ask_view(self, spelled: SpelledOut, now_ns: int) -> str:
+        """Whose left is meant; the robot's view is the first choice."""
+        part = next((one for one in parts_heard(self, spelled.text) if one.skill or one.place), None)
+        skill, place = (part.skill or "place", part.place) if part is not None else ("", "")
+        things = [one for ident in spelled.views for one in self._things() if one.id == ident]
+        order = Order(
+            skill, (Reference(label=things[0].label),), (), place, relation_to(place, self._scene) if place else ""
+        )
+        text = f"{spelled.aside} Which one do you mean?"
+        return self.ask(OpenQuestion("order", text, now_ns, (order,), "thing", choices=self.refs(things), is_view=True))
+
+    def _seen_from(self, text: str) -> tuple[OpenQuestion, Reference] | None:
+        """ "From where you look": the question that it answers, and what is meant then."""
+        asked = next((one for one in reversed(self.questions) if one.is_view), None)
+        found = _VIEW.search(text)
+        if asked is None or found is None or len(asked.choices) != 2:
+            return None
+        return asked, asked.choices[0 if found[0].lower().startswith("you") else 1]
 
     def _show(self, now_ns: int) -> None:
         """A finger is remembered for a while; who points at nothing shows what they hold out."""
@@ -308,7 +386,7 @@ class Dialogue:
             one for one in self._things()
             if one.id in held or any(is_still_meant(one, order, self._scene) for order in self.orders)
         ]  # fmt: skip
-        return self._ask_which(self._refs(open_ones) or self._ordered(), now_ns)
+        return self.ask_which(self.refs(open_ones) or self._ordered(), now_ns)
 
     def _ordered(self) -> tuple[Reference, ...]:
         """All that is worked on; with a household, and later."""
@@ -327,7 +405,7 @@ class Dialogue:
             self.is_paused = False
             if again is not None:  # who lifts the stop has not answered what was asked at it
                 self._close(again)
-                return self._ask(replace(again, since_ns=now_ns, is_at_stop=False))
+                return self.ask(replace(again, since_ns=now_ns, is_at_stop=False))
             if not any(one.awaits == "yes" for one in self.questions):
                 return ""  # else it is a yes as well: "Go ahead."
         before, things, is_free = (self.orders, self.talk.protected), self._ordered(), not self._asked()
@@ -335,10 +413,10 @@ class Dialogue:
         is_as_before = (self.orders, self.talk.protected) == before and not self.open("leave")
         if things and is_free and is_as_before and speaks_of_rest(text, clauses):
             self.questions = tuple(one for one in self.questions if one.about not in ("still", "order"))
-            return self._ask_whether(things, now_ns)
+            return self.ask_whether(things, now_ns)
         if things and is_free and is_as_before and said and not self._asked():
             objected = self._objected_to(text, clauses, is_correction=meaning.wants == "amend")
-            whether = self._ask_whether(objected, now_ns) if objected else ""
+            whether = self.ask_whether(objected, now_ns) if objected else ""
             return _joined([said.partition(" I go on: ")[0], whether]) if whether else said
         return said
 
@@ -353,7 +431,7 @@ class Dialogue:
             for one in nouns
             if not (one.unknown or one.place) and (one.colour or (one.kind not in ("", "*") and one.is_definite))
         )
-        return self._refs(self._named_under_way(Intent("nothing", told_of=told_of)))
+        return self.refs(self._named_under_way(Intent("nothing", told_of=told_of)))
 
     def _known_words(self) -> frozenset[str]:
         return frozenset(
@@ -371,7 +449,7 @@ class Dialogue:
         if is_remark(text):
             return "I see."
         text = self.household.written(text)
-        clauses, parser, before = self._clauses(text), parser_of(world), self.talk.orders
+        clauses, parser, before, kept = self._clauses(text), parser_of(world), self.talk.orders, self.talk.protected
         readings = [(one, *understand_in(text, world, self._talk_about(one), parser)) for one in (*self._asked(), None)]
         for asked, intent, talk in readings[:-1]:
             assert asked is not None
@@ -386,13 +464,15 @@ class Dialogue:
         if self.orders and not self._asked() and not intent.is_addition and wonders(text, clauses):
             named_here = tuple(ref for order in intent.orders for ref in order.things if ref.colour or ref.id)
             told_of = (*named_here, *(one for one in intent.told_of if one.colour or one.label))
-            about = self._refs(self._named_under_way(Intent("ask", told_of=told_of)))
-            return self._ask_whether(about or self._ordered(), now_ns)
+            about = self.refs(self._named_under_way(Intent("ask", told_of=told_of)))
+            return self.ask_whether(about or self._ordered(), now_ns)
         if self._each and intent.deed == "do" and intent.protected and self.later and _is_same(intent.orders, before):
             return self._spare(Intent("nothing", protected=intent.protected), now_ns)  # "But not the blue one."
         if intent.deed == "do" and tells_where_kinds_go(text) and self._each:
             taught = {ref.label: one.place for one in intent.orders for ref in one.things if not ref.colour}
             self.habits = {**self.habits, **{kind: place for kind, place in taught.items() if kind and place}}
+        if intent.deed in ("ask", "refuse") and intent.why in _DARK:
+            self.talk = replace(self.talk, protected=tuple(one for one in self.talk.protected if one in kept))
         return self._follow(intent, text, clauses, speaker, now_ns)
 
     def _talk_about(self, asked: OpenQuestion | None) -> Conversation:
@@ -410,7 +490,7 @@ class Dialogue:
         held = self.open("leave", "still")
         match intent.deed:
             case "answer":
-                return self._answer(text, intent)
+                return self._answered_or_not(text, speaker, now_ns, intent)
             case "ask" if forbids_ordered(intent, clauses):
                 said = self._spare(Intent("nothing", protected=intent.protected), now_ns)
                 again = tuple(one for one in intent.orders if one.things and all(ref.is_any for ref in one.things))
@@ -418,34 +498,75 @@ class Dialogue:
                     return said
                 return _joined([said, self._do_each(Intent("do", again), now_ns, speaker)])  # another one of them
             case "ask" if shown := self._shown(intent):
-                return self._do(shown, now_ns, speaker)
+                return self.do(shown, now_ns, speaker)
             case "ask" if held is not None:
-                return self._ask_which(held.choices, now_ns)
+                return self.ask_which(held.choices, now_ns)
             case "ask" if self._each and self._is_put_away(intent, clauses):
                 away = Order("place", intent.orders[0].things, intent.orders[0].excluding)
                 self.talk = replace(self.talk, question=intent.orders[0], awaits="place")  # "On the tray."
                 return self._do_each(Intent("do", (away,)), now_ns, speaker)
             case "ask" | "refuse":
-                return self._unread(intent, clauses, now_ns)
+                said = self._by_parts(text, speaker, intent, clauses, now_ns)
+                return said or self._unread(intent, clauses, now_ns)
             case "nothing" if self.order is None and intent.taken and intent.why == "told":
                 return self._spare(Intent("nothing", protected=intent.taken), now_ns)
             case "nothing" if self._is_so(intent, clauses):
                 return "I see."
             case "nothing":
-                said = self._nothing(intent, now_ns)
-                is_forbidden = any(one.is_negated or one.type == "protect" for one in clauses)
-                return "All right." if said == "I see." and is_forbidden else said
-        said = self._do(intent, now_ns, speaker)
+                return self._told(text, speaker, intent, clauses, now_ns)
+        said = self.do(intent, now_ns, speaker)
         apart = tuple(one for one in intent.unnamed if one.label)
         if apart and self.order is not None and not self._asked():  # "all cups but that one"
             return f"{said} {self._spare(Intent('nothing', unnamed=apart), now_ns, is_at_it=False)}"
         return said
 
+    def _answered_or_not(self, text: str, speaker: str, now_ns: int, intent: Intent) -> str:
+        """The answer to a question; what is made of what only looks like one."""
+        if not any(one.act == "ask" for one in parts_heard(self, text)):
+            if said := answer_to_manners(text) or propose(self, text, speaker, now_ns, intent):
+                return said
+            said = self.answered(text, speaker, intent)
+            return not_understood(self, text) if said.startswith(UNKNOWN) else said
+        return self.answered(text, speaker, intent)
+
+    def _by_parts(self, text: str, speaker: str, intent: Intent, clauses: Sequence[Clause], now_ns: int) -> str:
+        """What is made of an order that the grammar did not read whole; "" where its own question is the better one."""
+        if self._is_gist(text, intent, clauses) and (said := propose(self, text, speaker, now_ns, intent)):
+            return said
+        is_objection = objects(intent, clauses) and bool(self._ordered())
+        is_known = is_plain_refusal(self, text, intent) or is_objection or bool(self._named_under_way(intent))
+        return not_understood(self, text) if intent.why in _NONSENSE and not is_known else ""
+
+    def _told(self, text: str, speaker: str, intent: Intent, clauses: Sequence[Clause], now_ns: int) -> str:
+        """What is made of words that order nothing: a protection, a remark, or what the grammar left unread."""
+        is_told = not (intent.protected or intent.released or intent.unnamed or self._named_under_way(intent))
+        is_told = is_told and not (self.orders and speaks_of_rest(text, clauses))
+        if is_told and intent.why not in ("cancelled", "declined", "elsewhere"):
+            if said := propose(self, text, speaker, now_ns, intent):
+                return said
+            said = self._nothing(intent, now_ns)
+            return not_understood(self, text) if said == "I see." and is_about_work(self, text) else said
+        said = self._nothing(intent, now_ns)
+        is_forbidden = any(one.is_negated or one.type == "protect" for one in clauses)
+        return "All right." if said == "I see." and is_forbidden else said
+
+    def _is_gist(self, text: str, intent: Intent, clauses: Sequence[Clause]) -> bool:
+        """Whether what the grammar left is looked at part by part; not what corrects the work, which is held."""
+        is_objection = objects(intent, clauses) and bool(self._ordered()) and not self._asked()
+        return self._is_dark(intent, clauses) and not (is_objection or is_plain_refusal(self, text, intent))
+
+    @staticmethod
+    def _is_dark(intent: Intent, clauses: Sequence[Clause]) -> bool:
+        """Whether it is asked or refused as words were left unread."""
+        about = intent.orders[0] if intent.orders else Order("")
+        is_lost = intent.why == "where" and (about.skill != "place" or not about.things)
+        return intent.why in _DARK or is_lost or (intent.why == "where" and _names_place(clauses))
+
     @staticmethod
     def _is_put_away(intent: Intent, clauses: Sequence[Clause]) -> bool:
         """Whether it lacks only a place, which a household knows."""
         is_open = intent.why == "where" and not (intent.what or objects(intent, clauses))
-        return is_open and bool(intent.orders and intent.orders[0].things)
+        return is_open and not _names_place(clauses) and bool(intent.orders and intent.orders[0].things)
 
     def _unread(self, intent: Intent, clauses: Sequence[Clause], now_ns: int) -> str:
         """What is asked or refused; what is worked on and was named by it, or objected to, is held."""
@@ -453,16 +574,16 @@ class Dialogue:
         is_read = self.open("leave", "still") is not None or any(order.skill for order in intent.orders)
         things = () if is_read else self._named_under_way(intent)
         if things:
-            whether = self._ask_whether(self._refs(things), now_ns)
+            whether = self.ask_whether(self.refs(things), now_ns)
             return whether if intent.why == "what" else f"{why} {whether}"
         if objects(intent, clauses) and self._ordered() and not self._asked():
-            return f"{why} {self._ask_whether(self._ordered(), now_ns)}"  # "No, bring it to Ben."
+            return f"{why} {self.ask_whether(self._ordered(), now_ns)}"  # "No, bring it to Ben."
         if intent.deed == "ask":
             about = intent.orders[:1] or (Order(""),)
             told_of = tuple(one for one in about[0].things if one.colour or one.id)
             is_held = bool(self._named_under_way(Intent("ask", told_of=told_of))) and not intent.is_addition
-            self._ask(OpenQuestion("order", why, now_ns, about, missing=intent.awaits or "yes", is_held=is_held))
-        return why + self._goes_on()
+            self.ask(OpenQuestion("order", why, now_ns, about, missing=intent.awaits or "yes", is_held=is_held))
+        return why + self.goes_on()
 
     def _is_so(self, intent: Intent, clauses: Sequence[Clause]) -> bool:
         """Whether it only says where something of the work is, and there it is."""
@@ -472,16 +593,106 @@ class Dialogue:
         things = self._named_under_way(intent)
         return bool(things and places) and all(self._place_of(one) in places for one in things)
 
-    def _answer(self, text: str, intent: Intent) -> str:
+    def belief(self) -> Answerable:
+        """What questions are answered from."""
+        asked = next((one.text for one in reversed(self.questions) if one.awaits), "")
+        later = self.later if self.order is not None else ()
+        around = self.around
+        return Answerable(
+            around.scene, around.skills, self.order, later, self.done, self.by, asked, self.reasons, self.heard
+        )
+
+    def answered(self, text: str, speaker: str, intent: Intent) -> str:
+        """The answer to a question, from what is believed."""
+        parts = [one for one in parts_heard(self, text) if one.act == "ask"] or parts_heard(self, text)
+        named = [part for part in parts if part.is_named] or ([] if is_of_all(text) else parts)
+        things = tuple(dict.fromkeys(one for part in named for one in part.things))
+        words = re.findall(r"[a-z]+", text.lower())
+        is_open = not things and not any(one.colour for one in intent.asks_about)
+        things = tuple(one for one in self._things() if is_open and one.label in words)[:1] or things
+        return answer(text, intent.asks_about, things, self.belief(), speaker)
+
+    def read_alone(self, text: str) -> Intent:
+        """What a part of an utterance means by itself."""
+        talk = replace(self._talk_about(None), question=None, awaits="")
+        return understand_in(text, self.around.world, talk, parser_of(self.around.world))[0]
+
+    def why_kept(self, things: Iterable[SeenObject]) -> str:
+        """Who said that these are to be left alone, as a sentence before a question; "" where nobody did."""
+        return "".join(dict.fromkeys(f"{small_who(why)} " for one in things if (why := why_left(one, self.reasons))))
+
+    def why_kept_refs(self, orders: Iterable[Order]) -> str:
+        """The same of what orders are about."""
+        return self.why_kept(thing for order in orders for ref in order.things for thing in self._fitting(ref))
+
+    def close_proposals(self, asked: Sequence[OpenQuestion]) -> None:
+        """Questions about a deed that were asked before, and that hold nothing, are no longer meant."""
+        self.questions = tuple(one for one in self.questions if one.about != "order" or one.holds or one not in asked)
+
+    def agree(self, asked: OpenQuestion, now_ns: int, speaker: str) -> str:
+        """What follows a yes to this question."""
+        self._close(asked)
+        if asked.about != "order":
+            return self._agreed(asked, now_ns, speaker)
+        self._release([one for order in asked.orders for one in order.things])
+        return self.do(Intent("do", asked.orders), now_ns, speaker, is_answer=True)
+
+    def finish(self, now_ns: int) -> str:
+        """Nothing more is done; what is in the hand goes back."""
+        self.questions = tuple(one for one in self.questions if one.about in ("help", "thing"))
+        held = self._held() if self.order is not None else ()
+        self.later = ()
+        if held and (said := self.ask_whether(held, now_ns)):
+            return said
+        self._end()
+        return "All right."
+
+    def recipe_wish(self, text: str, now_ns: int) -> str:
+        """What to ask where a recipe is named and nobody has ordered it in so many words; "" where none is."""
+        for recipe in self.household.recipes.values():
+            if re.search(recipe.words, plain(text)) and not self.is_brewing:
+                made = brewed(recipe, text, self._things(), self.kept)
+                if made.asks or not made.orders:
+                    return made.asks or made.said
+                what = small(made.said.removeprefix("Sure. ").removeprefix("I will "))
+                return self.ask(OpenQuestion("deed", f"Shall I {what}".rstrip(".") + "?", now_ns, made.orders))
+        return ""
+
+    def put_back(self, things: Sequence[SeenObject], now_ns: int) -> str:
+        """What to say to bringing these back: what is in the hand, or was moved last; "" where nothing is."""
+        held, order, ids = self._held(), self.order, {one.id for one in things}
+        in_hand = held_by_robot(self._scene)
+        if held and (not ids or ids & in_hand):
+            if self._each:
+                is_queued = order is not None and self._is_about(order, held[:1])
+                self._drop(held[:1])
+                if not is_queued:
+                    self.later = (self._placed(held[:1], self.origin or "table"), *self.later)
+                return _joined([f"All right, I put {named(held[:1])} back.", self._next_if_idle()])
+            if order is not None and (len(order.things) > 1 or any(one.count != 1 for one in order.things)):
+                self.leave(held)
+                return f"All right, I put {named(held)} back."
+            if down := self._down():
+                self._begin(down, now_ns)
+                return f"All right. {promise(down)}"
         last = self.done[-1] if self.done else None
-        return answer(text, intent, self._scene, self.around.skills, self.order, last, self.by)
+        if last is not None and (not ids or ids & self._ids_of(last.moved)):
+            return self._undo(now_ns, is_back=True)
+        return ""
 
     def _why_not(self, intent: Intent) -> str:
+        if intent.why == "protected" and (why := self.why_kept_refs(intent.orders)):
+            return f"{why}Shall I take it now?"
+        things = intent.orders[0].things if intent.orders else ()
+        is_unseen = self._scene.is_looked and things and things[0].label != "*" and not self._ids_of(things)
+        if intent.why == "where" and is_unseen:
+            seen = [f"the {one.name}" for one in self._things()][:MOST_NAMED]
+            return f"I see no {bare(things[0])}. I see {list_words(seen) or 'nothing'}."
         if intent.deed == "refuse":
             return refusal(intent, self.around.world, self.around.skills)
         return question(intent, self._scene, self.around.world)
 
-    def _goes_on(self) -> str:
+    def goes_on(self) -> str:
         return "" if self.order is None or self._is_held() else f" I go on: {small(describe(self.order))}."
 
     # --- what answers a question
@@ -511,8 +722,10 @@ class Dialogue:
         if is_yes and asked.about == "order":
             self._close(asked)
             self.talk = replace(talk, question=None, awaits="")
-            self._release(order.things)
-            return self._do(intent, now_ns, speaker, is_answer=True)
+            self._release([one for order in asked.orders for one in order.things])
+            return self.do(_with_orders(intent, asked.orders), now_ns, speaker, is_answer=True)
+        if is_yes and asked.about == "still" and (again := self._objected(asked)):
+            return self.ask(replace(asked, text=again, since_ns=now_ns))
         if asked.awaits == "yes" and asked.about != "order" and (is_yes or is_no):
             self._close(asked)
             self.talk = self.talk if asked.about == "may" else replace(talk, question=None, awaits="")
@@ -522,8 +735,16 @@ class Dialogue:
             self.habits = {**self.habits, order.things[0].label: order.place}
             self.later = tuple(one for one in self.later if one.things != order.things)
             return f"All right. {self._add((self._placed(order.things, order.place),), now_ns)}".strip()
+        ids, about_it = self._ids_of(order.things), asked.orders[0] if asked.orders else Order("")
+        is_same = order.place in ("", about_it.place) and order.skill in ("", about_it.skill)
+        is_among = len(ids) == 1 and ids <= {one.id for one in asked.choices} and is_same
+        if asked.about == "order" and asked.awaits == "thing" and is_among and self._each:
+            self._close(asked)
+            self.talk = replace(talk, question=None, awaits="")
+            about = self.refs([one for one in self._things() if one.id in ids])
+            return self.do(Intent("do", (_about_alone(asked.orders[0], about),)), now_ns, speaker, is_answer=True)
         if asked.choices[2:] and order.things and order.things[0].count == 2 and asked.awaits == "thing":
-            return self._ask(replace(asked, since_ns=now_ns))  # "Both", of three
+            return self.ask(replace(asked, since_ns=now_ns))  # "Both", of three
         if asked.about == "order" and asked.choices and (one := self._chosen_among(asked.choices, intent, clauses)):
             self.talk = replace(talk, question=None, awaits="")
             return self._choose(asked, one, now_ns)
@@ -536,14 +757,14 @@ class Dialogue:
             case "may":
                 return ""
             case "instead":
-                return self._do(Intent("do", asked.orders, is_correction=True), now_ns, speaker, is_answer=True)
+                return self.do(Intent("do", asked.orders, is_correction=True), now_ns, speaker, is_answer=True)
         self._release([one for order in asked.orders for one in order.things])
         return f"All right. {self._add(asked.orders, now_ns)}".strip()
 
     def _declined(self, asked: OpenQuestion) -> str:
         if asked.about == "instead":
-            return f"All right.{self._goes_on()}"
-        self._leave(asked.choices or tuple(one for order in asked.orders for one in order.things))
+            return f"All right.{self.goes_on()}"
+        self.leave(asked.choices or tuple(one for order in asked.orders for one in order.things))
         left = named(asked.choices) if asked.choices else "it"
         return _joined([f"All right, I leave {left}.", self._next_if_idle()])
 
@@ -566,7 +787,7 @@ class Dialogue:
 
     def _choose(self, asked: OpenQuestion, one: Reference, now_ns: int) -> str:
         self._close(asked)
-        return self._do(Intent("do", (_about_alone(asked.orders[0], (one,)),)), now_ns, self.by)
+        return self.do(Intent("do", (_about_alone(asked.orders[0], (one,)),)), now_ns, self.by)
 
     # --- what is left alone
 
@@ -578,25 +799,36 @@ class Dialogue:
             return self._spare(intent, now_ns, is_stopped=is_stopped)
         things = self._named_under_way(intent)
         if things and intent.why in ("told", "") and not self.open("leave", "still"):
-            return self._ask_whether(self._refs(things), now_ns)
+            return self.ask_whether(self.refs(things), now_ns)
         return remark(intent)
 
     def _cancelled(self, intent: Intent, now_ns: int) -> str:
         """ "Never mind": the question that is open, or else what is being done."""
         if held := self.open("leave", "still"):
+            if again := self._objected(held):
+                return self.ask(replace(held, text=again, since_ns=now_ns))
             if intent.why == "declined":
-                return self._ask_which(held.choices, now_ns)  # neither a yes nor a no says which
+                return self.ask_which(held.choices, now_ns)  # neither a yes nor a no says which
             self._close(held)
             return "All right."
         if asked := self.open("order", "instead", "deed", "place"):
             self._close(asked)
-            return f"All right.{self._goes_on()}" if asked.holds else "All right, I leave it."
+            return f"All right.{self.goes_on()}" if asked.holds else "All right, I leave it."
         if self.order is not None and (down := self._down()):
             self.later = ()
             self._begin(down, now_ns)
             return f"All right. {promise(down)}"
         self._end()
         return "All right, I leave it."
+
+    def _objected(self, held: OpenQuestion) -> str:
+        """What to ask where somebody else than who objected passes over it; "" where that was told already."""
+        ids = self._ids_of(held.choices)
+        why = next((one for one in reversed(self.reasons) if one.ids & ids), None)
+        who = self.heard[-1][0] if self.heard else ""
+        if why is None or why.speaker == who or "“" in held.text:
+            return ""
+        return f"{why.speaker or 'Somebody'} said: “{why.text}” {held.text}"
 
     def _end(self) -> None:
         """Nothing is carried out any more."""
@@ -606,7 +838,7 @@ class Dialogue:
     def _spare(self, intent: Intent, now_ns: int, *, is_stopped: bool = False, is_at_it: bool = True) -> str:
         """Leave alone what is meant, and ask where nobody can tell what that is."""
         order, last = self.order, self.done[-1] if self.done else None
-        target = self._target() if is_at_it else None
+        target = self.target() if is_at_it else None
         is_heard_by_vlm = target is not None and not (self._each or order is None or is_stopped or self._is_held())
         found = self._meant(intent, target, is_heard_by_vlm=is_heard_by_vlm)
         if found is None:
@@ -616,7 +848,7 @@ class Dialogue:
         is_of_last = order is None and bool(intent.unnamed) and last is not None
         if is_of_last and last is not None and any(covers(two, one) for one in last.moved for two in (*left, *open_)):
             text = f"{things_words(last.moved, last.order)} Shall I take that back?"
-            return self._ask(OpenQuestion("order", text, now_ns, (Order("undo"),), missing="yes"))
+            return self.ask(OpenQuestion("order", text, now_ns, (Order("undo"),), missing="yes"))
         if order is None and intent.what == "no":
             return "All right."
         held = self.open("leave", "still")
@@ -624,10 +856,10 @@ class Dialogue:
             open_ = list(held.choices)
         kept = tuple(one for one in self.talk.protected if one not in intent.protected)
         self.talk = replace(self.talk, protected=kept)
-        self._leave(left, intent.released, is_left_by_vlm=is_left_by_vlm)
+        self.leave(left, intent.released, is_left_by_vlm=is_left_by_vlm)
         told = [f"All right, I leave the {list_words([bare(one) for one in left], 'and the')}."] if left else []
         if open_:
-            return _joined([*told, self._ask_which(open_, now_ns)])
+            return _joined([*told, self.ask_which(open_, now_ns)])
         if held:
             self._close(held)
         return _joined([*(told or ([] if is_left_by_vlm else ["All right."])), self._next_if_idle()])
@@ -650,9 +882,9 @@ class Dialogue:
             if found.by == "action" and is_heard_by_vlm:
                 is_left_by_vlm = True  # who moves it has left it already, and says so
             elif found.is_clear or 0 < len(found.things) <= what.count:
-                left += self._refs(found.things)
+                left += self.refs(found.things)
             elif found.things:
-                open_ += self._refs(found.things)
+                open_ += self.refs(found.things)
             elif what.label:
                 left += [one for one in vague if one.label == what.label]  # not seen yet
             else:
@@ -672,7 +904,7 @@ class Dialogue:
         label, colour = fitting.pop() if len(fitting) == 1 else (one.label, one.colour)
         return Reference(label=label, colour=colour, count=one.count, source=one.source)
 
-    def _leave(
+    def leave(
         self, left: Sequence[Reference], released: Sequence[Reference] = (), *, is_left_by_vlm: bool = False
     ) -> None:
         """These are protected from now on, and what is carried out is so without them."""
@@ -739,17 +971,18 @@ class Dialogue:
     def _named_under_way(self, intent: Intent) -> tuple[SeenObject, ...]:
         """What is worked on, or still to be, of what something was said."""
         orders = [one for one in self.orders if one.things] if self._each else [self.order]
-        found = [one for each in orders for one in named_under_way(intent.told_of, each, self._scene, self._target())]
+        found = [one for each in orders for one in named_under_way(intent.told_of, each, self._scene, self.target())]
         return tuple(dict.fromkeys(found))
 
     # --- stopped
 
     def _stopped(self, text: str, speaker: str, now_ns: int) -> str:
         """The reflex has stopped the robot, and the VLM says so; what else was said counts after a "go on"."""
-        target, under_way, asked = self._target(), self.order, next(iter(self._asked()), None)
+        target, under_way, asked = self.target(), self.order, next(iter(self._asked()), None)
         talk = self._talk_about(asked)
         talk = replace(talk, orders=(under_way,)) if under_way is not None else talk
         around = replace(self.around, target=target)
+        self.close_proposals(self.questions)
         rest = read_beside_stop(text, around, talk, parser_of(self.around.world))
         if rest.reading == "nothing":
             return ""
@@ -760,7 +993,7 @@ class Dialogue:
         self.talk = replace(rest.talk, question=None, awaits="")
         match rest.reading:
             case "answer":
-                return self._answer(rest.words, rest.intent)
+                return self.answered(rest.words, speaker, rest.intent)
             case "spare":
                 return self._nothing(rest.intent, now_ns, is_stopped=True)
             case "do":
@@ -768,26 +1001,31 @@ class Dialogue:
                 if not is_asked:
                     return said
             case _:
-                said = why_unread(rest, around)
+                before = self.orders, self.talk.protected
+                said = propose_beside_stop(self, rest.words, speaker, now_ns, rest.intent)
+                if said and (self.orders, self.talk.protected) != before:
+                    return f"Stopped. {said}"
+                is_kept = any(one.is_owned for one in parts_heard(self, rest.words))
+                said = f"Stopped. {said}" if said else "Stopped." if is_kept else why_unread(rest, around)
         if under_way is None:
             return said
-        things = self._refs((target,)) if target is not None else under_way.things
+        things = self.refs((target,)) if target is not None else under_way.things
         if new := next(iter(self._asked()), None):
             self._close(new)
-            return self._ask(replace(new, text=said, since_ns=now_ns, is_at_stop=True, is_held=True, spares=things))
+            return self.ask(replace(new, text=said, since_ns=now_ns, is_at_stop=True, is_held=True, spares=things))
         if rest.talk.question is not None:
             missing, about = rest.talk.awaits, (rest.talk.question,)
             asked = OpenQuestion("order", said, now_ns, about, missing, spares=things, is_at_stop=True, is_held=True)
-            return self._ask(asked)
-        return _joined([said, self._ask_whether(things, now_ns, at_stop=True)])
+            return self.ask(asked)
+        return _joined([said, self.ask_whether(things, now_ns, at_stop=True)])
 
     def _do_beside_stop(self, intent: Intent, target: SeenObject | None, now_ns: int, speaker: str) -> tuple[str, bool]:
         """What is said to an order in place of what was under way or behind it; whether that is a question."""
         asked = self.questions
         meant = self._ids_of(ref for order in intent.orders for ref in order.things)
         if self._each and target is not None and not intent.is_addition and target.id not in meant:
-            self._leave(self._refs((target,)))
-        before, said = self.orders, self._do(intent, now_ns, speaker)
+            self.leave(self.refs((target,)))
+        before, said = self.orders, self.do(intent, now_ns, speaker)
         if any(one not in asked for one in self.questions):
             return f"Stopped. {said}", bool(self._asked())
         new = [one for one in self.orders if one not in before and one.skill != "put_back"]
@@ -796,9 +1034,12 @@ class Dialogue:
 
     # --- what is done
 
-    def _do(self, intent: Intent, now_ns: int, speaker: str, *, is_answer: bool = False) -> str:
+    def do(self, intent: Intent, now_ns: int, speaker: str, *, is_answer: bool = False) -> str:
         """Take on what is ordered, or ask what is missing."""
         skill, other = intent.orders[0].skill, self.by if self.by != speaker else ""
+        if not skill:
+            things = [name_of_reference(one) for one in intent.orders[0].things]
+            return f"What shall I do with {list_words(things) or 'that'}?"
         if skill == "stop":
             self._end()
             return "All right, I stop that."
@@ -809,12 +1050,12 @@ class Dialogue:
             return self._undo(now_ns, is_back=True)
         is_new = not is_answer and not self._asked()
         if is_new and not intent.is_addition and (text := self._contradiction(intent, now_ns, other)):
-            return self._ask(OpenQuestion("instead", text, now_ns, intent.orders))
+            return self.ask(OpenQuestion("instead", text, now_ns, intent.orders))
         orders = tuple(self._pointed_out(order) for order in intent.orders)
         if self._each:
             return self._do_each(_with_orders(intent, orders), now_ns, speaker)
         if text := self._ambiguous(orders):
-            return self._ask(OpenQuestion("order", text, now_ns, orders[:1], missing="thing"))
+            return self.ask(OpenQuestion("order", text, now_ns, orders[:1], missing="thing"))
         if (intent.is_addition or other) and self.order is not None and is_new:
             self.later = (*self.later, *(one for one in orders if one not in self.orders))[: MOST_ORDERS - 1]
             return f"All right. Then {' Then '.join(promise(order) for order in orders)}"
@@ -862,7 +1103,7 @@ class Dialogue:
         for one in order.things:
             is_open = is_vague(one) and not one.is_any
             found = referents(Unnamed(label=one.label), None, self._scene) if is_open else Referents()
-            things += self._refs(found.things) if found.by == "pointing" else [one]
+            things += self.refs(found.things) if found.by == "pointing" else [one]
         return _about_alone(order, tuple(things))
 
     def _shown(self, intent: Intent) -> Intent | None:
@@ -871,7 +1112,7 @@ class Dialogue:
         if not intent.orders or is_open or len(intent.unnamed) != 1 or intent.why != "which":
             return None
         found = referents(intent.unnamed[0], None, self._scene)
-        shown = self._refs(found.things)
+        shown = self.refs(found.things)
         return (
             Intent("do", tuple(_about_alone(one, shown) for one in intent.orders)) if found.by == "pointing" else None
         )
@@ -895,7 +1136,7 @@ class Dialogue:
         if not text:
             return ""
         about, self.unseen_ns, self.is_over = (self.order,), 0, True
-        return self._ask(OpenQuestion("order", text, now_ns, about, missing="thing"))
+        return self.ask(OpenQuestion("order", text, now_ns, about, missing="thing"))
 
     def _is_at(self, thing: SeenObject, order: Order) -> bool:
         return order.skill == "place" and stands(thing, order.place, self._scene)
@@ -965,7 +1206,7 @@ class Dialogue:
         said = "I am sorry. I will remember that." if place else "I am sorry."
         if not place and not is_back:
             said = f"I am sorry. I take it back. Where does {named(things)} go?"
-            self._ask(OpenQuestion("place", said, now_ns, (Order("place", things),)))
+            self.ask(OpenQuestion("place", said, now_ns, (Order("place", things),)))
         return f"{said} {self._add((self._placed(things, place or home or 'table'),), now_ns)}"
 
     def _moved(self, order: Order) -> tuple[Reference, ...]:
@@ -985,7 +1226,7 @@ class Dialogue:
             if is_wished(recipe.words, text, clauses, wish=recipe.wish):
                 made = brewed(recipe, text, self._things(), spared)
                 if made.asks:
-                    return self._ask(OpenQuestion("deed", made.asks, now_ns, made.orders))
+                    return self.ask(OpenQuestion("deed", made.asks, now_ns, made.orders))
                 self.is_brewing = bool(made.orders)
                 return _joined([made.said, self._add(made.orders, now_ns)])
         chores = [one for one in self.household.chores.values() if one.is_wished(text, clauses)]
@@ -1057,7 +1298,7 @@ class Dialogue:
                 steps = self._steps(order.skill, thing, order.place)
                 if order.skill == "place" and order.relation == "beside":
                     text = f"I cannot put it beside the {order.place}. Shall I put it {steps[0].relation} there?"
-                    said.append(self._ask(OpenQuestion("deed", text, now_ns, steps)))
+                    said.append(self.ask(OpenQuestion("deed", text, now_ns, steps)))
                 else:
                     said.append(self._add(steps, now_ns, asks_first=thing))
         return _joined(said)
@@ -1069,14 +1310,19 @@ class Dialogue:
         found = [one for one in fitting if one.id not in self.kept]
         found = [one for one in found if not order.place or self._place_of(one) != order.place] or found
         if not found and len(fitting) == 1:
-            text = f"I was asked to leave the {fitting[0].name}. Shall I take it now?"
-            return [], self._ask(OpenQuestion("deed", text, now_ns, self._steps(order.skill, fitting[0], order.place)))
+            why = self.why_kept(fitting)
+            text = (
+                f"{why}Shall I take it now?"
+                if why
+                else f"I was asked to leave the {fitting[0].name}. Shall I take it now?"
+            )
+            return [], self.ask(OpenQuestion("deed", text, now_ns, self._steps(order.skill, fitting[0], order.place)))
         if not found:
             words = f"{reference.colour} {reference.label}".replace("*", "thing that I could take").strip()
             text = (
                 f"I do not see {'an' if words[:1] in 'aeiou' else 'a'} {words}. Could you put it on the table for me?"
             )
-            return [], self._ask(OpenQuestion("thing", text, now_ns, (order,)))
+            return [], self.ask(OpenQuestion("thing", text, now_ns, (order,)))
         theirs = [one for one in found if self._is_theirs(one)]
         if reference.count == ALL or len(found) == 1 or reference.label == "*":
             return found, ""
@@ -1088,7 +1334,7 @@ class Dialogue:
             return theirs[:1], ""
         about, names = (_about_alone(order, (reference,)),), sorted(f"the {one.name}" for one in found)
         text = f"Which {reference.label} do you mean: {list_words(names, 'or')}?"
-        return [], self._ask(OpenQuestion("order", text, now_ns, about, missing="thing", choices=self._refs(found)))
+        return [], self.ask(OpenQuestion("order", text, now_ns, about, missing="thing", choices=self.refs(found)))
 
     def _is_theirs(self, thing: SeenObject) -> bool:
         """Whether a person holds it."""
@@ -1097,7 +1343,7 @@ class Dialogue:
 
     def _steps(self, skill: str, thing: SeenObject, place: str) -> tuple[Order, ...]:
         """What one deed with one thing comes to; a place that is still to be asked for is ""."""
-        things, home = self._refs((thing,)), self.household
+        things, home = self.refs((thing,)), self.household
         if skill == "rinse":
             to = self.habits.get(thing.label) or home.washed_to.get(thing.label, "countertop")
             return Order("rinse", things, (), "sink"), self._placed(things, to)
@@ -1114,14 +1360,14 @@ class Dialogue:
             return ""
         first, thing = steps[0], self._thing(steps[0])
         if first.skill == "place" and not first.place:
-            return self._ask(OpenQuestion("place", f"Where does {named(first.things)} go?", now_ns, (first,)))
+            return self.ask(OpenQuestion("place", f"Where does {named(first.things)} go?", now_ns, (first,)))
         moves = first.skill in ("place", "pick", "hand_over", "rinse")
         if thing is not None and moves and thing.width_m > self.household.widest_m:
             return self._ask_for_help(first, thing, now_ns)
         pours = first.skill == "rinse" or first.place in ("sink", "bin")
         if asks_first is not None and pours and {"full", "half full"} & set(asks_first.state):
             text = f"The {asks_first.name} is not empty. Are you finished with it? Shall I pour it away?"
-            return self._ask(OpenQuestion("deed", text, now_ns, tuple(steps)))
+            return self.ask(OpenQuestion("deed", text, now_ns, tuple(steps)))
         if any(one not in self.orders for one in steps):  # not a second time
             self.later = (*self.later, *steps)
         return self._next_if_idle()
@@ -1129,19 +1375,19 @@ class Dialogue:
     def _ask_for_help(self, order: Order, thing: SeenObject, now_ns: int) -> str:
         what = small(describe(order)) if order.skill == "place" else f"take the {thing.name}"
         text = f"The {thing.name} is too wide for my hand. Could you {what}, please?"
-        return self._ask(OpenQuestion("help", text, now_ns, (order,), at_m=(thing.x_m, thing.y_m)))
+        return self.ask(OpenQuestion("help", text, now_ns, (order,), at_m=(thing.x_m, thing.y_m)))
 
     def _wipe(self, place: str, now_ns: int) -> str:
         kind = self.household.wipes_with
         tool = next((one for one in self._things() if one.label == kind), None)
         if tool is None:
             text = f"I do not see a {kind}. Could you put one on the table?"
-            return self._ask(OpenQuestion("thing", text, now_ns, (Order("wipe", (Reference(label=kind),), (), place),)))
+            return self.ask(OpenQuestion("thing", text, now_ns, (Order("wipe", (Reference(label=kind),), (), place),)))
         there = [one for one in self._things() if self._place_of(one) == place]
         wide = [one for one in there if one.width_m > self.household.widest_m]
         away, home = "countertop" if place != "countertop" else "table", self._place_of(tool) or "countertop"
-        said = [self._ask_for_help(self._placed(self._refs((one,)), away), one, now_ns) for one in wide]
-        things = self._refs((tool,))
+        said = [self._ask_for_help(self._placed(self.refs((one,)), away), one, now_ns) for one in wide]
+        things = self.refs((tool,))
         self.later = (
             *self.later,
             Order("wipe", things, (), place),
@@ -1301,7 +1547,7 @@ class Dialogue:
         left = [one for one in description.left if not any(covers(two, one) for two in order.excluding)]
         if left and not self._each:  # "not that one": only the VLM knew which
             revision = self.revision
-            self._leave(left, is_left_by_vlm=True)
+            self.leave(left, is_left_by_vlm=True)
             self.revision, order = revision, self.current or order
         if description.progress not in ("finished", "failed"):
             return ""
@@ -1342,7 +1588,7 @@ class Dialogue:
             return _joined([f"Nobody said yes, so I do not {small(describe(order))}.", where, self._next()])
         near = "nearer to me" if description.code == "out_of_reach" else "where I can take it"
         text = f"I cannot get the {thing.name}: {why}. {where} Could you help me and put it {near}, please?"
-        self._ask(OpenQuestion("help", text, now_ns, (order,), at_m=(thing.x_m, thing.y_m)))
+        self.ask(OpenQuestion("help", text, now_ns, (order,), at_m=(thing.x_m, thing.y_m)))
         return _joined([text, self._next()])
 
     def _left_undone(self, order: Order, description: SceneDescription) -> str:
@@ -1394,6 +1640,16 @@ def _excluding(order: Order, left: Sequence[Reference], released: Sequence[Refer
     kept = [one for one in order.excluding if not any(covers(free, one) for free in released)]
     new = [Reference(id=one.id, label=one.label, colour=one.colour, count=one.count) for one in left]
     return Order(order.skill, order.things, tuple(dict.fromkeys((*kept, *new))), order.place, order.relation)
+
+
+def _names_place(clauses: Sequence[Clause]) -> bool:
+    nouns = [noun for one in clauses for noun in (*one.nouns, *(noun for _, noun in one.targets)) if noun is not None]
+    return any(noun.place for noun in nouns)
+
+
+def small_who(why: str) -> str:
+    """A reason as a sentence of its own."""
+    return f"{why[:1].upper()}{why[1:]}"
 
 
 def _joined(said: Iterable[str]) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from nodes.msgs import Reference, Scene, SeenObject, SkillSpec
 from nodes.planner.lexicon import plural_of
@@ -12,19 +10,14 @@ from nodes.planner.orders import ALL, Order, OrderVocabulary
 from nodes.planner.referents import fits, stands
 from nodes.planner.understanding import Intent
 
-if TYPE_CHECKING:
-    from nodes.planner.dialogue import Finished
-
 MOST_NAMED = 8
 LONGEST_WORD = 40
-_IS = r"(?<=what|here)'s\b"
 NEEDS = frozenset({"thirsty", "hungry", "starving", "parched"})
 DISCOMFORTS = frozenset(
     {"cold", "hot", "warm", "dark", "loud", "tired", "exhausted", "ill", "sick", "sad", "bored", "hurts", "freezing"}
 )
 ARRIVALS = frozenset({"coming", "comes", "arriving", "arrives", "here", "soon", "ringing", "back", "leaving"})
 HUSHES = frozenset({"quiet", "shut", "hush", "silence"})
-STATES = ("dirty", "clean", "full", "empty", "open", "closed")
 
 
 def list_words(words: Sequence[str], joint: str = "and") -> str:
@@ -131,11 +124,13 @@ def _places(world: OrderVocabulary) -> str:
     return list_words([f"the {place}" for place in sorted(world.places)]) or "no place yet"
 
 
-def _abilities(skills: Sequence[SkillSpec]) -> str:
+def abilities(skills: Sequence[SkillSpec]) -> str:
+    """Names of all skills but to hold still."""
     return list_words([spec.name.replace("_", " ") for spec in skills if spec.name != "hold"])
 
 
-def _short(word: str) -> str:
+def short(word: str) -> str:
+    """A word of an utterance as it is said again, cut where it is too long."""
     return word if len(word) <= LONGEST_WORD else f"{word[:LONGEST_WORD]}..."
 
 
@@ -143,7 +138,7 @@ def question(intent: Intent, scene: Scene, world: OrderVocabulary) -> str:
     """What to ask where something is missing or contradicts itself."""
     order = intent.orders[0] if intent.orders else Order("")
     thing = list_words([name_of_reference(one) for one in order.things]) or "it"
-    what = _short(intent.what)
+    what = short(intent.what)
     match intent.why:
         case "where":
             if intent.what and intent.what in world.kinds:
@@ -180,7 +175,7 @@ def question(intent: Intent, scene: Scene, world: OrderVocabulary) -> str:
 
 def refusal(intent: Intent, world: OrderVocabulary, skills: Sequence[SkillSpec]) -> str:
     """Why not, and what there is instead; nothing is substituted."""
-    what = _short(intent.what)
+    what = short(intent.what)
     match intent.why:
         case "place":
             return f"I cannot reach a {what!r}. I can reach {_places(world)}. Which shall I use?"
@@ -189,52 +184,7 @@ def refusal(intent: Intent, world: OrderVocabulary, skills: Sequence[SkillSpec])
             return f"I know no {what!r}. I can tell apart {known}."
         case "relation":
             return f"I cannot put or look there ({what}). I can put things in, on or beside {_places(world)}."
-    return f"I cannot do that: I have no skill for {what!r}. I can {_abilities(skills) or 'do nothing yet'}."
-
-
-def answer(
-    text: str,
-    intent: Intent,
-    scene: Scene,
-    skills: Sequence[SkillSpec],
-    order: Order | None,
-    last: Finished | None,
-    by: str = "",
-) -> str:
-    """The answer to a question or a greeting, from what is seen, done and declared; `by` is who ordered last."""
-    words = f" {' '.join(re.sub(r'[?,.!]', ' ', re.sub(_IS, ' is', text.lower())).split())} "
-    about = intent.asks_about
-    if words.startswith(" who ") and any(f" {word} " in words for word in ("told", "asked", "said", "says", "ordered")):
-        return _who(order or (last.order if last is not None else None), by)
-    if any(f" {word} " in words for word in ("thank", "thanks", "well done", "good job", "nice work")):
-        return "You are welcome."
-    if " what can you do " in words or " who are you " in words or " help " in words:
-        return f"I am a robot with one arm. I can {_abilities(skills) or 'do nothing yet'}."
-    if any(f" are you {word} " in words for word in ("done", "finished", "ready", "waiting", "busy")):
-        return _doing(scene, order)
-    if " are you doing " in words or " are you holding " in words or " do next " in words:
-        return _doing(scene, order)
-    if " where " in words and about:
-        return " ".join(_where(one, scene) for one in about[:2])
-    if " how many " in words and about:
-        label = about[0].label if about[0].label not in ("", "*") else "thing"
-        count = sum(not one.is_place or one.label == label for one in _fitting(about[0], scene))
-        return f"I see {count} {about[0].colour} {label if count == 1 else plural_of(label)}.".replace("  ", " ")
-    if about and (state := next((one for one in STATES if f" {one} " in words), "")):
-        return _how(about[0], state, scene)
-    if any(f" {word} " in words for word in ("did", "why", "have you", "has")):
-        return _done(last, order)
-    if (" see " in words and not about) or " what is " in words:
-        return _seen(scene, about)
-    if about and any(f" {word} " in words for word in ("is", "are", "see", "seen", "there")):
-        return _where(about[0], scene)
-    if any(f" {word} " in words for word in ("hello", "hi", "hey", "morning", "evening", "afternoon", "welcome")):
-        return f"Hello. {_doing(scene, order)}"
-    if any(f" {word} " in words for word in ("bye", "goodbye", "night", "see you")):
-        return "Goodbye."
-    if intent.what.startswith("you "):
-        return "I see."
-    return f"I do not know that. {_doing(scene, order)}"
+    return f"I cannot do that: I have no skill for {what!r}. I can {abilities(skills) or 'do nothing yet'}."
 
 
 def remark(intent: Intent) -> str:
@@ -256,26 +206,6 @@ def remark(intent: Intent) -> str:
     return "I see."
 
 
-def _fitting(reference: Reference, scene: Scene) -> list[SeenObject]:
-    places = {one.id for one in scene.things if one.is_place and one.label == reference.source}
-    inside = {one.subject for one in scene.relations if one.object in places}
-    return [
-        thing
-        for thing in scene.things
-        if reference.label in ("", "*", "fruit", thing.label)
-        and reference.colour in ("", thing.colour)
-        and (not reference.source or thing.id in inside)
-    ]
-
-
-def _where(reference: Reference, scene: Scene) -> str:
-    found = _fitting(reference, scene)
-    if not found:
-        name = f"{reference.colour} {reference.label}".strip()
-        return f"I have not seen a {_short(name)}. It may be where I have not looked."
-    return where_are(found, scene)
-
-
 def where_are(things: Sequence[SeenObject], scene: Scene) -> str:
     """ "The red cup is on the table and the ball is in my hand."; "" of no things."""
     by_id = {thing.id: thing for thing in scene.things}
@@ -291,45 +221,3 @@ def where_are(things: Sequence[SeenObject], scene: Scene) -> str:
             told.append(f"the {thing.name} is {where.relation} the {place.label if place else where.object}")
     text = list_words(told)
     return f"{text[:1].upper()}{text[1:]}." if text else ""
-
-
-def _how(reference: Reference, state: str, scene: Scene) -> str:
-    found = _fitting(reference, scene)[:MOST_NAMED]
-    told = [f"the {one.name} is {list_words(one.state)}" for one in found if one.state]
-    if not found:
-        return _where(reference, scene)
-    if not told:
-        return f"I do not see that the {found[0].name} is {state}."
-    return f"As far as I see, {list_words(told)}."
-
-
-def _seen(scene: Scene, about: Sequence[Reference]) -> str:
-    place = next((one.label for one in about if any(t.is_place and t.label == one.label for t in scene.things)), "")
-    things = _fitting(Reference(label="*", source=place), scene)
-    names = [f"the {thing.name}" for thing in things if not (place and thing.is_place)]
-    where = f" on or in the {place}" if place else ""
-    return f"I see {list_words(names[:MOST_NAMED]) or 'nothing'}{where}."
-
-
-def _doing(scene: Scene, order: Order | None) -> str:
-    held = next((one.subject for one in scene.relations if one.object == "robot"), "")
-    thing = next((one for one in scene.things if one.id == held), None)
-    hand = f" I hold the {thing.name}." if thing is not None else ""
-    if order is None:
-        return f"I am waiting for something to do.{hand}"
-    return f"I am busy: {small(describe(order))}.{hand}"
-
-
-def _who(order: Order | None, by: str) -> str:
-    if order is None:
-        return "Nobody has asked me for anything yet. I tell what I see."
-    return f"{by or 'Somebody'} asked me to {small(describe(order))}."
-
-
-def _done(last: Finished | None, order: Order | None) -> str:
-    if last is None:
-        return "I have finished nothing yet." + (f" I am busy: {small(describe(order))}." if order is not None else "")
-    if not last.moved:
-        asked = f"The last thing I was asked was to {small(describe(last.order))}."
-        return f"{asked} I moved nothing." if last.order.skill == "place" else asked
-    return f"The last thing I did: {things_words(last.moved, last.order)}"

@@ -14,6 +14,7 @@ from functools import partial
 import msgspec
 
 from nodes.msgs import Scene, SeenObject, SeenPerson
+from nodes.planner.cues import cue
 from nodes.planner.languages import english_words
 from nodes.planner.lexicon import plural_of
 from nodes.planner.scene_text import from_left
@@ -54,6 +55,14 @@ _NAMING = (
 )  # fmt: skip
 
 
+_PLAINLY = (
+    ("except", "except"), ("goes_on_with", "do "), ("does_herself", r"\1 do"), ("mine_is", r"\2 is \1"),
+    ("is_my", r"\1 is mine"), ("whichever", "the one"), ("furthest_of", r"the \1most \2"),
+    ("furthest", r"the \1most one"),
+)  # fmt: skip
+"""Other words for an exception, for who does it herself, for what is mine, and for a place in the row."""
+
+
 class SpelledOut(msgspec.Struct, frozen=True):
     """The words with plain references; what is said beside a question which one is meant; what is said to all of it."""
 
@@ -62,6 +71,7 @@ class SpelledOut(msgspec.Struct, frozen=True):
     reply: str = ""
     is_untold: bool = False  # it is to be asked which is meant
     is_objection: bool = False  # that one is to be left alone
+    views: tuple[str, ...] = ()  # ids of what is meant as the robot sees it, and from the other side
 
 
 def spelled_out(
@@ -71,6 +81,8 @@ def spelled_out(
 
     `is_owner`: somebody has said what is theirs, so that "mine" means that.
     """
+    for name, plainly in _PLAINLY:
+        text = cue("spelled", name).sub(plainly, text)
     by_id = {one.id: one for one in scene.things if one.id}
     for name, ident in names.items():
         if ident in by_id and _is_unique(by_id[ident], scene):
@@ -94,8 +106,9 @@ def spelled_out(
     elif kind and (begins := _ELLIPSIS.match(text.strip())):  # "Left of the blue one.", of cups that are asked for
         text = f"the {kind} {text.strip()[begins.end() :]}"
     asides: list[str] = []
+    views: list[str] = []
     for pattern, find in _ways(scene):
-        meant = partial(_meant, find=find, scene=scene, speaker=speaker, kind=kind, asides=asides)
+        meant = partial(_meant, find=find, scene=scene, speaker=speaker, kind=kind, asides=asides, views=views)
         text = re.sub(pattern, meant, text, flags=re.I)
     text, is_open = _several(text, scene, speaker, kind)
     aside = " ".join(dict.fromkeys(asides))
@@ -105,7 +118,7 @@ def spelled_out(
         return SpelledOut(text, reply=reply, is_untold=True, is_objection=_OBJECTS.search(text) is not None)
     if asked is not None:
         return SpelledOut(text, reply=f"That is {text}.")
-    return SpelledOut(text, aside)
+    return SpelledOut(text, aside, views=tuple(views))
 
 
 def _own(found: re.Match[str], scene: Scene, speaker: str) -> str:
@@ -139,7 +152,9 @@ def _several(text: str, scene: Scene, speaker: str, kind: str) -> tuple[str, boo
     return f"{text[: found.start()]}{names}{text[found.end() :]}", False
 
 
-def _meant(found: re.Match[str], find: _Finder, scene: Scene, speaker: str, kind: str, asides: list[str]) -> str:
+def _meant(
+    found: re.Match[str], find: _Finder, scene: Scene, speaker: str, kind: str, asides: list[str], views: list[str]
+) -> str:
     """The name of what such words mean; the words, or only its kind, where they do not tell."""
     word = found["kind"].lower()
     label = kind if word == "one" else "" if word in _ANYTHING else word
@@ -160,6 +175,7 @@ def _meant(found: re.Match[str], find: _Finder, scene: Scene, speaker: str, kind
     if len({one.id for one in chosen}) == 1 and len(chosen) == len(rows) and _is_unique(chosen[0], scene):
         return f"the {chosen[0].name}"
     if find in (_in_row, _side_of) and len(chosen) > 1:
+        views += [chosen[0].id, chosen[-1].id]
         asides.append(f"From where I look, that is the {chosen[0].name}; from the other side, the {chosen[-1].name}.")
     return f"the {label}" if is_relative and len(alike) > 1 and label else found[0]
 

@@ -1,0 +1,329 @@
+"""What can be taken from words that the grammar cannot put together: who does what with which thing, and to what place.
+
+The grammar reads orders, and never guesses. What it leaves unread is looked at here part by part, by small classes of
+cues and by the things that are named. A part that forbids, owns or is done by somebody else counts at once; a deed is
+only proposed, and done after a yes. Pure functions of the words and of what is seen.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+
+from nodes.msgs import Scene, SeenObject
+from nodes.planner.cues import cue
+from nodes.planner.lexicon import lexicon_file
+from nodes.planner.orders import Order
+from nodes.planner.parser import Noun, Parser, segments_of
+from nodes.planner.referents import held_by_robot, place_of
+
+Act = Literal["ask", "spare", "back", "deed", "name", "yes", "no", "on", "end", "social", "dark"]
+"""A question; something is to be left; back with it; a deed; a name; yes; no; go on; all is over; manners; none."""
+
+_REQUEST = cue("gist", "request")
+_ASKS = cue("gist", "asks")
+_WH = cue("gist", "wh")
+_SELF = cue("gist", "self")
+_OWN = cue("gist", "own")
+_NOT = cue("gist", "not")
+_SPARES_IT = cue("gist", "spares_it")
+_BACK = cue("gist", "back")
+_LATER = cue("gist", "later")
+_YES = cue("gist", "yes")
+_NO = cue("gist", "no")
+_ON = cue("gist", "on")
+_THANKS = cue("gist", "thanks")
+_PRAISE = cue("gist", "praise")
+_END = cue("gist", "end")
+_OVER = cue("gist", "over")
+_GREETS = cue("gist", "greets")
+_INSULT = cue("gist", "insult")
+_ALSO = cue("gist", "also")
+_OTHER = cue("gist", "other")
+_PLURAL = cue("gist", "plural")
+_SINGLE = cue("gist", "single")
+_AGAIN = cue("gist", "again")
+_EVERYTHING = cue("gist", "everything")
+_EXCEPTION = cue("gist", "exception")
+_PUTS = cue("gist", "puts")
+_BEFORE = cue("gist", "before")
+_LANDMARK = cue("gist", "landmark")
+_NO_THING = cue("gist", "nothing")
+_GIVES = cue("gist", "gives")
+_HAS_TO_GO = cue("gist", "has_to_go")
+_BRINGS = frozenset({"place", "move", "bring", "get", "take", "pick", "clear", "tidy", "put_back", "run"})
+_SKILLS = {
+    "throw": "place", "rinse": "rinse", "clean": "rinse", "wipe": "wipe", "open": "open", "close": "close",
+    "give": "hand_over", "hand_over": "hand_over", "look": "look", "point": "point",
+}  # fmt: skip
+
+
+class SaidPart(msgspec.Struct, frozen=True):
+    """One part of an utterance: what it does, the things that it names and those that it may mean, and the words."""
+
+    act: Act
+    things: tuple[SeenObject, ...] = ()
+    is_open: bool = False  # it names something, and nobody can tell which one
+    skill: str = ""
+    place: str = ""
+    words: str = ""
+    is_plain: bool = False  # an order by a verb, with nothing beside it that may change it
+    is_named: bool = False  # by a colour or a kind, and not by "it"
+    is_before: bool = False  # to be done before what was said before it
+    is_owned: bool = False  # a person keeps it, or does it herself
+    unknown: str = ""  # a name that no table has, where a thing is named
+    apart: tuple[SeenObject, ...] = ()  # what it excepts
+
+
+@dataclass(frozen=True, slots=True)
+class Focus:
+    """What "it", "the other one" and "the same" may mean: from what is held, asked, worked on or was spoken of."""
+
+    one: tuple[SeenObject, ...] = ()
+    worked_on: tuple[SeenObject, ...] = ()  # what is ordered and not done
+    kind: str = ""
+    last: Order | None = None  # whose skill and place "the blue one, too" takes
+
+
+def parts_of(text: str, scene: Scene, parser: Parser, focus: Focus) -> list[SaidPart]:
+    """The parts of an utterance, in turn."""
+    found: list[SaidPart] = []
+    segments = [one for one in segments_of(text) if one.words]
+    for number, segment in enumerate(segments):
+        end = next((one.end for one in segments[number:] if one.end not in (",", "")), "")
+        is_asked = end == "?" and (segment.end == "?" or _ASKS.match(" ".join(segment.words)) is not None)
+        before = found[-1] if found else None
+        found.append(_part(list(segment.words), "?" if is_asked else ".", scene, parser, focus, before))
+    return found
+
+
+def _part(words: list[str], end: str, scene: Scene, parser: Parser, focus: Focus, before: SaidPart | None) -> SaidPart:
+    said = " ".join(words).replace(" 's ", "'s ")
+    head, _, tail = said.partition(found[0]) if (found := _EXCEPTION.search(said)) is not None else (said, "", "")
+    apart, _ = _meant(parser.named_in(tail.split()), "", scene, focus)
+    landmark = _LANDMARK.search(head)
+    nouns = parser.named_in(head.split() if landmark is None else head[: landmark.start()].split())
+    marks = parser.named_in(head[landmark.end() :].split()) if landmark is not None else []
+    nouns += (
+        [one for one in marks[1:] if one.place]
+        if marks and _PUTS.match(said) is None
+        else [one for one in marks if one.place]
+    )
+    named, is_open = _meant(nouns, said, scene, focus)
+    named = tuple(one for one in named if one not in apart)
+    if landmark is not None and (
+        not _PUTS.match(said)
+        or any(one.place for one in nouns if one not in marks)
+        or parser.named_in(head[landmark.end() :].split())[1:]
+    ):
+        named, is_open = _beside(named, marks[:1], landmark[0], scene, focus)
+        nouns = [one for one in nouns if one not in marks[:1]]
+    places = [one.place for one in nouns if one.place]
+    verb = _verb_in(words, parser)
+    skill = _skill(verb, said, places)
+    place = places[-1] if places and skill in ("", "place") else _waste(scene) if verb == "throw" else ""
+    is_named = is_named_in(nouns) or bool(landmark is not None and named)
+    things = named
+    if not named and not is_open and before is not None and before.things and (_SINGLE.search(said) or skill or place):
+        things, is_open = before.apart or before.things, before.is_open
+    elif not named and not is_open:
+        things = _pronoun(said, scene, focus)
+        if _EVERYTHING.search(said) and (skill or place):
+            things = tuple(one for one in scene.things if not one.is_place and place_of(one.id, scene) != place)
+    if (
+        before is not None
+        and before.act == "deed"
+        and is_named_in(nouns)
+        and not (skill or places)
+        and (_BEFORE.search(said) or _ALSO.search(said))
+    ):
+        skill, place = before.skill, before.place  # "..., but before that the red one does"
+    act = _act(head.strip(), end, skill, verb, is_named=bool(named or is_open), has_place=bool(places))
+    is_plain = act == "deed" and bool(verb) and not (_NOT.search(said) or _LATER.search(said) or is_open)
+    is_owned = act == "spare" and bool(_OWN.search(head) or _SELF.search(head))
+    unknown = next((one.unknown for one in nouns if _is_unknown_thing(one)), "")
+    return SaidPart(
+        act,
+        things,
+        is_open,
+        skill,
+        place,
+        said,
+        is_plain and not apart,
+        is_named,
+        bool(_BEFORE.search(said)),
+        is_owned,
+        unknown,
+        apart,
+    )
+
+
+def _is_unknown_thing(noun: Noun) -> bool:
+    is_known = noun.kind or noun.colour or noun.place or noun.owner or noun.is_other
+    return bool(noun.unknown) and noun.is_definite and not is_known and not _NO_THING.search(noun.unknown)
+
+
+def _fits(thing: SeenObject, noun: Noun) -> bool:
+    is_kind = noun.kind in ("", "*", thing.label) or thing.label in _group(noun.kind)
+    return not thing.is_place and is_kind and noun.colour in ("", thing.colour)
+
+
+def is_named_in(nouns: Sequence[Noun]) -> bool:
+    """Whether a thing is named by its kind or its colour."""
+    return any(one.kind not in ("", "*") or one.colour for one in nouns)
+
+
+def _act(said: str, end: str, skill: str, verb: str, *, is_named: bool, has_place: bool) -> Act:
+    is_request = _REQUEST.search(said) is not None
+    is_question = (end == "?" and not is_request) or (
+        _ASKS.match(said) is not None and (end == "?" or bool(_WH.search(said)))
+    )
+    tests: tuple[tuple[bool, Act], ...] = (
+        (is_question and not (is_request and not _WH.search(said)), "ask"),
+        (_END.search(said) is not None and not is_named, "end"),
+        (_OVER.search(said) is not None, "social"),
+        (_BACK.search(said) is not None and not _NOT.match(said), "back"),
+        (_SELF.search(said) is not None and (is_named or bool(verb)), "spare"),
+        (_OWN.search(said) is not None and not (is_request or said.startswith("please")), "spare"),
+        (_NO.fullmatch(said) is not None, "no"),
+        (_ON.search(said) is not None and not has_place, "on"),
+        (_NOT.search(said) is not None and (is_named or bool(_SPARES_IT.search(said))) and not is_request, "spare"),
+        (_YES.match(said) is not None and not skill, "yes"),
+        (bool(_THANKS.search(said) or _PRAISE.search(said) or _INSULT.search(said) or _GREETS.match(said)), "social"),
+        (bool(skill) or has_place or (bool(verb) and is_named), "deed"),
+        (_NO.match(said) is not None, "no"),
+        (is_named or bool(_OTHER.search(said) or _AGAIN.search(said)), "name"),
+    )
+    return next((act for holds, act in tests if holds), "dark")
+
+
+def _verb_in(words: Sequence[str], parser: Parser) -> str:
+    """The first verb of the tables that is no part of a name."""
+    lexicon = parser.lexicon
+    for table in (lexicon.verbs, lexicon.gerunds):
+        for i in range(len(words)):
+            n, verb = table.at(words, i)
+            is_noun = (i > 0 and words[i - 1] in ("the", "my", "your", "his", "her", "its")) or (
+                i > 0 and words[i - 1] == "a" and verb not in ("rinse", "wipe", "clean", "look")
+            )
+            if (
+                n
+                and not is_noun
+                and verb not in ("do", "say", "see", "help", "wait", "stand", "show", "go", "let")
+                and not lexicon.noun_at(words, i)[0]
+            ):
+                return verb
+    return ""
+
+
+def _skill(verb: str, said: str, places: Sequence[str]) -> str:
+    if _GIVES.search(said):
+        return "hand_over"
+    if _HAS_TO_GO.search(said):
+        return "place"
+    if verb in _SKILLS:
+        return _SKILLS[verb]
+    if places and (not verb or verb in _BRINGS):
+        return "place"
+    return {"pick": "pick", "place": "place", "move": "place"}.get(verb, "")
+
+
+def _waste(scene: Scene) -> str:
+    return next((one.label for one in scene.things if one.is_place and "waste" in one.state), "") or next(
+        (one.label for one in scene.things if one.is_place and one.label == "bin"), ""
+    )
+
+
+def _meant(nouns: Sequence[Noun], said: str, scene: Scene, focus: Focus) -> tuple[tuple[SeenObject, ...], bool]:
+    """The things that are named, and whether one of the names fits several."""
+    found: list[SeenObject] = []
+    is_open = False
+    for noun in nouns:
+        if noun.place or noun.owner in ("its",) or not (noun.kind or noun.colour or noun.is_other):
+            continue
+        if noun.kind == "*" and noun.count != "all":
+            continue
+        fitting = [one for one in scene.things if _fits(one, noun)]
+        if noun.is_other or (re.search(r"\bother\b", said) and not noun.colour):
+            others = _others(scene, focus)
+            fitting = [one for one in fitting if one in others]
+        if not noun.kind and focus.kind and len(fitting) > 1:
+            fitting = [one for one in fitting if one.label == focus.kind] or fitting
+        wanted = (
+            len(fitting) if noun.count == "all" or noun.is_plural else 2 if noun.count == "both" else int(noun.count)
+        )
+        if len(fitting) > wanted and noun.kind not in ("", "*") and not noun.colour:
+            worked_on = [one for one in fitting if one in focus.one or one in focus.worked_on]
+            fitting = worked_on if 0 < len(worked_on) <= wanted else fitting
+        if re.search(r"\bany\b", said) and not noun.colour:
+            fitting = fitting[:1]
+        is_open = is_open or len(fitting) > wanted
+        found += [one for one in fitting if one not in found]
+    return tuple(found), is_open
+
+
+def _beside(
+    named: tuple[SeenObject, ...], marks: Sequence[Noun], relation: str, scene: Scene, focus: Focus
+) -> tuple[tuple[SeenObject, ...], bool]:
+    """What stands so to a thing or a place; the nearest, or all that it may be."""
+    at = [
+        one for one in scene.things for noun in marks
+        if (one.is_place and one.label == noun.place) or (not noun.place and _fits(one, noun))
+    ]  # fmt: skip
+    if relation.startswith(("off", "away", "far", "clear")):
+        return named, False
+    kinds = {one.label for one in at if not one.is_place}
+    kind = focus.kind or (kinds.pop() if len(kinds) == 1 else "")
+    inside = {one.subject for one in scene.relations if one.relation == "in"}
+    near = [
+        one
+        for one in named or scene.things
+        if not one.is_place and one not in at and kind in ("", one.label) and one.id not in inside
+    ]
+    if relation.startswith(("closest", "nearest")) and len(at) == 1 and near:
+        return (min(near, key=lambda one: math.dist((one.x_m, one.y_m), (at[0].x_m, at[0].y_m))),), False
+    return tuple(near), len(near) > 1
+
+
+def _group(kind: str) -> tuple[str, ...]:
+    return lexicon_file().groups.get(kind, ())
+
+
+def _others(scene: Scene, focus: Focus) -> list[SeenObject]:
+    """What "the other one" and "the rest" may be: of what is worked on but for what was spoken of, else of its kind."""
+    rest = [one for one in focus.worked_on if one not in focus.one]
+    return rest or [
+        one for one in scene.things
+        if not one.is_place and one not in focus.one and focus.kind in ("", one.label)
+    ]  # fmt: skip
+
+
+def _pronoun(said: str, scene: Scene, focus: Focus) -> tuple[SeenObject, ...]:
+    if _OTHER.search(said):
+        return tuple(_others(scene, focus))
+    if _PLURAL.search(said) and focus.worked_on:
+        return focus.worked_on
+    return focus.one if _SINGLE.search(said) else ()
+
+
+def focus_of(
+    scene: Scene, mentioned: Sequence[Noun], orders: Sequence[SeenObject], target: SeenObject | None,
+    asked: Sequence[SeenObject], last: Order | None,
+) -> Focus:  # fmt: skip
+    """What is spoken of: in the hand, asked about, gone for; else what was named last."""
+    held = held_by_robot(scene)
+    in_hand = tuple(one for one in scene.things if one.id in held)
+    spoken: tuple[SeenObject, ...] = ()
+    for noun in reversed(mentioned):
+        fitting = tuple(one for one in scene.things if (noun.kind or noun.colour) and _fits(one, noun))
+        if len(fitting) == 1:
+            spoken = fitting
+            break
+    one = in_hand or (tuple(asked) if len(asked) == 1 else ()) or ((target,) if target is not None else ()) or spoken
+    kinds = {each.label for each in (*one, *orders, *asked)}
+    return Focus(one, tuple(orders), kinds.pop() if len(kinds) == 1 else "", last)

@@ -1,0 +1,334 @@
+"""What a dialogue makes of words that the grammar left unread: it leaves, puts back, answers, proposes, or says so.
+
+It works on the parts of `gist`. What somebody keeps for herself is left at once; a deed is done only where the grammar
+reads it in a part by itself, and asked about otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from nodes.interrupts.intent import understand
+from nodes.msgs import Reference, SeenObject
+from nodes.planner.cues import cue
+from nodes.planner.gist import Focus, SaidPart, focus_of, parts_of
+from nodes.planner.languages import english_words
+from nodes.planner.orders import Order
+from nodes.planner.parser import parser_of
+from nodes.planner.questions import OpenQuestion
+from nodes.planner.referents import is_still_meant, place_of, relation_to
+from nodes.planner.replies import describe, list_words, named, remark, short, small, where_are
+from nodes.planner.understanding import Intent
+
+if TYPE_CHECKING:
+    from nodes.planner.dialogue import Dialogue
+
+LONGEST_QUOTE = 60
+_REMARK = cue("proposals", "remark")
+"""What is liked, looks so or holds something: nothing follows from it by itself."""
+_TOLD = cue("proposals", "told")
+"""What was said before of what is worked on is asked about, and not taken for a new word."""
+
+
+def focus_in(mind: Dialogue) -> Focus:
+    """What is spoken of now."""
+    scene, things = mind.around.scene, [one for one in mind.around.scene.things if not one.is_place]
+    worked_on = [
+        one
+        for one in things
+        if one.id not in mind.kept and any(is_still_meant(one, order, scene) for order in mind.orders)
+    ]
+    asked = next((q for q in reversed(mind.questions) if q.awaits), None)
+    choices = asked.choices or tuple(ref for order in asked.orders for ref in order.things) if asked is not None else ()
+    chosen = [
+        one
+        for one in things
+        if any(
+            one.id == ref.id or (not ref.id and (ref.label, ref.colour) == (one.label, one.colour)) for ref in choices
+        )
+    ]
+    last = mind.order or (mind.done[-1].order if mind.done else None)
+    return focus_of(scene, mind.talk.mentioned, worked_on, mind.target(), chosen, last)
+
+
+def parts_heard(mind: Dialogue, text: str) -> list[SaidPart]:
+    """The parts of an utterance as they stand in this dialogue."""
+    return parts_of(text, mind.around.scene, parser_of(mind.around.world), focus_in(mind))
+
+
+def _contradicts_itself(parts: Sequence[SaidPart]) -> bool:
+    """Whether one thing is to be moved and left at once."""
+    moved = {one.id for part in parts if part.act == "deed" and part.is_named for one in part.things}
+    left = {one.id for part in parts if part.act == "spare" and part.is_named for one in part.things}
+    return bool(moved) and moved <= left
+
+
+def is_plain_refusal(mind: Dialogue, text: str, intent: Intent) -> bool:
+    """Whether one clear order asks for what is not known here, so that the grammar's word on it is the right one."""
+    parts = parts_heard(mind, text)
+    is_one = len(parts) == 1 and parts[0].act in ("deed", "dark", "name")
+    is_dark = (
+        intent.why == "words" and bool(intent.what) and intent.what not in english_words() and " " not in intent.what
+    )
+    is_refused = intent.deed == "refuse" and not any(
+        re.search(one.words, text.lower()) for one in mind.household.recipes.values()
+    )
+    is_conditional = intent.why in ("words", "condition") and intent.what in ("unless", "if", "until", "once")
+    return (len(parts) == 1 and is_conditional) or (is_one and (is_dark or is_refused))
+
+
+def propose_beside_stop(mind: Dialogue, text: str, speaker: str, now_ns: int, intent: Intent) -> str:
+    """The same of what was said beside a stop: only what leaves, puts back, asks, or is about another thing."""
+    focus, parts = focus_in(mind), parts_heard(mind, text)
+    acts = {part.act for part in parts}
+    is_other = any(
+        part.act in ("deed", "name") and part.things and not set(part.things) & set(focus.one) for part in parts
+    )
+    if "ask" in acts:
+        return mind.answered(text, speaker, intent)
+    if mind.order is None:
+        return propose(mind, text, speaker, now_ns, intent) or not_understood(mind, text)
+    if "back" not in acts and not is_other:
+        return ""
+    return propose(mind, text, speaker, now_ns, intent)
+
+
+def propose(mind: Dialogue, text: str, speaker: str, now_ns: int, intent: Intent) -> str:
+    """What to do and say; "" where nothing can be made of it."""
+    focus = focus_in(mind)
+    parts = parts_of(text, mind.around.scene, parser_of(mind.around.world), focus)
+    said: list[str] = []
+    asked_before = mind.questions
+    acts = {part.act for part in parts}
+    if "ask" in acts and not acts & {"deed", "spare", "back"}:
+        return mind.answered(text, speaker, intent)
+    if len(parts) == 1 and _REMARK.search(parts[0].words):
+        return "I see."
+    if is_to_somebody(mind, text, speaker, parts):
+        return " "
+    if wish := mind.recipe_wish(text, now_ns):
+        return wish
+    if "end" in acts and not acts & {"deed", "name"}:
+        return mind.finish(now_ns)
+    if _contradicts_itself(parts):
+        return ""
+    spared = _spare(mind, text, parts, now_ns, said)
+    _back(mind, parts, spared, now_ns, said)
+    _deed(mind, parts, spared, focus, speaker, now_ns, said)
+    if said:
+        mind.close_proposals(asked_before)
+        return " ".join(said)
+    if "ask" in acts:
+        return mind.answered(text, speaker, intent)
+    return _name(mind, parts, focus, now_ns) or _manners(mind, acts, speaker, now_ns, intent)
+
+
+def _spare(
+    mind: Dialogue, text: str, parts: Sequence[SaidPart], now_ns: int, said: list[str]
+) -> tuple[SeenObject, ...]:
+    """What is to be left: by whom it is, who does it, or who forbids it."""
+    worked_on = focus_in(mind).worked_on
+    spared = tuple(
+        dict.fromkeys(
+            one for part in parts if part.act == "spare" and not part.is_open for one in part.things
+            if part.is_owned or one not in worked_on or not _TOLD.search(part.words)
+        )
+    )  # fmt: skip
+    spared += tuple(one for part in parts for one in part.apart if one not in spared)
+    if not spared:
+        colours = understand(text).excluding
+        spared = tuple(one for one in mind.around.scene.things if not one.is_place and one.colour in colours)
+        if any(one in worked_on for one in spared):
+            said.append(mind.ask_whether(mind.refs(worked_on), now_ns))
+            return spared
+    if spared:
+        refs = mind.refs(spared)
+        mind.leave(refs)
+        said.append(f"All right, I leave {named(refs)}.")
+        return spared
+    is_open = [one for part in parts if part.act == "spare" and part.is_open for one in part.things]
+    if is_open and not any(part.act == "ask" for part in parts):
+        said.append(mind.ask_which(mind.refs(is_open), now_ns))
+    return tuple(is_open)
+
+
+def _back(
+    mind: Dialogue, parts: Sequence[SaidPart], spared: Sequence[SeenObject], now_ns: int, said: list[str]
+) -> None:
+    part = next((one for one in parts if one.act == "back"), None)
+    if part is None or spared:
+        return
+    text = mind.put_back(part.things, now_ns)
+    said.append(
+        text or (where_are(part.things, mind.around.scene) if part.things else "I hold nothing that I could put back.")
+    )
+
+
+def _deed(
+    mind: Dialogue, parts: Sequence[SaidPart], spared: Sequence[SeenObject], focus: Focus, speaker: str, now_ns: int,
+    said: list[str],
+) -> None:  # fmt: skip
+    """Do what was said in full; ask about a deed that lacks something or may be meant otherwise."""
+    deeds = [one for one in parts if one.act in ("deed", "name") and (one.skill or one.place or one.act == "deed")]
+    if not deeds:
+        return
+    before = next((one for one in reversed(parts) if one.things and one.act in ("name", "deed")), None)
+    last = focus.last if focus.last is not None and focus.last.skill in ("place", "hand_over", "rinse") else None
+    orders: list[Order] = []
+    is_plain = len(parts) == len(deeds) or all(
+        one.act in ("deed", "yes", "social", "no", "spare", "on") for one in parts
+    )
+    for part in deeds:
+        things = part.things or (before.things if before is not None else ())
+        things = tuple(one for one in things if one not in spared)
+        if part.unknown and not set(part.unknown.split()) & names_in(mind):
+            said.append(f"I see no {short(part.unknown)} here.")
+            is_plain = False
+            continue
+        if part.is_open and not part.place:
+            part = msgspec.structs.replace(part, place=next((one.place for one in deeds if one.place), ""))
+        if part.is_open:
+            order = _order(mind, part, things[:1], last)
+            said.append(_which(mind, order, things, now_ns))
+            return
+        if not things:
+            if part.place and not said:
+                said.append(f"What shall I put {relation_to(part.place, mind.around.scene)} the {part.place}?")
+            continue
+        alone = mind.read_alone(part.words) if part.is_plain else Intent("nothing")
+        if alone.deed == "do" and not any(one.skill in ("stop", "wait", "undo", "drive") for one in alone.orders):
+            orders += [_about(one, mind.refs(things)) if spared and one.things else one for one in alone.orders]
+            continue
+        is_plain, order = False, _order(mind, part, things, last)
+        if order.skill == "place" and not order.place:
+            said.append(
+                mind.ask(OpenQuestion("order", f"Where shall I put {named(order.things)}?", now_ns, (order,), "place"))
+            )
+            return
+        orders.insert(0 if part.is_before else len(orders), order)
+    if not orders:
+        return
+    if is_plain:
+        said.append(mind.do(Intent("do", tuple(orders), is_correction=True), now_ns, speaker))
+        return
+    text = f"{mind.why_kept_refs(orders)}Shall I {list_words([small(describe(one)) for one in orders], 'and then')}?"
+    said.append(mind.ask(OpenQuestion("order", text, now_ns, tuple(orders), "yes")))
+
+
+def _order(mind: Dialogue, part: SaidPart, things: Sequence[SeenObject], last: Order | None) -> Order:
+    skill = part.skill or (last.skill if last is not None and not part.place else "place")
+    place = part.place or (last.place if last is not None and skill == last.skill else "")
+    refs = mind.refs(things)
+    if skill == "rinse":
+        return Order(skill, refs, (), "sink") if mind.household.is_kept else Order(skill, refs)
+    if skill != "place":
+        return Order(skill, refs)
+    return Order("place", refs, (), place, relation_to(place, mind.around.scene) if place else "")
+
+
+def _about(order: Order, things: tuple[Reference, ...]) -> Order:
+    return Order(order.skill, things, (), order.place, order.relation)
+
+
+def _which(mind: Dialogue, order: Order, things: Sequence[SeenObject], now_ns: int) -> str:
+    names = list_words(sorted({f"the {one.name}" for one in things}), "or")
+    asked = OpenQuestion(
+        "order",
+        f"Which one do you mean: {names}?",
+        now_ns,
+        (Order(order.skill, (Reference(label=things[0].label),), (), order.place, order.relation),),
+        "thing",
+        choices=mind.refs(things),
+    )
+    return mind.ask(asked)
+
+
+def _name(mind: Dialogue, parts: Sequence[SaidPart], focus: Focus, now_ns: int) -> str:
+    """Something is named, and nothing said of it: what is worked on is held; else it is asked what to do with it."""
+    part = next((one for one in reversed(parts) if one.things and (one.is_named or one.act in ("name", "yes"))), None)
+    if part is None and any(_again(one) for one in parts) and focus.last is not None and focus.last.skill == "place":
+        scene = mind.around.scene  # "One more."
+        left = [one for one in scene.things if not one.is_place and one.label == focus.last.things[0].label
+                and one.id not in mind.kept and place_of(one.id, scene) != focus.last.place]  # fmt: skip
+        if left:
+            part = SaidPart("name", tuple(left[:1]), is_named=True)
+    if part is None or (part.act == "yes" and any(one.awaits for one in mind.questions)):
+        return ""
+    if any(one in focus.worked_on for one in part.things) and (
+        held := mind.ask_whether(mind.refs(part.things), now_ns)
+    ):
+        return held
+    if part.is_open or (len(part.things) > 1 and part.act == "name" and not part.is_named):
+        return _which(mind, _order(mind, part, part.things[:1], focus.last), part.things, now_ns)
+    last = focus.last
+    if (
+        last is not None
+        and last.skill == "place"
+        and not any(place_of(one.id, mind.around.scene) == last.place for one in part.things)
+    ):
+        order = Order("place", mind.refs(part.things), (), last.place, last.relation)
+        return mind.ask(
+            OpenQuestion(
+                "order", f"{mind.why_kept(part.things)}Shall I {small(describe(order))}?", now_ns, (order,), "yes"
+            )
+        )
+    return f"What shall I do with {named(mind.refs(part.things))}?"
+
+
+def _again(part: SaidPart) -> bool:
+    return part.act == "name" and not part.things
+
+
+def is_to_somebody(mind: Dialogue, text: str, speaker: str, parts: Sequence[SaidPart]) -> bool:
+    """Whether it asks somebody else who was heard before, by the name at its beginning or its end."""
+    names = {who.lower() for who, _ in mind.heard if who and who != speaker}
+    ends = {parts[0].words, parts[-1].words} if len(parts) > 1 else set()
+    return bool(names & ends) and text.rstrip().endswith("?")
+
+
+def names_in(mind: Dialogue) -> set[str]:
+    """Every word of a name of a thing or a place that is known."""
+    world = mind.around.world
+    return {word for name in (*world.kinds, *world.places) for word in name.split()}
+
+
+def _manners(mind: Dialogue, acts: Collection[str], speaker: str, now_ns: int, intent: Intent) -> str:
+    """A short word to manners; else it is said what was not understood."""
+    waits = next((one.text.removeprefix("Stopped. ") for one in reversed(mind.questions) if one.awaits), "")
+    asked = next((one for one in reversed(mind.questions) if one.awaits), None)
+    if "yes" in acts and asked is not None and asked.awaits == "yes":
+        return mind.agree(asked, now_ns, speaker)
+    if {"on", "yes"}.intersection(acts) and waits:
+        return f"I wait for an answer: {waits}"
+    if "social" in acts:
+        return "All right."
+    if {"on", "yes", "no"}.intersection(acts):
+        return (
+            f"I am at it: {small(describe(mind.order))}." if mind.order is not None and "on" in acts else "All right."
+        )
+    reply = remark(intent)
+    return "" if reply == "I see." else reply
+
+
+def is_about_work(mind: Dialogue, text: str) -> bool:
+    """Whether something is named or asked of the robot, so that "I see." would be no answer."""
+    parts = parts_heard(mind, text)
+    return any(one.things or one.is_open or one.place for one in parts) or bool(
+        {"you", "robot"} & set(text.lower().split())
+    )
+
+
+def not_understood(mind: Dialogue, text: str) -> str:
+    """That nothing was made of it, and what is waited for or done meanwhile."""
+    waits = next((one.text.removeprefix("Stopped. ") for one in reversed(mind.questions) if one.awaits), "")
+    return f"I did not understand “{short_quote(text)}”.{f' {waits}' if waits else mind.goes_on()}"
+
+
+def short_quote(text: str) -> str:
+    """What was said, to say it again; cut where it is long."""
+    text = text.strip(" .!?")
+    return text if len(text) <= LONGEST_QUOTE else f"{text[:LONGEST_QUOTE].rsplit(' ', 1)[0]} ..."
