@@ -274,7 +274,7 @@ def _finished(now: Answerable) -> str:
         return f"Not yet. {now.asked}"
     orders = [one for one in (now.order, *now.later) if one is not None]
     if orders:
-        return f"Not yet: I still {list_words([small(describe(one)) for one in orders])}. {kept}".strip()
+        return f"Not yet: I still have to {list_words([small(describe(one)) for one in orders])}. {kept}".strip()
     if not now.done:
         return f"I have nothing to do. {kept}".strip()
     return f"My part is done. {_done(now)} {kept}".strip()
@@ -286,7 +286,9 @@ def _left(now: Answerable, place: str) -> str:
         return at_place(place, now.scene)
     orders = [one for one in (now.order, *now.later) if one is not None]
     todo = (
-        f"I still {list_words([small(describe(one)) for one in orders])}." if orders else "I have nothing left to do."
+        f"I still have to {list_words([small(describe(one)) for one in orders])}."
+        if orders
+        else "I have nothing left to do."
     )
     moved = {ref.id for one in now.done for ref in one.moved}
     stands = [one for one in now.scene.things if not one.is_place and one.id not in moved]

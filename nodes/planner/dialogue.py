@@ -29,6 +29,7 @@ from nodes.planner.proposals import (
     parts_heard,
     propose,
     propose_beside_stop,
+    short_quote,
 )
 from nodes.planner.questions import WAITS, About, OpenQuestion
 from nodes.planner.referents import (
@@ -253,7 +254,7 @@ class Dialogue:
 
     def ask_whether(self, things: Sequence[Reference], now_ns: int, *, at_stop: bool = False) -> str:
         """Hold, and ask whether these are still meant: something was said of them that may forbid it."""
-        about = tuple(one for one in self.orders if self._is_about(one, things))
+        about = tuple(one for one in self.orders if self._is_about(one, things) and not self._is_there(one))
         if not self._each and self.order is not None:
             about = (_about_alone(self.order, tuple(things)),)
         if not about:
@@ -450,6 +451,7 @@ class Dialogue:
             return "I see."
         text = self.household.written(text)
         clauses, parser, before, kept = self._clauses(text), parser_of(world), self.talk.orders, self.talk.protected
+        mentioned = self.talk.mentioned
         readings = [(one, *understand_in(text, world, self._talk_about(one), parser)) for one in (*self._asked(), None)]
         for asked, intent, talk in readings[:-1]:
             assert asked is not None
@@ -472,7 +474,8 @@ class Dialogue:
             taught = {ref.label: one.place for one in intent.orders for ref in one.things if not ref.colour}
             self.habits = {**self.habits, **{kind: place for kind, place in taught.items() if kind and place}}
         if intent.deed in ("ask", "refuse") and intent.why in _DARK:
-            self.talk = replace(self.talk, protected=tuple(one for one in self.talk.protected if one in kept))
+            protected = tuple(one for one in self.talk.protected if one in kept)
+            self.talk = replace(self.talk, protected=protected, mentioned=mentioned)
         return self._follow(intent, text, clauses, speaker, now_ns)
 
     def _talk_about(self, asked: OpenQuestion | None) -> Conversation:
@@ -553,13 +556,13 @@ class Dialogue:
     def _is_gist(self, text: str, intent: Intent, clauses: Sequence[Clause]) -> bool:
         """Whether what the grammar left is looked at part by part; not what corrects the work, which is held."""
         is_objection = objects(intent, clauses) and bool(self._ordered()) and not self._asked()
-        return self._is_dark(intent, clauses) and not (is_objection or is_plain_refusal(self, text, intent))
+        return self._is_dark(text, intent, clauses) and not (is_objection or is_plain_refusal(self, text, intent))
 
-    @staticmethod
-    def _is_dark(intent: Intent, clauses: Sequence[Clause]) -> bool:
+    def _is_dark(self, text: str, intent: Intent, clauses: Sequence[Clause]) -> bool:
         """Whether it is asked or refused as words were left unread."""
         about = intent.orders[0] if intent.orders else Order("")
         is_lost = intent.why == "where" and (about.skill != "place" or not about.things)
+        is_lost = is_lost or (intent.why == "tidy" and any(one.place and one.things for one in parts_heard(self, text)))
         return intent.why in _DARK or is_lost or (intent.why == "where" and _names_place(clauses))
 
     @staticmethod
@@ -571,6 +574,9 @@ class Dialogue:
     def _unread(self, intent: Intent, clauses: Sequence[Clause], now_ns: int) -> str:
         """What is asked or refused; what is worked on and was named by it, or objected to, is held."""
         why = self._why_not(intent)
+        is_objection = objects(intent, clauses) and bool(self._ordered()) and not self._asked()
+        if intent.why in _NONSENSE and intent.deed == "ask" and (is_objection or self._named_under_way(intent)):
+            why = f"I did not understand “{short_quote(self.heard[-1][1])}”." if self.heard else why
         is_read = self.open("leave", "still") is not None or any(order.skill for order in intent.orders)
         things = () if is_read else self._named_under_way(intent)
         if things:
@@ -651,11 +657,13 @@ class Dialogue:
         """What to ask where a recipe is named and nobody has ordered it in so many words; "" where none is."""
         for recipe in self.household.recipes.values():
             if re.search(recipe.words, plain(text)) and not self.is_brewing:
-                made = brewed(recipe, text, self._things(), self.kept)
+                speaker = self.heard[-1][0] if self.heard else ""
+                theirs = {one.id for one in self._things() if one.owner and one.owner != speaker}
+                made = brewed(recipe, text, self._things(), self.kept | theirs)
                 if made.asks or not made.orders:
                     return made.asks or made.said
-                what = small(made.said.removeprefix("Sure. ").removeprefix("I will "))
-                return self.ask(OpenQuestion("deed", f"Shall I {what}".rstrip(".") + "?", now_ns, made.orders))
+                what = made.said.removeprefix("Sure, ").rstrip(".")
+                return self.ask(OpenQuestion("deed", f"Shall I make {what}?", now_ns, made.orders))
         return ""
 
     def put_back(self, things: Sequence[SeenObject], now_ns: int) -> str:
@@ -983,6 +991,7 @@ class Dialogue:
         talk = replace(talk, orders=(under_way,)) if under_way is not None else talk
         around = replace(self.around, target=target)
         self.close_proposals(self.questions)
+        asked_before = self.questions
         rest = read_beside_stop(text, around, talk, parser_of(self.around.world))
         if rest.reading == "nothing":
             return ""
@@ -1010,7 +1019,7 @@ class Dialogue:
         if under_way is None:
             return said
         things = self.refs((target,)) if target is not None else under_way.things
-        if new := next(iter(self._asked()), None):
+        if new := next((one for one in self._asked() if one not in asked_before), None):
             self._close(new)
             return self.ask(replace(new, text=said, since_ns=now_ns, is_at_stop=True, is_held=True, spares=things))
         if rest.talk.question is not None:
@@ -1140,6 +1149,11 @@ class Dialogue:
 
     def _is_at(self, thing: SeenObject, order: Order) -> bool:
         return order.skill == "place" and stands(thing, order.place, self._scene)
+
+    def _is_there(self, order: Order) -> bool:
+        """Whether all that it is about stands where it was to go, and only nobody has said so yet."""
+        things = [thing for ref in order.things for thing in self._fitting(ref)] if self._each else []
+        return bool(things) and all(self._is_at(one, order) for one in things)
 
     def _down(self) -> Order | None:
         """To put back what is in the hand; None where nothing is."""
@@ -1576,6 +1590,7 @@ class Dialogue:
     def _reported(self, order: Order, description: SceneDescription, now_ns: int) -> str:
         """The same of one thing; a person is asked for what cannot be done."""
         self.is_over = True
+        self.questions = tuple(one for one in self.questions if one.about != "still" or one.orders != (order,))
         if description.progress == "finished":
             self.done = (*self.done, Finished(order, order.things if order.skill == "place" else (), self.origin))
             self.told = self.told if order.skill == "wait_here" else (*self.told, small(describe(order)))
