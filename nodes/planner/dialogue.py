@@ -23,6 +23,7 @@ from nodes.planner.lexicon import lexicon_file
 from nodes.planner.orders import ALIASES, ALL, LEAVE, MOST_ORDERS, Order, Surroundings, Unnamed, covers, is_vague
 from nodes.planner.parser import Clause, Noun, parser_of
 from nodes.planner.proposals import (
+    asks,
     is_about_work,
     is_plain_refusal,
     not_understood,
@@ -502,7 +503,7 @@ class Dialogue:
                 return _joined([said, self._do_each(Intent("do", again), now_ns, speaker)])  # another one of them
             case "ask" if shown := self._shown(intent):
                 return self.do(shown, now_ns, speaker)
-            case "ask" if held is not None:
+            case "ask" if held is not None and not asks(self, text):
                 return self.ask_which(held.choices, now_ns)
             case "ask" if self._each and self._is_put_away(intent, clauses):
                 away = Order("place", intent.orders[0].things, intent.orders[0].excluding)
@@ -666,7 +667,7 @@ class Dialogue:
                 return self.ask(OpenQuestion("deed", f"Shall I make {what}?", now_ns, made.orders))
         return ""
 
-    def put_back(self, things: Sequence[SeenObject], now_ns: int) -> str:
+    def put_back(self, things: Sequence[SeenObject], now_ns: int, *, is_named: bool = False) -> str:
         """What to say to bringing these back: what is in the hand, or was moved last; "" where nothing is."""
         held, order, ids = self._held(), self.order, {one.id for one in things}
         in_hand = held_by_robot(self._scene)
@@ -684,8 +685,11 @@ class Dialogue:
                 self._begin(down, now_ns)
                 return f"All right. {promise(down)}"
         last = self.done[-1] if self.done else None
-        if last is not None and (not ids or ids & self._ids_of(last.moved)):
+        if last is not None and is_named and ids & self._ids_of(last.moved):
             return self._undo(now_ns, is_back=True)
+        if last is not None and last.moved and (not ids or ids & self._ids_of(last.moved)):
+            text = f"{things_words(last.moved, last.order)} Shall I take that back?"
+            return self.ask(OpenQuestion("order", text, now_ns, (Order("undo"),), missing="yes"))
         return ""
 
     def _why_not(self, intent: Intent) -> str:
@@ -719,6 +723,8 @@ class Dialogue:
         is_done = intent.deed == "do" and not is_asking
         order = intent.orders[0] if is_done else Order("")
         is_yes = is_done and asked.awaits == "yes" and intent.orders == asked.orders[:1]
+        is_named = any(noun.kind or noun.colour for clause in clauses for noun in clause.nouns)
+        is_yes = is_yes and not (is_named and order.skill == "undo")  # "Yes, the green one": of something else
         is_yes = is_yes or (
             is_done and asked.about == "may" and all(covers(asked.choices[0], one) for one in order.things)
         )
@@ -1442,8 +1448,10 @@ class Dialogue:
         """What is to be brought elsewhere now is not brought where it was to go before."""
         skills = ("place", "hand_over", "put_back")
         moved = [(ref, one) for one in orders if one.skill in skills for ref in one.things]
-        ways = {self._ids_of((ref,)).pop(): one for ref, one in moved if len(self._ids_of((ref,))) == 1}
-
+        ways = {
+            ident: one for ref, one in moved for ids in [self._ids_of((ref,))] if len(ids) == 1 or ref.count == ALL
+            for ident in ids
+        }  # fmt: skip
         self.later = tuple(one for one in self.later if one.skill != "place" or one.things[0].id not in ways)
         order = self.order
         if order is not None and order.things and order.skill in ("place", "hand_over"):

@@ -16,7 +16,7 @@ from nodes.interrupts.intent import understand
 from nodes.msgs import Reference, SeenObject
 from nodes.planner.cues import cue
 from nodes.planner.gist import Focus, SaidPart, focus_of, parts_of
-from nodes.planner.languages import english_words
+from nodes.planner.languages import english_words, in_another_language
 from nodes.planner.orders import Order
 from nodes.planner.parser import parser_of
 from nodes.planner.questions import OpenQuestion
@@ -67,6 +67,12 @@ def _contradicts_itself(parts: Sequence[SaidPart]) -> bool:
     return bool(moved) and moved <= left
 
 
+def asks(mind: Dialogue, text: str) -> bool:
+    """Whether it is a question, and nothing else that counts."""
+    acts = {part.act for part in parts_heard(mind, text)}
+    return "ask" in acts and not acts & {"deed", "spare", "back"}
+
+
 def is_plain_refusal(mind: Dialogue, text: str, intent: Intent) -> bool:
     """Whether one clear order asks for what is not known here, so that the grammar's word on it is the right one."""
     parts = parts_heard(mind, text)
@@ -88,6 +94,8 @@ def propose_beside_stop(mind: Dialogue, text: str, speaker: str, now_ns: int, in
     is_other = any(
         part.act in ("deed", "name") and part.things and not set(part.things) & set(focus.one) for part in parts
     )
+    if in_another_language(text, frozenset(names_in(mind))):
+        return ""
     if "ask" in acts:
         return mind.answered(text, speaker, intent)
     if mind.order is None:
@@ -139,7 +147,7 @@ def _spare(
         )
     )  # fmt: skip
     spared += tuple(one for part in parts for one in part.apart if one not in spared)
-    if not spared:
+    if not spared and not any(part.is_named for part in parts):
         colours = understand(text).excluding
         spared = tuple(one for one in mind.around.scene.things if not one.is_place and one.colour in colours)
         if any(one in worked_on for one in spared):
@@ -162,7 +170,7 @@ def _back(
     part = next((one for one in parts if one.act == "back"), None)
     if part is None or spared:
         return
-    text = mind.put_back(part.things, now_ns)
+    text = mind.put_back(part.things, now_ns, is_named=part.is_named)
     said.append(
         text or (where_are(part.things, mind.around.scene) if part.things else "I hold nothing that I could put back.")
     )
@@ -264,10 +272,12 @@ def _name(mind: Dialogue, parts: Sequence[SaidPart], focus: Focus, now_ns: int) 
         return held
     if part.is_open or (len(part.things) > 1 and part.act == "name" and not part.is_named):
         return _which(mind, _order(mind, part, part.things[:1], focus.last), part.things, now_ns)
-    last = focus.last
+    asked = next((one for one in reversed(mind.questions) if one.awaits == "yes" and one.about == "order"), None)
+    last = asked.orders[0] if asked is not None and asked.orders else focus.last
     if (
         last is not None
         and last.skill == "place"
+        and last.place
         and not any(place_of(one.id, mind.around.scene) == last.place for one in part.things)
     ):
         order = Order("place", mind.refs(part.things), (), last.place, last.relation)
