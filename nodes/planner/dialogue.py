@@ -543,7 +543,8 @@ class Dialogue:
 
     def _told(self, text: str, speaker: str, intent: Intent, clauses: Sequence[Clause], now_ns: int) -> str:
         """What is made of words that order nothing: a protection, a remark, or what the grammar left unread."""
-        is_told = not (intent.protected or intent.released or intent.unnamed or self._named_under_way(intent))
+        released = self._ids_of(intent.released) & self.kept
+        is_told = not (intent.protected or released or intent.unnamed or self._named_under_way(intent))
         is_told = is_told and not (self.orders and speaks_of_rest(text, clauses))
         if is_told and intent.why not in ("cancelled", "declined", "elsewhere"):
             if said := propose(self, text, speaker, now_ns, intent):
@@ -557,6 +558,7 @@ class Dialogue:
     def _is_gist(self, text: str, intent: Intent, clauses: Sequence[Clause]) -> bool:
         """Whether what the grammar left is looked at part by part; not what corrects the work, which is held."""
         is_objection = objects(intent, clauses) and bool(self._ordered()) and not self._asked()
+        is_objection = is_objection and not any(one.act == "spare" and one.is_named for one in parts_heard(self, text))
         return self._is_dark(text, intent, clauses) and not (is_objection or is_plain_refusal(self, text, intent))
 
     def _is_dark(self, text: str, intent: Intent, clauses: Sequence[Clause]) -> bool:

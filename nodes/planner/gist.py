@@ -54,6 +54,7 @@ _PUTS = cue("gist", "puts")
 _BEFORE = cue("gist", "before")
 _LANDMARK = cue("gist", "landmark")
 _NO_THING = cue("gist", "nothing")
+_STATE = re.compile(r"\b(?:dirty|clean|empty|full)\b")
 _GIVES = cue("gist", "gives")
 _HAS_TO_GO = cue("gist", "has_to_go")
 _BRINGS = frozenset({"place", "move", "bring", "get", "take", "pick", "clear", "tidy", "put_back", "run"})
@@ -249,6 +250,9 @@ def _meant(nouns: Sequence[Noun], said: str, scene: Scene, focus: Focus) -> tupl
         if noun.kind == "*" and noun.count != "all":
             continue
         fitting = [one for one in scene.things if _fits(one, noun)]
+        state = _STATE.search(said)
+        if state is not None and noun.count == "all":
+            fitting = [one for one in fitting if state[0] in one.state]
         if noun.is_other or (re.search(r"\bother\b", said) and not noun.colour):
             others = _others(scene, focus)
             fitting = [one for one in fitting if one in others]

@@ -127,6 +127,9 @@ def propose(mind: Dialogue, text: str, speaker: str, now_ns: int, intent: Intent
     spared = _spare(mind, text, parts, now_ns, said)
     _back(mind, parts, spared, now_ns, said)
     _deed(mind, parts, spared, focus, speaker, now_ns, said)
+    named = [part for part in parts if part.act == "name" and part.is_named and not set(part.things) & set(spared)]
+    if said and named and not acts & {"deed", "back"}:
+        said.append(_name(mind, named, focus, now_ns))  # "Not the green one. The blue one."
     if said:
         mind.close_proposals(asked_before)
         return " ".join(said)

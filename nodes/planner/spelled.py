@@ -56,7 +56,8 @@ _NAMING = (
 
 
 _PLAINLY = (
-    ("except", "except"), ("goes_on_with", "do "), ("does_herself", r"\1 do"), ("mine_is", r"\2 is \1"),
+    ("except", "except"), ("colour_is", r"the \1 one is"),
+    ("goes_on_with", "do "), ("does_herself", r"\1 do"), ("mine_is", r"\2 is \1"),
     ("is_my", r"\1 is mine"), ("whichever", "the one"), ("furthest_of", r"the \1most \2"),
     ("furthest", r"the \1most one"),
 )  # fmt: skip

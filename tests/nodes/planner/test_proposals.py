@@ -1,0 +1,75 @@
+"""What is made of words that the grammar leaves unread: left, answered, proposed, or said not to be understood."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.nodes.planner.two_hands import KitchenHands, TableHands
+
+BOTH = pytest.mark.parametrize("hands", [TableHands, KitchenHands])
+ALL = "Put all the {thing}s {goal}"
+LONG_S = 60
+
+
+def played(hands: type[TableHands], *turns: str | int | tuple[str, str]) -> TableHands:
+    world = hands()
+    names = {"thing": world.thing, "goal": world.goal}
+    for turn in turns:
+        world.play(turn.format(**names) if isinstance(turn, str) else turn)
+    return world
+
+
+def moved(world: TableHands) -> set[str]:
+    """The colours of cups or mugs that are where they were ordered to."""
+    place = world.goal.split()[-1]
+    return {name.split()[0] for name, where in world.ends().items() if where == place}
+
+
+@BOTH
+@pytest.mark.parametrize("way", ["bar", "minus", "save for", "except", "apart from", "other than", "short of"])
+def test_an_exception_by_any_word_is_one(hands: type[TableHands], way: str) -> None:
+    assert "white" not in moved(played(hands, f"Put all the {{thing}}s, {way} the white one, {{goal}}", LONG_S))
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "text",
+    ["I'll see to the white one.", "I'll take care of the white {thing}.", "Let me handle the white one.",
+     "I'm going to deal with the white one.", "White's spoken for.", "The white one's got my tea in it."],
+)  # fmt: skip
+def test_what_somebody_does_or_keeps_in_any_words_is_left(hands: type[TableHands], text: str) -> None:
+    assert "white" not in moved(played(hands, ALL, 1, text, LONG_S))
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "text",
+    ["Be an angel and see that the red and the blue {thing} land {goal}.",
+     "It is time that the red {thing} and the blue {thing} found their way {goal}, my friend, if you ask me."],
+)  # fmt: skip
+def test_a_deed_that_is_only_guessed_waits_for_a_yes(hands: type[TableHands], text: str) -> None:
+    world = played(hands, text)
+    assert world.last.endswith("?")
+    assert moved(world) == set()
+    world.play("Yes.", LONG_S)
+    assert moved(world) == {"red", "blue"}
+
+
+@BOTH
+def test_a_stop_takes_a_proposal_back(hands: type[TableHands]) -> None:
+    world = played(hands, "Be an angel and see that the red and the blue {thing} land {goal}.", "Stop!", 1, "Go ahead.")
+    world.work(LONG_S)
+    assert moved(world) == set()
+
+
+@BOTH
+def test_why_something_is_left_is_told_in_the_words_of_who_said_so(hands: type[TableHands]) -> None:
+    world = played(hands, ALL, 1, ("Bob", "I'll see to the white one."), LONG_S)
+    assert "Bob" in world.play("Why is the white one still here?")
+    assert "I'll see to the white one." in world.last
+
+
+@BOTH
+@pytest.mark.parametrize("text", ["You forgot the handle side.", "Mind the gap between us two, {thing}."])
+def test_i_see_is_no_answer_to_what_names_something(hands: type[TableHands], text: str) -> None:
+    assert played(hands, text).last != "I see."
