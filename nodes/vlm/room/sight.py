@@ -26,8 +26,6 @@ from nodes.vlm.room.blobs import Blob, ImageGeometry, look, map_of
 from nodes.vlm.room.crops import KNOWN_FROM, OTHER, Classification, CropReader, cut_out
 
 SAME_M = 0.07
-SAME_WORDS_M = 0.35
-"""So far a thing of the same words may have gone between two images, where it is no longer in its old place."""
 IN_HAND_M = 0.10
 OVER_PALM_M = 0.13
 BELIEVE, BELIEVE_OTHER = 2, 8
