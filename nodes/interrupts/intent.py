@@ -21,6 +21,7 @@ from nodes.interrupts.phrase_matcher import (
     find,
     is_cjk,
     is_clipped,
+    is_hangul,
     sounded,
     split_clauses,
     words_of,
@@ -39,11 +40,16 @@ TOLD_REACH = 3
 MOST_MISHEARD = 10
 """So many words may be a stop that a recogniser wrote otherwise."""
 SHORT_WORDS = 4
-"""An utterance of at most this many words that nobody understood may be a shout; two CJK characters are one word."""
+"""An utterance of at most this many words that nobody understood may be a shout; two characters of Chinese, Japanese or
+Korean are one word."""
 CALLED_WORDS = 8
 """The same of a child that calls somebody."""
 KNOWN_UTTERANCES = 1024
-_KNOWN_SCRIPTS = ("LATIN", "DEVANAGARI", "ARABIC", "CJK", "HIRAGANA", "KATAKANA")
+_NOT_RUSSIAN = frozenset("іїєґўђћјљњџ")
+_FIRST_SYLLABLE = "\u3040"
+MOST_LETTERS = 20
+"""So many letters may be a shout: a language that joins its words says much in four of them."""
+_KNOWN_SCRIPTS = ("LATIN", "CYRILLIC", "DEVANAGARI", "ARABIC", "CJK", "HANGUL", "HIRAGANA", "KATAKANA")
 _DEPTHS: dict[Wants, Depth | None] = {"stop": "stop", "order": "replan", "amend": "amend"}
 
 _STOPS = ("stop", "stop_end", "stop_alone", "cry")
@@ -204,6 +210,7 @@ def _stop(clauses: Sequence[MatchedClause]) -> Meaning:
 
 def _is_plain_stop(clauses: Sequence[MatchedClause]) -> bool:
     """Whether it contains a stop that is more than a short sound which may be meant for anybody."""
+    is_soothed = any("needless" in clause.found for clause in clauses)  # "Easy, it does not hurt"
     for before, clause in pairwise((None, *clauses)):
         is_told = (
             before is not None
@@ -211,7 +218,10 @@ def _is_plain_stop(clauses: Sequence[MatchedClause]) -> bool:
             and (clause.is_behind_colon or before.ends("reported", "me"))
             and bool(_reports(before))
         )
-        if clause is not None and not (is_told or clause.is_quoted) and _stops(clause):
+        is_tag = clause is not None and clause.is_asked and clause.is_all(("question",))  # "..., sai?"
+        if clause is None or is_told or is_tag or clause.is_quoted:
+            continue
+        if _stops(clause) and not (is_soothed and clause.is_all(("allowed",), "courtesy", "tail")):
             return True
     if _tells_parent(clauses) or _is_misheard(clauses) or "plainly" in map(_is_wished, _wishes_in_two(clauses)):
         return True
@@ -394,12 +404,9 @@ def _stands_between(clause: MatchedClause) -> Certainty:
 
 
 def _is_said_twice(clause: MatchedClause, start: int) -> bool:
-    """Whether an imperative stands there and again right behind: "... wait wait it is hot"."""
-    ends = {one.end for one in clause.of("stop", "stop_end") if one.start == start}
-    return any(
-        one.start in ends and clause.words[start : one.start] == clause.words[one.start : one.end]
-        for one in clause.of("stop", "stop_end")
-    )
+    """Whether an imperative stands there and again, or another one, right behind: "... wait wait it is hot"."""
+    ends = {(one.end, one.name) for one in clause.of("stop", "stop_end") if one.start == start}
+    return any((one.start, one.name) in ends for one in clause.of("stop", "stop_end"))
 
 
 def _is_unmistakable(clause: MatchedClause, start: int) -> bool:
@@ -543,7 +550,12 @@ def _hurts_somebody_named(clause: MatchedClause) -> bool:
 
 
 def _away(clause: MatchedClause) -> set[str]:
-    """The languages in which it speaks of another time or place; "hier" is yesterday in French, and here in German."""
+    """The languages in which it speaks of another time or place; "hier" is yesterday in French, and here in German.
+
+    A phrase of several words speaks of it whatever language another word was found in.
+    """
+    if any(one.end - one.start > 1 and not is_cjk(clause.words[one.start]) for one in clause.of("elsewhere")):
+        return {one.name for matches in clause.found.values() for one in matches}
     away = {one.name for one in clause.of("elsewhere")}
     return away | _HAN if away & _HAN else away
 
@@ -737,9 +749,10 @@ def _wants(clauses: Sequence[MatchedClause], names_something: bool, has_exclusio
 
 def _is_bare_sound(clauses: Sequence[MatchedClause]) -> bool:
     """Whether there is an "ah" or "hey", with nothing beside it that explains it."""
-    sounds = [clause for clause in clauses if clause.is_all(("stop_unsure",), "courtesy")]
+    sounds = [clause for clause in clauses if clause.is_all(("stop_unsure",), "courtesy") and not clause.is_quoted]
     others = [clause for clause in clauses if clause not in sounds]
-    return bool(sounds) and not (_talk(others) or any(clause.opens("order", "courtesy") for clause in others))
+    is_explained = any(clause.opens("order", "courtesy") or clause.has("correction_end") for clause in others)
+    return bool(sounds) and not (is_explained or _talk(others))
 
 
 def _corrects(clause: MatchedClause) -> bool:
@@ -766,9 +779,14 @@ def _talk(clauses: Sequence[MatchedClause]) -> Talk:
 
 
 def _is_short(clauses: Sequence[MatchedClause], text: str) -> bool:
-    words = sum(0.5 if is_cjk(word) else 1.0 for clause in clauses for word in clause.words)
-    most = CALLED_WORDS if clauses and "parent" in clauses[0].found else SHORT_WORDS
-    return 0 < words <= most or (words > 0 and not _is_known_script(text))
+    said = [word for clause in clauses for word in clause.words]
+    words = sum(
+        0.5 * len(word) if word > _FIRST_SYLLABLE and (is_cjk(word) or is_hangul(word)) else 1.0 for word in said
+    )
+    if clauses and "parent" in clauses[0].found:
+        return 0 < words <= CALLED_WORDS
+    is_shout = 0 < words <= SHORT_WORDS and sum(map(len, said)) <= MOST_LETTERS
+    return is_shout or (words > 0 and not _is_known_script(text))
 
 
 def _is_known_script(text: str) -> bool:
@@ -777,7 +795,7 @@ def _is_known_script(text: str) -> bool:
         return True
     letters = [character for character in text[:100] if character.isalpha()]
     known = sum(unicodedata.name(letter, "").startswith(_KNOWN_SCRIPTS) for letter in letters)
-    return 2 * known >= len(letters)
+    return 2 * known >= len(letters) and _NOT_RUSSIAN.isdisjoint(text.casefold())
 
 
 def _colours(clauses: Sequence[MatchedClause]) -> tuple[tuple[str, ...], tuple[str, ...]]:

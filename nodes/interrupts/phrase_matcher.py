@@ -245,7 +245,8 @@ def find(words: tuple[str, ...]) -> MatchedClause:
             nodes = [node[way] for node in nodes for way in ways[end] if way in node]
             end += 1
     if ordinary := found.get("ordinary"):
-        _drop_ordinary(found, ordinary)
+        # Who says "halt halt das" shouts; "halt das" alone asks to hold something.
+        _drop_ordinary(found, [one for one in ordinary if one.start == 0 or words[one.start - 1] != words[one.start]])
     unknown = frozenset(
         place for place, way in enumerate(ways) if len(way) == 2 + ("" in stems) and way[0] not in known
     )
@@ -275,16 +276,19 @@ def _drop_ordinary(found: dict[str, list[Match]], ordinary: list[Match]) -> None
     """Drop matches inside a phrase that only looks like them: "bus stop"."""
     for table in _DROPPED:
         if matches := found.get(table):
-            left = [one for one in matches if not any(_is_inside(one, it) for it in ordinary)]
+            is_whole = table == "stop_between"  # "halt das gehört" beside "halt das *": whoever says all of it means it
+            left = [one for one in matches if not any(_is_inside(one, it, is_whole) for it in ordinary)]
             if left:
                 found[table] = left
             else:
                 del found[table]
 
 
-def _is_inside(one: Match, ordinary: Match) -> bool:
+def _is_inside(one: Match, ordinary: Match, is_whole_kept: bool = False) -> bool:
     """Whether it is a part of the phrase; of a single word only in that word's own language."""
     is_phrase = ordinary.end - ordinary.start > 1
+    if is_whole_kept and is_phrase and one == ordinary:
+        return False
     return ordinary.start <= one.start and one.end <= ordinary.end and (is_phrase or one.name == ordinary.name)
 
 
@@ -492,3 +496,8 @@ def _is_one_off(word: str, other: str) -> bool:
 def is_cjk(word: str) -> bool:
     """Whether the word is one character of Chinese or Japanese."""
     return _CJK.match(word) is not None
+
+
+def is_hangul(word: str) -> bool:
+    """Whether the word is of Korean syllables."""
+    return "\uac00" <= word[:1] <= "\ud7a3"

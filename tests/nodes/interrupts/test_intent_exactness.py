@@ -15,11 +15,15 @@ from nodes.interrupts.phrase_matcher import END_CHARS, clauses_in, clipped, find
         ("blimp wozzle flump drib drab", False),
         ("咕噜咕噜咕噜咕噜", True),  # two characters count as a word
         ("咕噜咕噜咕噜咕噜咕", False),
-        ("Будь ласка їдь повільніше ти їдеш просто", True),  # no table has this script
-        ("Пожалуйста ab cd ef gh", True),  # most of its letters
-        ("Пожалуйста ab cd ef gh ij", False),  # half of them
-        ("же ab cd ef gh", False),
+        ("Будь ласка їдь повільніше ти їдеш просто", True),  # Russian has no such letters
+        ("Παρακαλουν ab cd ef gh", True),  # most of its letters
+        ("Παρακαλουν ab cd ef gh ij", False),  # half of them
+        ("γα ab cd ef gh", False),
         ("же ab", True),
+        ("abcdefghij klmnopqrst", True),  # as many letters as a shout has
+        ("abcdefghij klmnopqrstu", False),
+        ("뷁쀍뷁쀍뷁쀍뷁쀍", True),  # two syllables count as a word
+        ("뷁쀍뷁쀍뷁쀍뷁쀍뷁", False),
         ("", False),
         ("...", False),
         ("the cup", False),
