@@ -107,14 +107,16 @@ def changes(value: object) -> Iterator[tuple[str, object]]:
                 yield f"{key!r} doubled", {**value, key: 2 * old}
         if value and all(isinstance(key, tuple) and len(key) == 2 for key in value) and values:
             for pair in product(*(dict.fromkeys(parts) for parts in zip(*value, strict=True))):
-                if pair not in value:
-                    yield f"with {pair!r} -> {values[0]!r}", {**value, pair: values[0]}
+                if pair not in value:  # to anything but where it is: that would be as if it were not listed
+                    new = next((one for one in values if one != pair[0]), values[0])
+                    yield f"with {pair!r} -> {new!r}", {**value, pair: new}
     elif isinstance(value, frozenset | tuple) and all(isinstance(one, str) for one in value):
         for member in sorted(value):
             yield f"without {member!r}", type(value)(one for one in value if one != member)
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield f"{value!r} doubled", 2 * value
-        yield f"{value!r} halved", value // 2 if isinstance(value, int) else value / 2
+        if (half := value // 2 if isinstance(value, int) else value / 2) != value:
+            yield f"{value!r} halved", half
 
 
 def _is_plain(value: object) -> bool:
