@@ -46,7 +46,7 @@ def test_the_tests_of_an_example_pass(folder: Path) -> None:
 def test_the_launch_file_of_an_example_fits_and_runs(folder: Path) -> None:
     (file,) = folder.glob("*.toml")
     assert sentence("runtime.all_of_it_fits") in run(folder, "-m", "runtime", "check", file.name)
-    how = ("--for", "2") if folder.name == "hello" else ("--virtual", "--for", "8")
+    how = ("--for", "2") if folder.name == "two_robots" else ("--virtual", "--for", "8")
     assert " received; " in run(folder, "-m", "runtime", "run", file.name, *how)
 
 

@@ -8,6 +8,7 @@ import { $, all, make, setHidden, setText } from "/static/dom.js";
 import { notice } from "/static/page.js";
 import { fill } from "/static/words.js";
 
+const SHARP_PX = 960; // a narrower picture is drawn in whole multiples of itself, so that what lies over it is sharp
 const frames = {}, // camera -> {header, bitmap, at}
   rates = {}, // camera -> Hz when it was quickest of late
   depths = new Set(); // cameras whose depth is shown
@@ -43,7 +44,7 @@ export function paint(camera) {
   const { state, welcome, selected, spot } = now,
     { header, bitmap } = frame,
     canvas = figureOf(camera).querySelector("canvas"),
-    scale = Math.max(1, Math.round(960 / header.width));
+    scale = Math.max(1, Math.round(SHARP_PX / header.width));
   if (canvas.width !== header.width * scale) {
     canvas.width = header.width * scale;
     canvas.height = header.height * scale;
