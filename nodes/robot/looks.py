@@ -70,7 +70,7 @@ def looks_of(robot: str) -> Looks | None:
     Raises UserError where one of its files cannot be read.
     """
     if is_file(robot):
-        of_file: Looks = load_name("nodes.robot_file.looks:looks_of_file")(robot)
+        of_file: Looks = load_name("nodes.robot_file.as_urdf:looks_of_file")(robot)
         return of_file
     try:
         limits = load_limits(robot or DEFAULT)

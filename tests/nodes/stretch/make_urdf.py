@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 
 from nodes.robot.urdf import Joint, urdf_text
-from nodes.robot_file.looks import urdf_of_model
+from nodes.robot_file.as_urdf import urdf_of_model
 from nodes.sim.world.mjcf import BASE_JOINTS, build_stretch
 from nodes.sim.world.scenario import layout_of
 from nodes.stretch.limits import STRETCH_3
