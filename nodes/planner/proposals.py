@@ -267,7 +267,7 @@ def _name(mind: Dialogue, parts: Sequence[SaidPart], focus: Focus, now_ns: int) 
                 and one.id not in mind.kept and place_of(one.id, scene) != focus.last.place]  # fmt: skip
         if left:
             part = SaidPart("name", tuple(left[:1]), is_named=True)
-    if part is None or (part.act == "yes" and any(one.awaits for one in mind.questions)):
+    if part is None or (part.act == "yes" and not part.is_named and any(one.awaits for one in mind.questions)):
         return ""
     if any(one in focus.worked_on for one in part.things) and (
         held := mind.ask_whether(mind.refs(part.things), now_ns)
