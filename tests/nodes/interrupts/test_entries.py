@@ -106,3 +106,8 @@ def test_what_stands_between_any_quotation_marks_is_quoted_and_may_be_a_stop_all
 
 def test_a_cry_that_is_told_behind_other_words_may_be_one_all_the_same() -> None:
     assert understand("동생이 아야 하고 소리쳤어").may_stop
+
+
+@pytest.mark.parametrize("letter", ["", *"ђєіїјљњћўџґ"])
+def test_a_long_sentence_with_a_letter_that_russian_does_not_have_may_be_a_shout(letter: str) -> None:
+    assert understand(f"вчера мы долго ехали на большой зелён{letter}ой машине по городу").is_short is bool(letter)
