@@ -37,7 +37,7 @@ from bench.mutants import PLUGINS, ROOT, TARGETS, equivalent
 GOAL = 0.97
 MODULES = {
     "guard": (
-        "modes", "latch", "commanded_body", "command_sources", "lasting_faults", "retreat", "soft_hold", "base_motion",
+        "modes", "latch", "commanded_body", "command_sources", "lasting_faults", "retreat", "soft_hold", "base_watch",
         "monitors", "release", "space", "state_machine", "arbitration",
     ),
     "interrupts": ("intent", "people", "reflex", "records", "stop_classifier", "phrase_matcher"),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from bridges.mqtt.allowed_commands import STOPS, VERBS, Command, CommandReply, Gatekeeper, fields_of
 from bridges.mqtt.connection import MqttOutbox
-from bridges.mqtt.topics import Topics, discovery_documents
+from bridges.mqtt.payloads import Topics, discovery_documents
 from bridges.robot_ports import OPTIONAL, RobotPorts
 from nodes.msgs import (
     JOINTS,

@@ -7,7 +7,7 @@ import asyncio
 import json
 import os
 
-from bridges.mqtt.topics import Topics
+from bridges.mqtt.payloads import Topics
 from runtime.command_line.arguments import answered, port_number
 from runtime.errors import TransportError, UserError
 

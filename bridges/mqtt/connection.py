@@ -13,7 +13,7 @@ import msgspec
 
 from bridges.mqtt.allowed_commands import CommandReply, fields_of
 from bridges.mqtt.client import Broker, BrokerConnection, Incoming, connect, lets_anyone_in
-from bridges.mqtt.topics import Document, Topics, state_document, telemetry_document
+from bridges.mqtt.payloads import Document, Topics, state_document, telemetry_document
 from nodes.msgs import JOINTS, GuardState, RobotState, RobotStatus
 from runtime import Message
 from runtime.clock import Clock, to_s, wall_time_ns

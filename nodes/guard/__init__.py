@@ -6,7 +6,7 @@ What decides besides the mode is a part with a table of its own: `latch` (whose 
 without motion), `command_sources` (which command may be followed), `retreat` (the way back), and `commanded_body` (what
 is asked of the robot, by `motion_profile`, `space` and `release`).
 
-What watches the robot: `monitors` stops at once, `conduct_watch` for what lasts, by `lasting_faults` and `base_motion`;
+What watches the robot: `monitors` stops at once, `conduct_watch` for what lasts, by `lasting_faults` and `base_watch`;
 and `watchdog`, a program by itself, with `watchdog_table`. `estop_signal` stops it where the bus is in ruins;
 `graph_rules` look at the graph.
 

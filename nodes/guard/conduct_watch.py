@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from nodes.guard.base_motion import BaseWatch
+from nodes.guard.base_watch import BaseWatch
 from nodes.guard.lasting_faults import LASTS_S, RUNSTOP_S, CommandedMotion, Conduct, Fault
 from nodes.msgs import RobotState
 from nodes.robot.protocol import RobotLimits

@@ -17,6 +17,16 @@ import msgspec
 from nodes.interrupts.intent import understand
 from nodes.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SeenPerson, Subtask
 from nodes.planner.answers import UNKNOWN, Answerable, WhyLeft, answer, answer_to_manners, is_of_all, why_left
+from nodes.planner.beside_stop import (
+    is_remark,
+    objects,
+    read_beside_stop,
+    restricts,
+    speaks_of_rest,
+    told_as_paused,
+    why_unread,
+    wonders,
+)
 from nodes.planner.household import Chore, Household, brewed, is_wished, plain, says_wrong, tells_where_kinds_go
 from nodes.planner.languages import in_another_language, is_dark
 from nodes.planner.lexicon import lexicon_file
@@ -64,16 +74,6 @@ from nodes.planner.replies import (
     where_are,
 )
 from nodes.planner.spelled import SpelledOut, naming, spelled_out
-from nodes.planner.stopped import (
-    is_remark,
-    objects,
-    read_beside_stop,
-    restricts,
-    speaks_of_rest,
-    told_as_paused,
-    why_unread,
-    wonders,
-)
 from nodes.planner.understanding import INSIDE, Conversation, Intent, forbids_ordered, spared_by, understand_in
 from runtime.clock import to_s
 

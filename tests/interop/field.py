@@ -22,7 +22,7 @@ import zenoh
 
 from bridges.mqtt.client import Broker
 from bridges.mqtt.connection import Connection, MqttOutbox
-from bridges.mqtt.topics import Topics
+from bridges.mqtt.payloads import Topics
 from bridges.ros2.link import TWISTS, open_link
 from nodes.recording.ros2_messages import ros, type_hash
 from runtime.clock import SystemClock

@@ -18,7 +18,7 @@ from bridges.mqtt.allowed_commands import LONGEST_LIFE_MS, CommandReply, Gatekee
 from bridges.mqtt.bridge import MqttBridge
 from bridges.mqtt.client import Broker, Incoming, connect, lets_anyone_in
 from bridges.mqtt.command import main as clear
-from bridges.mqtt.topics import Topics, discovery_documents, state_document
+from bridges.mqtt.payloads import Topics, discovery_documents, state_document
 from nodes.msgs import EStop, Interrupt, RobotService, RobotStatus, Utterance
 from runtime import Simulation
 from runtime.clock import wall_time_ns

@@ -19,7 +19,7 @@ from bridges.mqtt import connection as mqtt_link
 from bridges.mqtt.allowed_commands import CommandReply
 from bridges.mqtt.client import Broker, Incoming
 from bridges.mqtt.connection import Connection, MqttOutbox
-from bridges.mqtt.topics import Topics
+from bridges.mqtt.payloads import Topics
 from runtime.clock import SystemClock
 from tests.bridges.mqtt.mosquitto import Mosquitto, needs_mosquitto
 from tests.support.running import becomes

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from nodes.guard.base_motion import ASIDE_M, ASIDE_RAD, BaseWatch
+from nodes.guard.base_watch import ASIDE_M, ASIDE_RAD, BaseWatch
 from nodes.guard.lasting_faults import CommandedMotion
 from nodes.guard.motion_profile import Motion
 from nodes.guard.state_machine import GuardMachine

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bridges.mqtt.bridge import MqttBridge
-from bridges.mqtt.topics import telemetry_document
+from bridges.mqtt.payloads import telemetry_document
 from nodes.guard.motion_profile import limits_of
 from nodes.guard.node import Guard
 from nodes.msgs import JointCommand

@@ -1,4 +1,4 @@
-"""Claims about `nodes/planner/stopped.py`: what is said beside a stop waits, or forbids what was under way."""
+"""Claims about `nodes/planner/beside_stop.py`: what is said beside a stop waits, or forbids what was under way."""
 
 from __future__ import annotations
 
