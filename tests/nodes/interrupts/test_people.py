@@ -74,6 +74,16 @@ def test_who_signs_with_the_runs_token_counts_once_and_not_again(tmp_path: Path)
     assert not people(tmp_path / "other").judge(signed, NOW_NS).counts, "nor has its folder"
 
 
+def test_words_that_came_as_text_are_their_persons_also_while_the_loudspeaker_plays_and_of_nobody_from_no_ears() -> (
+    None
+):
+    listener = people()
+    listener.voice.speaking(saying("begun"), NOW_NS)
+    typed = Utterance(speaker="Ana", text="Go on.", is_typed=True)
+    assert listener.judge(heard(typed), NOW_NS + 1) == Judged("microphone/Ana", "")
+    assert listener.judge(heard(typed, "pub-4711"), NOW_NS + 1) == Judged("", "not_ears")
+
+
 @pytest.mark.parametrize(
     ("begun_s", "is_counted"), [(-0.3, True), (-0.05, False), (0.0, False), (1.9, False), (2.4, False), (2.55, True)]
 )

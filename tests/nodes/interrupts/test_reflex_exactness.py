@@ -180,6 +180,13 @@ def test_a_spotted_alarm_holds_in_the_persons_name_and_is_refuted_once(mode: str
     assert {one.person for one in room.raised} <= {""}
 
 
+def test_an_alarm_before_the_first_word_of_the_guard_holds_nothing() -> None:
+    room = Room()
+    room.sim.publish("alarm", Alarm(speaker="Ann", word="ah", sureness=0.9, captured_ns=7, ended_ns=9, phase="spotted"))
+    room.sim.run(seconds=0.01)
+    assert room.raised == []
+
+
 @pytest.mark.parametrize(("node", "person", "wanted"), [
     (Microphone, "p7", ("person", "p7")), (Microphone, "", ("person", "Ann")), (Prompter, "p7", ("reflex", "")),
 ])  # fmt: skip
@@ -291,6 +298,22 @@ def test_words_of_a_node_that_is_no_ears_stop_and_are_told_that_they_lift_nothin
     assert [one.text for one in room.said] == [REFUSALS["not_a_person"]]
     assert "(prompter)" in caplog.text
     assert room.hear("Go on") == ["resume"]
+
+
+def test_what_no_ears_have_heard_is_refused_where_it_answers_yes_to_a_question_alone() -> None:
+    room = Room(Prompter())
+    room.guard("stopped")
+    refused = [REFUSALS["not_a_person"]]
+    assert room.hear("Yes.", topic="prompt") == []
+    assert room.said == [], "nobody has asked"
+    room.sim.publish("said", Utterance(speaker="robot", text="Shall I?"))
+    room.sim.run(seconds=0.01)
+    assert room.hear("The door is open.", topic="prompt") == []
+    assert [one.text for one in room.said[1:]] == [], "it is no yes"
+    room.sim.publish("said", Utterance(speaker="robot", text="Shall I?"))
+    room.sim.run(seconds=0.01)
+    assert room.hear("Yes.", topic="prompt") == []
+    assert [one.text for one in room.said[2:]] == refused
 
 
 def test_utterances_that_were_lost_stop_the_robot_once_each_time() -> None:
