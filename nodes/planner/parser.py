@@ -192,6 +192,11 @@ _SEEN = (
     *(("you", "are", "holding"), ("you", "have"), ("you", "hold"), ("i", "mean")),
 )
 """What says no more of a thing behind it."""
+_PAST = frozenset({"did", "have", "has", "had", "was", "were"})
+_NOW = frozenset({"is", "are", "does"})
+_THAT = frozenset({"it", "that", "this", "them"})
+_TAG = frozenset({"did", "have", "had", "not", "you"})
+"""What a question about a deed or a state begins with, what it may point back to, and all the words of a bare one."""
 _AUXILIARIES = [[word] for word in WORDS["auxiliaries"]]
 _SET_PHRASES: dict[str, ClauseType] = {
     "cancels": "cancel", "unsure": "unsure", "wrong": "wrong", "greetings": "social", "thanks": "social",
@@ -261,7 +266,7 @@ class Parser:
                 if number and segments[number - 1].end in ("...", "…", "—", "–") and clause.type == "fragment":
                     clause.is_repair = True
             found += new
-        return found
+        return _asked_of_what_is_so(found)
 
     def _says_nothing(self, segment: PunctuatedWords, *, is_last: bool) -> bool:
         """Whether it only asks to be heard: "sorry to be a pain", "look, ..."."""
@@ -1813,6 +1818,32 @@ def _kinds_in(clause: Clause) -> list[Noun]:
         return clause.nouns
     behind = [noun for _, noun in clause.targets if noun is not None]
     return [noun for noun in behind if noun.kind or noun.pronoun or noun.colour] or clause.nouns or behind
+
+
+def _asked_of_what_is_so(clauses: list[Clause]) -> list[Clause]:
+    """With what a question about what was done or is so names before it as its part, and as no order.
+
+    "And the cup, did you touch that?", "The cup. Have you moved it?", "Throw it away, did you?".
+    """
+    found: list[Clause] = []
+    for clause in clauses:
+        while found and _names_for(found[-1], clause):
+            named = found.pop()
+            words, nouns = (*named.words, *clause.words), [*named.nouns, *clause.nouns]
+            clause = Clause("question", word=clause.word, nouns=nouns, words=words, is_first=named.is_first)
+        found.append(clause)
+    return found
+
+
+def _names_for(named: Clause, clause: Clause) -> bool:
+    """Whether what stands before a question only says what that is about."""
+    if clause.type != "question" or named.nots or named.excepts or named.is_request:
+        return False
+    is_past = clause.word in _PAST
+    if named.type == "order":
+        return is_past and set(clause.words) <= _TAG
+    is_about_that = is_past and bool(_THAT.intersection(clause.words))
+    return named.type == "fragment" and (is_about_that if clause.is_first else is_past or clause.word in _NOW)
 
 
 def _ends_with(segments: Sequence[PunctuatedWords], number: int) -> str:

@@ -73,3 +73,20 @@ def test_why_something_is_left_is_told_in_the_words_of_who_said_so(hands: type[T
 @pytest.mark.parametrize("text", ["You forgot the handle side.", "Mind the gap between us two, {thing}."])
 def test_i_see_is_no_answer_to_what_names_something(hands: type[TableHands], text: str) -> None:
     assert played(hands, text).last != "I see."
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "text",
+    ["And the white {thing}, did you touch that at all?", "The white one. Have you moved it?",
+     "The white {thing} ... has that been washed?", "And the white one, was that in the bin before?",
+     "The white {thing} in the bin, is that right?", "Throw the white one away, did you?"],
+)  # fmt: skip
+@pytest.mark.parametrize("before", [["Put the red {thing} {goal}", LONG_S], [ALL, 1, "Oh, and the white one?"]])
+def test_a_question_about_what_was_done_or_is_so_is_no_order(
+    hands: type[TableHands], text: str, before: list[str | int]
+) -> None:
+    plain = played(hands, *before, "Hm.", 6)
+    asked = played(hands, *before, text, 6)
+    assert asked.ends() == plain.ends()
+    assert len(asked.mind.orders) <= len(plain.mind.orders)
