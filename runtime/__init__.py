@@ -5,7 +5,7 @@ What users import stands in `__all__` below. The files of this folder:
 - what a node is made of: `node`, `ports`, `message`, `qos`, `services`, `clock`, `errors`
 - inputs that are read together: `alignment`
 - what a node may tell besides: `abilities`
-- what a call knows: `context` (ages and causes), `snapshot` (a worker's copy of its node), `run_facts`
+- what a call knows: `context` (ages and causes), `run_facts`
 - the machine: the room `operating_system`, `extras`
 - what is refused before a start, by code: `refusals`
 - for all rooms: `histogram`, `renamed`; `__main__` is the command, with `exit_codes`, and `cli` what it does

@@ -125,11 +125,6 @@ class Meaning:
         return self.may_stop or is_unknown
 
 
-def clauses_of(text: str) -> tuple[str, ...]:
-    """The parts between punctuation marks, normalised, without empty ones."""
-    return tuple(" ".join(clause.words) for clause in clauses_in(text))
-
-
 def says_yes(text: str) -> bool:
     """Whether the utterance answers yes and says nothing else."""
     return not is_clipped(text) and find(words_of(text)).is_all(("yes",))

@@ -23,18 +23,8 @@ class Interval:
     high: float | None
 
 
-def hodges_lehmann(differences: Sequence[float]) -> float:
-    """The median of all means of two differences, each with itself included. Raises ValueError of nothing.
-
-    Hodges and Lehmann, Annals of Mathematical Statistics 34 (1963).
-    """
-    values = np.asarray(differences, dtype=np.float64)
-    if values.size == 0:
-        raise ValueError("no differences: an estimate needs at least one pair")
-    return _pseudomedian(values)
-
-
 def _pseudomedian(values: NDArray[np.float64]) -> float:
+    # Hodges and Lehmann, Annals of Mathematical Statistics 34 (1963): the median of all means of two.
     first, second = np.triu_indices(values.size)
     return float(np.median((values[first] + values[second]) / 2))
 

@@ -44,12 +44,6 @@ def head_pose(state: RobotState) -> tuple[Floats, Floats]:
     return _in_odometry(state, rotation, position)
 
 
-def wrist_pose(state: RobotState) -> tuple[Floats, Floats]:
-    """Rotation (right, down, forward) and position of the wrist camera, odometry frame."""
-    rotation, position = wrist_camera_pose(state.position)
-    return _in_odometry(state, rotation, position)
-
-
 def own_parts(state: RobotState) -> tuple[Capsule, ...]:
     """The robot's arm and gripper, and what is in the gripper, odometry frame."""
     tip = grasp_point(state.position)

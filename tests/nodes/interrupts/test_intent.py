@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodes.interrupts.intent import Meaning, clauses_of, says_yes, understand
+from nodes.interrupts.intent import Meaning, says_yes, understand
 
 
 def test_an_order_names_kind_and_destination() -> None:
@@ -83,10 +83,6 @@ def test_everything_is_no_kind() -> None:
 def test_all_of_a_kind_is_not_all_there_is(text: str, is_everything: bool, kind: str) -> None:
     meaning = understand(text)
     assert (meaning.is_everything, meaning.kind) == (is_everything, kind)
-
-
-def test_clauses_are_normalised() -> None:
-    assert clauses_of("Arrête ! That’s MY toe…") == ("arrete", "thats my toe")
 
 
 def test_going_on_is_asked_and_refused_in_one_breath() -> None:

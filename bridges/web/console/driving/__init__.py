@@ -1,4 +1,4 @@
 """How what a person holds down, clicks or names moves the robot.
 
-`teleop` makes a joint command of it, `way` leads past what stands around, `poses` are named postures.
+`teleop` makes a joint command of it, `floor_path` leads past what stands around, `poses` are named postures.
 """
