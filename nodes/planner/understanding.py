@@ -572,6 +572,13 @@ class _Reader:
             return
         if clause.verb in ("leave", "let") and self._keeps(clause):
             return
+        if (
+            clause.verb == "do"
+            and clause.nouns
+            and clause.words[-1:] in (("last",), ("first",))
+            and self._turned(clause)
+        ):
+            return
         subject = self.loose[-1] if self.loose and not self.drafts else None
         if clause.word == "go" and subject is not None and subject.type == "fragment" and subject.nouns[:1]:
             clause.verb, clause.word = "place", "due"  # "Both cups, not the plates, go ..."
@@ -593,6 +600,23 @@ class _Reader:
             more = [noun for noun in clause.nouns if noun.place and noun != draft.place]
             self.drafts += [_Draft(clause, skill="wipe", place=noun) for noun in more]  # "the table and the shelf"
         self._mention(clause)
+
+    def _turned(self, clause: Clause) -> bool:
+        """ "Do the green one last", or first, of what is ordered here or was before: two orders in turn."""
+        if not self.drafts and self.before.orders:
+            self._again(self.before.orders[-1])
+            self.drafts[-1].excepts = [_noun(one) for one in self.before.orders[-1].excluding]
+        draft = self.drafts[-1] if self.drafts else None
+        kinds = {noun.kind for noun in draft.nouns} if draft is not None else set()
+        kind = kinds.pop() if len(kinds) == 1 else ""
+        if draft is None or not any(noun.count != 1 for noun in draft.nouns) or not kind:
+            return False
+        alone = [one if one.kind else replace(one, kind=kind) for one in clause.nouns]
+        rest = replace(draft, excepts=[*draft.excepts, *alone])
+        one = replace(draft, nouns=alone)
+        self.drafts[-1:] = [one, draft] if clause.words[-1] == "first" else [rest, one]
+        self._mention(clause)
+        return True
 
     def _merge(self, draft: _Draft) -> None:
         """Add it; a pick before a place of the same, and a vague order before a clear one, are parts of it."""
@@ -1030,8 +1054,16 @@ class _Reader:
         elif first.place and not first.kind:  # "Why the shelf? The tray!"
             self._again_at(orders[-1], first)
         else:
-            self._again(orders[-1], nouns)
+            self._again(self._ordered_of(nouns), nouns)
+            self.mentioned += [noun for noun in nouns if noun.kind]
         return True
+
+    def _ordered_of(self, nouns: Sequence[Noun]) -> Order:
+        """The last order about things of this kind; else the last one."""
+        kinds = {noun.kind for noun in nouns} - {""}
+        orders = self.before.orders
+        about = [one for one in orders if kinds and kinds <= {ref.label for ref in one.things}]
+        return (about or orders)[-1]
 
     def _as_less(self, clause: Clause, targets: Targets) -> bool:
         """ "Not the red one", "all except the blue one"."""

@@ -90,3 +90,29 @@ def test_a_question_about_what_was_done_or_is_so_is_no_order(
     asked = played(hands, *before, text, 6)
     assert asked.ends() == plain.ends()
     assert len(asked.mind.orders) <= len(plain.mind.orders)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "turns",
+    [["Put all the {thing}s {goal}, but do the red one last."], [ALL, "Oh, do the red one last."]],
+)
+def test_what_is_to_be_done_last_comes_last_and_what_was_excepted_stays(
+    hands: type[TableHands], turns: list[str]
+) -> None:
+    world = played(hands, *turns, 20)
+    assert moved(world)
+    assert "red" not in moved(world)
+    world.work(LONG_S)
+    assert moved(world) >= {"red", "blue", "white"}
+    world = played(hands, ALL + ", except the white one", "Do the red one last.", LONG_S)
+    assert "red" in moved(world)
+    assert "white" not in moved(world)
+
+
+def test_one_is_of_the_kind_that_was_named_last_in_the_same_words() -> None:
+    world = KitchenHands()
+    world.play("First put the apple on the tray, and after that the mugs go in the sink.", 1)
+    world.play("Actually, make that just the green apple. The white one's Sam's, that stays put.", LONG_S)
+    assert world.ends()["green apple"] == "tray"
+    assert {world.ends()[f"{colour} mug"] for colour in ("red", "blue", "white")} == {"sink"}
