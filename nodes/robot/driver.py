@@ -62,6 +62,8 @@ class Driver(ForRobot, Node):
         self._limits = limits
         self._joints = joint_names(load_limits(limits)) if limits else JOINTS
         self._brake = Brake(self._joints)
+        self._due = Brake(self._joints)  # what a guard may ask that brakes from its own word at the first look
+        self._met_ns: int | None = None  # when that word was said, or that it is stopped
         self._robot_params = dict(robot_params or {})
         self._is_commanded = False
         self._read: RobotState | None = None
@@ -185,9 +187,14 @@ class Driver(ForRobot, Node):
             return asked
         is_stopped = guard is not None and guard.message.is_stopped
         told = self._brake.apply(asked, read.position, is_stopped=is_stopped)
-        is_cut = abs(told.base_v_mps - asked.base_v_mps) + abs(told.base_w_radps - asked.base_w_radps) > CUT
-        # A guard that has let go of the robot asks for nothing; its last word from before the stop is still at hand.
-        is_cut = is_cut and guard is not None and asked_ns >= guard.envelope.published_ns
+        if guard is None or not is_stopped:
+            self._met_ns = None
+        elif self._met_ns is None:
+            self._met_ns = max(asked_ns, guard.envelope.published_ns)
+        # A guard that brakes is no faster than at the first look; one that has let go of the robot asks no more.
+        is_since = self._met_ns is not None and asked_ns > self._met_ns
+        due = self._due.apply(asked, read.position, is_stopped=is_since)
+        is_cut = abs(due.base_v_mps - asked.base_v_mps) + abs(due.base_w_radps - asked.base_w_radps) > CUT
         if is_cut and not self._is_cut:
             self.log.error("the guard is stopped, and asks for motion all the same: the robot only brakes")
         self._is_cut = is_cut

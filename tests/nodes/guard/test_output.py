@@ -7,6 +7,7 @@ from typing import get_args
 import pytest
 
 from nodes.guard.modes import CLOSED, OUTPUT, TRANSITIONS, Event
+from nodes.guard.node import Guard
 from nodes.msgs import JOINTS, GuardMode, GuardState, JointCommand
 from nodes.robot.driver import Brake, Driver
 from nodes.sim.kinematic import KinematicRobot
@@ -163,6 +164,31 @@ def test_a_guard_that_lets_go_of_a_robot_that_drives_is_not_said_to_ask_for_moti
     robot = driver.robot
     assert isinstance(robot, KinematicRobot)
     assert robot.read(sim.clock.now_ns()).base_v_mps < 0.199, "it brakes all the same"
+    assert sentence("guard.driver_brakes") not in caplog.text
+
+
+class Drives(Node):
+    """A policy that drives ahead."""
+
+    seat = "policy"
+    command = Publisher(JointCommand, "command")
+
+    @every(hz=20)
+    def tick(self) -> None:
+        self.command.publish(JointCommand(position=STOW, base_v_mps=0.3))
+
+
+@pytest.mark.parametrize("stop_s", [0.801 + 0.0125 * number for number in range(8)])
+def test_a_guard_that_is_stopped_while_it_speeds_up_is_not_said_to_ask_for_motion(
+    stop_s: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    sim = Simulation(Driver(robot="nodes.sim.kinematic:KinematicRobot"), Guard(arm="auto", memory="run"), Drives())
+    commands = sim.record_topic("robot/command", JointCommand)
+    sim.run(seconds=stop_s)
+    assert 0.02 < commands[-1].base_v_mps < 0.29, "it speeds up"
+    sim.publish("interrupt", interrupt("stop"))
+    sim.run(seconds=1.0)
+    assert commands[-1].base_v_mps == 0.0
     assert sentence("guard.driver_brakes") not in caplog.text
 
 
