@@ -14,9 +14,12 @@ import pytest
 from nodes.guard.base_watch import ASIDE_M, ASIDE_RAD, BaseWatch
 from nodes.guard.lasting_faults import CommandedMotion
 from nodes.guard.motion_profile import Motion
+from nodes.guard.node import Guard
 from nodes.guard.state_machine import GuardMachine
 from nodes.msgs import Interrupt, JointCommand, RobotState
+from nodes.robot.driver import Driver
 from nodes.stretch.limits import STOW, STRETCH_3
+from runtime import Node, Publisher, Simulation, every
 from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
 from tests.support.guard.guard_driven import MS
@@ -162,7 +165,7 @@ def test_a_base_that_does_not_do_what_is_asked_stops_before_it_is_20_cm_or_half_
     assert (base.mode, base.faults) == ("stopped", [fault])
 
 
-@pytest.mark.parametrize(
+FALSE = pytest.mark.parametrize(
     "shown",
     [
         lambda state, there: {"base_v_mps": 0.0},
@@ -172,7 +175,10 @@ def test_a_base_that_does_not_do_what_is_asked_stops_before_it_is_20_cm_or_half_
     ],
     ids=["no speed", "no odometry", "odometry backwards", "neither"],
 )
-def test_a_base_of_which_one_source_is_dead_or_both_are_stops_within_20_cm(
+
+
+@FALSE
+def test_a_base_of_which_one_source_is_dead_or_both_begins_to_brake_within_20_cm(
     shown: Callable[[RobotState, float], dict[str, float]],
 ) -> None:
     base = Base()
@@ -183,6 +189,39 @@ def test_a_base_of_which_one_source_is_dead_or_both_are_stops_within_20_cm(
         base.step(0.3)
         assert base.x_m - x_m < 0.2
     assert base.faults[0] in ("unknown", "following")
+
+
+class Ahead(Node):
+    """A policy that drives ahead."""
+
+    seat = "policy"
+    command = Publisher(JointCommand, "command")
+
+    @every(hz=20)
+    def tick(self) -> None:
+        self.command.publish(JointCommand(position=STOW, base_v_mps=0.3))
+
+
+@FALSE
+def test_under_a_guard_it_stands_within_35_cm(
+    shown: Callable[[RobotState, float], dict[str, float]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver = Driver(robot="nodes.sim.kinematic:KinematicRobot")
+    sim = Simulation(driver, Guard(arm="auto", memory="run"), Ahead())
+    sim.run(seconds=2.5)
+    robot = driver.robot
+    assert robot is not None
+    read = robot.read
+    x_m = read(sim.clock.now_ns()).base_x_m
+
+    def shows(now_ns: int) -> RobotState:
+        return msgspec.structs.replace(read(now_ns), **shown(read(now_ns), x_m))  # type: ignore[type-var]  # a Struct
+
+    monkeypatch.setattr(robot, "read", shows)
+    sim.run(seconds=2.5)
+    there = read(sim.clock.now_ns())
+    assert there.base_v_mps == 0.0
+    assert 0.15 < there.base_x_m - x_m < 0.35
 
 
 def test_a_base_that_stands_while_its_odometry_runs_stops() -> None:
