@@ -29,6 +29,10 @@ REMEDIES = {
 """What to do where MuJoCo says these words."""
 MOST_NUMBER = 1e6
 """No joint has a limit beyond it, m, rad, N or N m."""
+MOST_WRITTEN = 1e9
+"""No number of a model is beyond it, not even a stiffness."""
+NEVER_NEGATIVE = {("mass", "value"), ("dynamics", "damping"), ("dynamics", "friction")}
+"""Parts of a URDF that are 0 or more."""
 FAST_RADPS, FAST_MPS = 20.0, 5.0
 """A joint that is faster than this by its URDF is asked about: 99 stands there where nobody knew."""
 XACRO = "http://www.ros.org/wiki/xacro"
@@ -120,10 +124,12 @@ def _load(path: Path, stamps: tuple[int, ...]) -> RobotModel:
     efforts: dict[str, float] = {}
     speeds: dict[str, tuple[float | None, float | None]] = {}  # and accelerations
     root = _parsed(file)
+    problems = list(_number_problems(file, root))
     if root.tag == "robot":
-        problems = list(_urdf_problems(file, root, table))
-        if problems:
-            raise UserError("; ".join(problems))
+        problems += _urdf_problems(file, root, table)
+    if problems:
+        raise UserError("; ".join(problems))
+    if root.tag == "robot":
         for joint in root.iter("joint"):
             limit = joint.find("limit")
             if limit is not None:
@@ -216,6 +222,26 @@ def _parsed(file: Path) -> ElementTree.Element:
         raise UserError(f"{file}: is no XML: {problem}; expected an MJCF or a URDF") from problem
 
 
+def _number_problems(file: Path, root: ElementTree.Element) -> Iterator[str]:
+    """Numbers that no model can have, by the file's line: a simulator takes many of them, and the hand is nowhere."""
+    names = {one.get("name") for one in root.iter()}
+    for element in root.iter():
+        for key, said in element.items():
+            try:
+                numbers = [float(part) for part in said.split()]
+            except ValueError:
+                continue
+            least = 0.0 if (element.tag, key) in NEVER_NEGATIVE and root.tag == "robot" else -MOST_WRITTEN
+            # The limits of a joint are told with the joint's name.
+            is_told = said in names or (root.tag == "robot" and element.tag == "limit")
+            if not is_told and not all(least <= number <= MOST_WRITTEN for number in numbers):
+                line = _line_of(file, rf"<{element.tag}\b[^>]*\b{key}\s*=\s*[\"']{re.escape(said)}[\"']")
+                yield (
+                    f"{file}:{line}: <{element.tag}> has {key} {said!r}; expected numbers from {least:g} to "
+                    f"{MOST_WRITTEN:g}"
+                )
+
+
 def _urdf_problems(file: Path, root: ElementTree.Element, table: RobotTable) -> Iterator[str]:
     """What is wrong with a URDF, a sentence each, before anybody simulates it."""
     if any(element.tag.startswith(f"{{{XACRO}}}") for element in root.iter()):
@@ -288,7 +314,8 @@ def _limit_problems(
 ) -> Iterator[str]:
     """Numbers that no joint can have, and speeds that few have, by the file's line."""
     name = joint.get("name", "")
-    where = f"{file}:{_line_of(file, name)}: joint {name!r}"
+    line = _line_of(file, rf"<joint\b[^>]*\bname\s*=\s*[\"']{re.escape(name)}[\"']")
+    where = f"{file}:{line}: joint {name!r}"
     for key in ("lower", "upper", "velocity", "acceleration", "effort"):
         said = limit.get(key)
         value = _number(limit, key)
@@ -310,10 +337,11 @@ def _wheels(table: RobotTable) -> tuple[str, ...]:
     return table.base.joints if table.base is not None else ()
 
 
-def _line_of(file: Path, joint: str) -> int:
-    """The line of the file on which a joint begins."""
-    found = re.search(rf"<joint\b[^>]*\bname\s*=\s*[\"']{re.escape(joint)}[\"']", file.read_text("utf-8", "replace"))
-    return 1 + file.read_text("utf-8", "replace").count("\n", 0, found.start()) if found else 1
+def _line_of(file: Path, pattern: str) -> int:
+    """The line of the file on which what the pattern finds ends."""
+    text = file.read_text("utf-8", "replace")
+    found = re.search(pattern, text)
+    return 1 + text.count("\n", 0, found.end()) if found else 1
 
 
 def _hanging_on(root: ElementTree.Element, links: set[str]) -> set[str]:

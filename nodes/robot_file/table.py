@@ -20,8 +20,8 @@ from runtime.serialization.toml_errors import Table, convert, read_toml
 
 Positive = Annotated[float, Meta(gt=0, le=1e6, description="a number above 0")]
 Number = Annotated[float, Meta(ge=-1e6, le=1e6, description="a number")]
-Opening = Annotated[tuple[float, float], Meta(description="two openings in m, like [0.0, 0.08]")]
-Vector3 = Annotated[tuple[float, float, float], Meta(description="three numbers, like [0.0, 0.0, 0.5]")]
+Opening = Annotated[tuple[Number, Number], Meta(description="two openings in m, like [0.0, 0.08]")]
+Vector3 = Annotated[tuple[Number, Number, Number], Meta(description="three numbers, like [0.0, 0.0, 0.5]")]
 
 DEFAULT_RISE_S = 0.25
 """Where nobody names an acceleration, a joint takes this long to its full speed."""

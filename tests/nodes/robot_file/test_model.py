@@ -137,6 +137,61 @@ def test_a_number_that_no_joint_has_is_told_with_its_line(
         load_limits(written(tmp_path, model))
 
 
+@pytest.mark.parametrize(
+    ("part", "key", "before", "value"),
+    [
+        ("origin", "xyz", 'origin xyz="0.3 0 0.2"', "0.3 nan 0.2"),
+        ("origin", "xyz", 'origin xyz="0.3 0 0.2"', "-1e30 0 0.2"),
+        ("axis", "xyz", 'axis xyz="0 0 1"', "0 0 inf"),
+        ("inertia", "ixx", 'inertia ixx="1"', "nan"),
+        ("mass", "value", 'mass value="1"', "-1"),
+        ("mass", "value", 'mass value="1"', "1e30"),
+        ("dynamics", "damping", 'dynamics damping="0"', "-1"),
+        ("dynamics", "friction", 'dynamics damping="0"', "nan"),
+    ],
+)
+def test_a_number_that_no_model_has_is_told_with_its_line_wherever_it_stands(
+    tmp_path: Path, part: str, key: str, before: str, value: str
+) -> None:
+    jaw = JAW.replace("<limit", '<dynamics damping="0"/><limit')
+    model = urdf(f"\n{LINKS}\n", f"{TURN}\n", f"{TIP}\n", jaw)
+    load_limits(written(tmp_path, model))
+    bad = f'{part} {key}="{value}"'
+    model = model.replace(before, bad, 1)
+    line = next(number for number, text in enumerate(model.splitlines(), 1) if bad in text)
+    least = "0" if part in ("mass", "dynamics") else re.escape("-1e+09")
+    told = pattern(
+        "robot_file.bad_numbers", file="small.urdf", line=line, part=part, key=key, value=re.escape(value), least=least
+    )
+    with pytest.raises(UserError, match=told):
+        load_limits(written(tmp_path, model))
+
+
+def test_a_name_that_reads_like_a_number_is_a_name(tmp_path: Path) -> None:
+    model = urdf().replace('"upper"', '"nan"').replace('"turn"', '"inf"')
+    assert [one.name for one in load_limits(written(tmp_path, model)).joints] == ["inf", "jaw"]
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "1e30"])
+def test_a_number_that_no_model_has_is_told_of_an_mjcf_and_of_a_place_in_the_robot_file(
+    tmp_path: Path, value: str
+) -> None:
+    mjcf = f"""<mujoco><worldbody><body name="hand">
+      <joint name="turn" range="-1 1"/><geom size="0.1" pos="0 0 {value}"/></body></worldbody></mujoco>"""
+    told = pattern(
+        "robot_file.bad_numbers", file="small.xml", line=2, part="geom", key="pos", value=f"0 0 {value}",
+        least=re.escape("-1e+09"),
+    )  # fmt: skip
+    with pytest.raises(UserError, match=told):
+        load_limits(written(tmp_path, mjcf, name="small.xml"))
+    for table in (
+        f"mount_m = [0.0, 0.0, {value}]",
+        f'cameras.eye = {{ link = "hand", place_m = [0.0, {value}, 0.0] }}',
+    ):
+        with pytest.raises(UserError, match=r"small\.toml: .*_m is \["):
+            load_limits(written(tmp_path, urdf(), table))
+
+
 def test_a_speed_that_nobody_can_mean_is_asked_about_and_taken_once_the_robot_file_says_it(tmp_path: Path) -> None:
     model = urdf(LINKS, re.sub(r'velocity="[^"]*"', 'velocity="99"', TURN), TIP, JAW)
     line = next(number for number, text in enumerate(model.splitlines(), 1) if 'name="turn"' in text)
