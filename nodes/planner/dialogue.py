@@ -50,6 +50,7 @@ from nodes.planner.referents import (
     held_by_robot,
     is_still_meant,
     named_under_way,
+    own_ordered,
     place_of,
     referents,
     relation_to,
@@ -73,7 +74,7 @@ from nodes.planner.replies import (
     things_words,
     where_are,
 )
-from nodes.planner.spelled import SpelledOut, naming, spelled_out
+from nodes.planner.spelled import SpelledOut, naming, owners_after, spelled_out, with_owners
 from nodes.planner.understanding import INSIDE, Conversation, Intent, forbids_ordered, spared_by, understand_in
 from runtime.clock import to_s
 
@@ -144,6 +145,7 @@ class Dialogue:
     unseen_ns: int = 0  # the order came then, when nothing that it may mean had been seen; 0: something had
     by: str = ""  # who ordered what is carried out
     names: Mapping[str, str] = field(default_factory=dict)  # names that people gave, in small letters, and ids
+    owners: Mapping[str, str] = field(default_factory=dict)  # ids, and whose these are
     pointed: tuple[str, str, int] = ("", "", 0)  # person, id, when
     offered: tuple[str, tuple[float, float, float], int] = ("", _NOWHERE_M, 0)  # id, where, since
     nodded_ns: int = 0
@@ -321,6 +323,8 @@ class Dialogue:
 
     def _listen(self, text: str, speaker: str, now_ns: int) -> str:
         self._show(now_ns)
+        self.owners = owners_after(text, self._scene, speaker, self.owners)
+        self.around = replace(self.around, scene=with_owners(self._scene, self.owners))
         pointed_at = {one.points_at for one in self._scene.people if one.points_at}
         self.names, said = naming(text, self._scene, self.names, pointed_at.pop() if len(pointed_at) == 1 else "")
         if said:
@@ -334,6 +338,7 @@ class Dialogue:
             return _joined([spelled.reply, self._untold(spelled, now_ns)])
         if spelled.views and not self.open("leave", "still"):
             return self._ask_view(spelled, now_ns)
+        self._release(own_ordered(self._clauses(spelled.text), self._scene, speaker))
         said = self._hear(spelled.text, speaker, now_ns)
         return f"{spelled.aside} {said}" if spelled.aside and "?" in said else said
 

@@ -57,6 +57,8 @@ _NO_THING = cue("gist", "nothing")
 _STATE = re.compile(r"\b(?:dirty|clean|empty|full)\b")
 _GIVES = cue("gist", "gives")
 _HAS_TO_GO = cue("gist", "has_to_go")
+_POSSESSIVES = frozenset({"my", "our", "his", "hers"})
+"""Beside an order they say which is meant, and not that it is to be left: "throw my cup out"."""
 _BRINGS = frozenset({"place", "move", "bring", "get", "take", "pick", "clear", "tidy", "put_back", "run"})
 _SKILLS = {
     "throw": "place", "rinse": "rinse", "clean": "rinse", "wipe": "wipe", "open": "open", "close": "close",
@@ -144,7 +146,9 @@ def _part(words: list[str], end: str, scene: Scene, parser: Parser, focus: Focus
         and (_BEFORE.search(said) or _ALSO.search(said))
     ):
         skill, place = before.skill, before.place  # "..., but before that the red one does"
+    is_order = bool(skill) and parser.lexicon.verbs.at(words, 0)[0] > 0 and set(_OWN.findall(head)) <= _POSSESSIVES
     act = _act(head.strip(), end, skill, verb, is_named=bool(named or is_open), has_place=bool(places))
+    act = "deed" if act == "spare" and is_order and not (_NOT.search(said) or _SELF.search(said)) else act
     is_plain = act == "deed" and bool(verb) and not (_NOT.search(said) or _LATER.search(said) or is_open)
     is_owned = act == "spare" and bool(_OWN.search(head) or _SELF.search(head))
     unknown = next((one.unknown for one in nouns if _is_unknown_thing(one)), "")

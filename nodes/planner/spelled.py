@@ -52,7 +52,26 @@ _NAMING = (
     r"(?:please |let us |we )?(?:call|name) {thing} (?P<name>[a-z]+)",
     r"{thing}(?: is|'s)(?: called| named) (?P<name>[a-z]+)",
     r"the name of {thing} is (?P<name>[a-z]+)", r"{thing}'s name is (?P<name>[a-z]+)",
+    r"(?:do you |can you )?see {thing}\W+(?:from now on,? )?(?:that|this|it|he|she)(?:'s| is)(?: called| named)?"
+    r" (?P<name>[a-z]+)",
 )  # fmt: skip
+_SHOWN_AS = r"(?:this|that)(?: one)?(?: here)?(?:'s| is) (?P<name>[A-Z][a-z]+)"
+_AROUND_NAME = re.compile(
+    r"^(?:(?:and|so|oh|okay|hey|right|listen|well|from now on)\b\W*)+"
+    r"|\W*\b(?:okay|ok|right|all right|from now on|got (?:it|that))\W*$",
+    re.I,
+)
+_ASKS_NAME = re.compile(
+    r"(?:and |so )?what(?:'s| is| was| do (?:we|you|i) call| did (?:we|you|i) call) "
+    r"(?:the name of )?(?:the |that |this )(?P<words>[a-z ]+?)(?: again)?(?P<asks>'s name| called| named)?(?: again)?",
+    re.I
+)  # fmt: skip
+_WHOSE = re.compile(
+    r"(?i:\b(?:the|that) (?P<words>[a-z]+(?: [a-z]+)?)(?:'s| is| belongs to)) "
+    r"(?:(?P<mine>mine|me)|(?P<who>[A-Z][a-z]+)(?:'s)?)(?=\s*(?:$|[.,;!?]| (?:and|but|so)\b))"
+)
+_MY_IS = re.compile(r"\b(?:mine|my (?P<kind>[a-z]+))(?:'s| is) the (?P<words>[a-z]+(?: [a-z]+)?)\b", re.I)
+"""How somebody says what a thing is called, asks for it, and says whose it is."""
 
 
 _PLAINLY = (
@@ -90,14 +109,17 @@ def spelled_out(
             text = re.sub(rf"\b{name}\b", f"the {by_id[ident].name}", text, flags=re.I)
     if text.strip() and not re.search(r"\w", text):
         return SpelledOut(text, reply="Please say that in words.")
+    if (called := _called(text, scene, names)) is not None:
+        return SpelledOut(text, reply=called)
     if _ASKS_WHO.fullmatch(text.strip()):
         return SpelledOut("Who told you that?")
     named = _MINE.search(text) or (_MY.search(text) if _KEEPS.search(text) else None)
-    if named is not None and not is_owner and not _NOT_MY.fullmatch(text):
+    if named is not None and not _NOT_MY.fullmatch(text):
         label = (named.groupdict().get("kind") or "").lower()
-        own = [one for one in _candidates(label, scene) if one.owner and one.owner == speaker]
+        own = [one for one in _candidates(label, scene) if one.owner and one.owner.lower() == speaker.lower()]
         alike = len(_candidates(label, scene))
-        if alike and (alike > 1 or not label) and (len(own) != 1 or not _is_unique(own[0], scene)):
+        is_open = alike and (alike > 1 or not label) and (len(own) != 1 or not _is_unique(own[0], scene))
+        if is_open and not is_owner:
             return SpelledOut(text, reply="I cannot tell which one is yours.", is_untold=True, is_objection=True)
         text = f"{text[: named.start()]}the {own[0].name}{text[named.end() :]}" if len(own) == 1 else text
     text = re.sub(r"\bmy (?P<kind>[a-z]+)\b(?! is\b)", partial(_own, scene=scene, speaker=speaker), text, flags=re.I)
@@ -124,7 +146,11 @@ def spelled_out(
 
 def _own(found: re.Match[str], scene: Scene, speaker: str) -> str:
     """ "My mug", where one is known to be the speaker's."""
-    own = [one for one in scene.things if one.label == found["kind"].lower() and one.owner and one.owner == speaker]
+    own = [
+        one
+        for one in scene.things
+        if one.label == found["kind"].lower() and one.owner and one.owner.lower() == speaker.lower()
+    ]
     return f"the {own[0].name}" if len(own) == 1 and _is_unique(own[0], scene) else found[0]
 
 
@@ -183,13 +209,15 @@ def _meant(
 
 def naming(text: str, scene: Scene, names: Mapping[str, str], shown: str = "") -> tuple[Mapping[str, str], str]:
     """The names after an utterance, and what to answer; "" where it gives none. `shown` is what is pointed at."""
-    plain = text.strip().rstrip(".!").replace("’", "'")
-    described = r"(?:the (?P<words>[a-z ]+?)|(?:this|that)(?: [a-z]+)?|it)"
+    plain = _AROUND_NAME.sub("", text.strip().rstrip(".!?").replace("’", "'")).rstrip(".!?, ")
+    described = r"(?:(?:the|this|that) (?P<words>[a-z ]+?)|(?:this|that)(?: [a-z]+)?|it)"
     found = next((one for way in _NAMING if (one := re.fullmatch(way.format(thing=described), plain, re.I))), None)
-    if found is None:
+    found = found or (re.fullmatch(_SHOWN_AS, plain[:1].lower() + plain[1:]) if shown else None)
+    if found is None or (found.re.pattern == _SHOWN_AS and found["name"].lower() in english_words()):
         return names, ""
-    name, words = found["name"].lower(), (found["words"] or "").lower()
-    things = [one for one in scene.things if (one.name.lower() == words if words else one.id == shown and shown)]
+    name, words = found["name"].lower(), (found.groupdict().get("words") or "").lower()
+    things = [one for one in scene.things if words in (one.name.lower(), one.label)]
+    things = things if words and words != "one" else [one for one in scene.things if shown and one.id == shown]
     known = {word for one in (*scene.kinds, *scene.places) for word in one.split()}
     if name in english_words() or name in known or any(name in one.name.split() for one in scene.things):
         return names, f"“{found['name']}” is a word that I know otherwise. Please choose another name."
@@ -199,6 +227,45 @@ def naming(text: str, scene: Scene, names: Mapping[str, str], shown: str = "") -
         other = next((one.name for one in scene.things if one.id == names[name]), "something else")
         return names, f"{found['name']} is the name of the {other}. Please choose another one for the {things[0].name}."
     return {**names, name: things[0].id}, f"All right, the {things[0].name} is called {found['name']}."
+
+
+def _called(text: str, scene: Scene, names: Mapping[str, str]) -> str | None:
+    """The answer to what a thing is called; None where nobody asks."""
+    found = _ASKS_NAME.fullmatch(text.strip().rstrip("?!. ").replace("’", "'"))
+    if found is None or not (found["asks"] or "name of" in text.lower() or " call " in text.lower()):
+        return None
+    things = [one for one in scene.things if found["words"].lower() in (one.name.lower(), one.label)]
+    told = [f"The {one.name} is called {name.capitalize()}." for name, ident in names.items() for one in things
+            if one.id == ident]  # fmt: skip
+    return " ".join(told) or f"Nobody has told me a name of the {found['words'].lower()}."
+
+
+def owners_after(text: str, scene: Scene, speaker: str, owners: Mapping[str, str]) -> Mapping[str, str]:
+    """Whose each thing is, by its id, after an utterance: "the green mug is Otto's and the yellow one's mine"."""
+    told, kind = dict(owners), ""
+    text = text.replace("’", "'")
+    for found in (*_WHOSE.finditer(text), *_MY_IS.finditer(text)):
+        words, groups = found["words"].lower(), found.groupdict()
+        label = (groups.get("kind") or kind).lower()
+        name = f"{words.removesuffix(' one')} {label}" if words.endswith(" one") or " " not in words else words
+        things = [one for one in scene.things if not one.is_place and one.name.lower() in (words, name.strip())]
+        if not things:
+            things = [one for one in scene.things if words in (one.label, f"{one.colour} one", one.colour)]
+        who = groups.get("who") or speaker
+        if len(things) == 1 and things[0].id and who and who.lower() not in english_words():
+            told[things[0].id], kind = who, things[0].label
+    return told
+
+
+def with_owners(scene: Scene, owners: Mapping[str, str]) -> Scene:
+    """The scene, with whose a thing is as people told."""
+    if not owners:
+        return scene
+    things = tuple(
+        msgspec.structs.replace(one, owner=one.owner or owners.get(one.id, ""))  # type: ignore[type-var]  # a Struct
+        for one in scene.things
+    )
+    return msgspec.structs.replace(scene, things=things)  # type: ignore[type-var]  # a Struct
 
 
 _ANYTHING = ("thing", "object")

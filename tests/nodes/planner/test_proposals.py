@@ -116,3 +116,33 @@ def test_one_is_of_the_kind_that_was_named_last_in_the_same_words() -> None:
     world.play("Actually, make that just the green apple. The white one's Sam's, that stays put.", LONG_S)
     assert world.ends()["green apple"] == "tray"
     assert {world.ends()[f"{colour} mug"] for colour in ("red", "blue", "white")} == {"sink"}
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "words",
+    ["We call the white {thing} Shrek, okay?", "And the white {thing}'s called Shrek!",
+     "See that white {thing}? From now on that's Shrek.", "The name of the white {thing} is Shrek, right?"],
+)  # fmt: skip
+def test_a_name_that_is_given_is_kept_and_used(hands: type[TableHands], words: str) -> None:
+    world = played(hands, words, "What's the white {thing} called?")
+    assert "Shrek" in world.last
+    world.play(f"Put Shrek {world.goal}, would you?", LONG_S)
+    assert moved(world) == {"white"}
+    assert "Shrek" not in played(hands, words, "What's the red {thing} called?").last
+
+
+@BOTH
+def test_whose_a_thing_is_is_known_once_it_was_said_and_its_owner_may_order_it(hands: type[TableHands]) -> None:
+    world = played(hands, "The white {thing} is Ben's and the red one's mine.", 1, "Whose was the white {thing} again?")
+    assert "Ben" in world.last
+    world.play(("Ben", f"Put my {world.thing} {world.goal}."), LONG_S)
+    assert moved(world) == {"white"}
+    world.play(("Ben", f"Put the red {world.thing} {world.goal}."), LONG_S)
+    assert moved(world) == {"white"}  # it is Ann's, and she has said nothing
+
+
+def test_whose_it_is_stands_beside_an_order_and_does_not_leave_it() -> None:
+    world = played(TableHands, "Throw my {thing} out.")
+    assert world.last.startswith("Which one")
+    assert not world.mind.kept
