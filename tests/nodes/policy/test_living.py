@@ -49,7 +49,10 @@ def refused(skill: str, target: SeenObject, people: tuple[SeenPerson, ...] = (),
      "हाथ", "बच्चे का हाथ", "يد", "الطفل", "左手", "赤ちゃん", "黑猫", "宝宝", "cup (in fact a baby)", "guinea pig",
      "nurse", "hand 2", "person #3", "child1", "a pair of hands", "grupo de personas", "손", "고양이", "el",
      "bebeğin eli", "рука ребёнка", "человек", "perro", "chien", "gatto", "pies", "hond", "犬", "狗", "कुत्ता", "كلب",
-     "Hund", "cachorro"],
+     "Hund", "cachorro", "granny", "the neighbour", "my aunt", "tooth", "Nachbarin", "Tante", "Knöchel", "tía",
+     "espalda", "grand-mère", "cheville", "zia", "caviglia", "tio", "tornozelo", "buurvrouw", "hiel", "ciocia", "plecy",
+     "тётя", "спина", "teyze", "dudak", "奶奶", "下巴", "おばあちゃん", "背中", "딸", "발목",
+     "नानी", "पीठ", "عمة", "ظهر"],
 )  # fmt: skip
 def test_whatever_lives_is_known_by_its_word_in_each_language_of_the_reflex(label: str) -> None:
     assert names_living(label)
@@ -63,7 +66,8 @@ def test_whatever_lives_is_known_by_its_word_in_each_language_of_the_reflex(labe
     "label",
     ["cup", "red cup", "hand towel", "baby bottle", "dog bowl", "biberon de bébé", "sac à main", "teddy bear", "knife",
      "laptop", "vase", "armchair", "Handtuch", "机器人", "取っ手", "bottle of beer", "orange",
-     "pair of scissors", "table leg", "sèche-cheveux", "컵", "cup 2"],
+     "pair of scissors", "table leg", "sèche-cheveux", "컵", "cup 2", "toothbrush", "Zahnbürste", "Tassenhenkel",
+     "laptop stand", "rouge à lèvres", "cuisse de poulet", "歯ブラシ", "딸기", "牙刷", "filo", "tongs", "mouse"],
 )  # fmt: skip
 def test_a_thing_that_is_called_after_somebody_is_a_thing(label: str) -> None:
     assert not is_living(thing(label))
