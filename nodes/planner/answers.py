@@ -5,6 +5,7 @@ What it does not know it says so, in one sentence.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -36,6 +37,7 @@ _WHOSE = cue("answers", "whose")
 _WHY = cue("answers", "why")
 _WHO = cue("answers", "who")
 _CAN = cue("answers", "can")
+_TOUCHED = cue("answers", "touched")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,10 @@ def answer(
     text: str, about: Sequence[Reference], things: Sequence[SeenObject], now: Answerable, speaker: str = ""
 ) -> str:
     """The answer to a question or a greeting. `about`: what it asks about, as read; `things`: which these are."""
-    words = f" {' '.join(word for segment in segments_of(text) for word in segment.words)} "
+    asked = [
+        one for one in re.findall(r"[^.!?]+[.!?]*", text) if one.rstrip().endswith("?")
+    ]  # and not the thanks before
+    words = f" {' '.join(word for segment in segments_of(' '.join(asked) or text) for word in segment.words)} "
     place = next((one.label for one in now.scene.things if one.is_place and f" {one.label} " in words), "")
     for answered in (_of_talk, _of_work, _of_things):
         if said := answered(words, about, things, place, now, speaker):
@@ -122,6 +127,8 @@ def _of_work(
     if _LONG.search(words):
         return f"I cannot tell how long that takes. {doing(now)}"
     is_past = _PAST.search(words) is not None
+    if things and _TOUCHED.search(words):
+        return " ".join(_touched(one, now) for one in things[:MOST_NAMED])
     if is_past and _MOVED.search(words) and not (things and (" where " in words or _is_yes_or_no(words))):
         if " not " in words or "n't " in words:
             return _finished(now)
@@ -130,11 +137,21 @@ def _of_work(
         return _finished(now)
     if " how many " in words and re.search(r" (?:going to|will you|left to|to go) ", words):
         return _finished(now)
-    if (_NEXT.search(words) and not (things or place)) or " are you holding " in words or " are you waiting " in words:
+    is_of_one = any(f" {one.label} " in words or (one.colour and f" {one.colour} " in words) for one in things)
+    if (
+        (_NEXT.search(words) and not (is_of_one or place))
+        or " are you holding " in words
+        or " are you waiting " in words
+    ):
         following = now.later if now.order is not None else ()
         then = f" Then I will {list_words([small(describe(one)) for one in following])}." if following else ""
         return f"{doing(now)}{then}"
-    if _LEFT.search(words) and not things and " how many " not in words:
+    if re.search(r" else .* (?:on|in) there ", words) and (
+        last := now.order or (now.done[-1].order if now.done else None)
+    ):
+        return at_place(last.place or "table", now.scene)
+    is_which = " which " in words or re.search(r" how many ", words)
+    if _LEFT.search(words) and not things and not is_which:
         return _left(now, place)
     return ""
 
@@ -146,12 +163,15 @@ def _of_things(
     scene = now.scene
     found = list(things) or [one for ref in about[:2] for one in _fitting(ref, scene)]
     unseen = next((one for one in about if not _fitting(one, scene)), None)
+    if said := _which(words, found, place, now, speaker):
+        return said
     if _WHOSE.search(words):
         return _whose(found, now)
     if " how many " in words and (about or found):
         return _how_many(words, about, place, now)
     if found and re.search(
-        r" (?:something|anything|much|some|any|coffee|tea|water) (?:left |still |yet )?in (?:it|there|that|the|this) ",
+        r" (?:something|anything|much|some|any|coffee|tea|water) (?:left |still |yet )?in "
+        r"(?:it|there|that|the|this|my|your|his|her|mine) ",
         words,
     ):
         return _how(found, "full", scene)
@@ -180,6 +200,70 @@ def _of_things(
     if any(f" {word} " in words for word in ("bye", "goodbye", "night", "see you")):
         return "Goodbye."
     return ""
+
+
+def _touched(thing: SeenObject, now: Answerable) -> str:
+    """Whether the robot moved it, from what it holds and what it has done."""
+    if thing.id in held_by_robot(now.scene):
+        return f"Yes, the {thing.name} is in my hand."
+    done = next((one for one in reversed(now.done) for ref in one.moved if fits(thing, ref, now.scene)), None)
+    if done is not None:
+        return f"Yes. {things_words(tuple(ref for ref in done.moved if fits(thing, ref, now.scene)), done.order)}"
+    return f"No, I have brought the {thing.name} nowhere. {where_are((thing,), now.scene)}"
+
+
+def _which(words: str, found: Sequence[SeenObject], place: str, now: Answerable, speaker: str) -> str:
+    """Which of several: by its place, its colour, what is in it or where it stands; "" where that is not asked."""
+    words = words.replace(" 's ", " is ")
+    asked = re.search(r" (?:which|what)(?: \w+){0,4}? (?:is|are|has|stands|lies|was|colour|color) ", words)
+    if asked is None:
+        return ""
+    kinds = {one.label for one in now.scene.things if not one.is_place and _is_kind_in(one.label, words)}
+    things = [one for one in now.scene.things if not one.is_place and (one.label in kinds or not kinds)]
+    if kinds and place:
+        there = [f"the {one.name}" for one in things if place_of(one.id, now.scene) == place]
+        return f"{_capital(list_words(there))} {'is' if len(there) == 1 else 'are'} {_at(place, now)}." if there else (
+            f"I see no {list_words(sorted(kinds), 'or')} {_at(place, now)}.")  # fmt: skip
+    if re.search(r" colou?r ", words) and found:
+        return " ".join(f"That is the {one.name}." for one in found[:MOST_NAMED])
+    if re.search(r" (?:something|anything|coffee|tea|water|milk) (?:left )?in (?:it|there) ", words):
+        filled = [one for one in things if {"full", "half full"} & set(one.state)]
+        return _capital(f"{list_words([f'the {one.name}' for one in filled])}, as far as I see.") if filled else (
+            "I do not see that anything is in one of them.")  # fmt: skip
+    if re.search(
+        r" (?:middle|between the (?:other )?(?:two|others)|nearer|nearest|closer|closest|further|furthest) ", words
+    ):
+        return _by_place(words, list(found) if len(found) > 1 else things, now, speaker)
+    return ""
+
+
+def _by_place(words: str, things: Sequence[SeenObject], now: Answerable, speaker: str) -> str:
+    """Which one stands in the middle, or nearest; the speaker's place is known only where the speaker is seen."""
+    if re.search(r" (?:middle|between) ", words):
+        row = sorted(things, key=lambda one: one.x_m)
+        return f"That is the {row[len(row) // 2].name}." if len(row) % 2 else "None of them is in the middle."
+    people = [one for one in now.scene.people if one.id == speaker] or list(now.scene.people)
+    if " you " in words and " me " not in words:
+        at_m = (0.0, 0.0)
+    elif len(people) == 1:
+        at_m = (people[0].x_m, people[0].y_m)
+    else:
+        return "I do not see where you are, so I cannot tell."
+    is_far = re.search(r" (?:further|furthest) ", words) is not None
+    row = sorted(things, key=lambda one: math.dist(at_m, (one.x_m, one.y_m)), reverse=is_far)
+    return f"That is the {row[0].name}." if row else ""
+
+
+def _is_kind_in(label: str, words: str) -> bool:
+    return any(f" {one} " in words or f" {one}s " in words for one in (label, plural_of(label)))
+
+
+def _at(place: str, now: Answerable) -> str:
+    return f"{next((one.relation for one in now.scene.relations if one.object == place), 'at')} the {place}"
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _is_yes_or_no(words: str) -> bool:
@@ -288,7 +372,7 @@ def _left(now: Answerable, place: str) -> str:
     todo = (
         f"I still have to {list_words([small(describe(one)) for one in orders])}."
         if orders
-        else "I have nothing left to do."
+        else now.asked or "I have nothing left to do."
     )
     moved = {ref.id for one in now.done for ref in one.moved}
     stands = [one for one in now.scene.things if not one.is_place and one.id not in moved]
@@ -361,4 +445,4 @@ def doing(now: Answerable) -> str:
     hand = f" I hold the {thing.name}." if thing is not None else ""
     if now.order is None:
         return f"I am waiting for something to do.{hand}"
-    return f"I am busy: {small(describe(now.order))}.{hand}"
+    return f"My task is to {small(describe(now.order))}.{hand}"

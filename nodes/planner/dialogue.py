@@ -292,7 +292,7 @@ class Dialogue:
                 if spared := asked.spares or (asked.choices if asked.about in ("leave", "still", "may") else ()):
                     left, more = named(spared), ""
                     self.leave(spared)
-                says.append(f"Nobody answered for {within_s:.0f} seconds, so I leave {left}. {more}".strip())
+                says.append(f"I understood no answer for {within_s:.0f} seconds, so I leave {left}. {more}".strip())
             elif again_s and waited_s >= again_s and asked.times == 1:
                 self.questions = tuple(replace(one, times=2) if one == asked else one for one in self.questions)
                 says.append(asked.text)
@@ -933,7 +933,7 @@ class Dialogue:
         self.talk = replace(self.talk, protected=tuple(dict.fromkeys((*self.talk.protected, *left))))
         self._drop(left, released, is_left_by_vlm=is_left_by_vlm)
         for asked in self.questions:
-            if asked.about in ("order", "deed", "place", "may"):
+            if asked.about in ("order", "deed", "place", "may", "help"):
                 self._without(asked, left)
 
     def _drop(

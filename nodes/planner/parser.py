@@ -711,6 +711,7 @@ class Parser:
     def _asked(self, at: _ClauseBegin) -> tuple[Clause, int] | None:
         words, i = at.words, at.i
         is_open = at.is_question and words[i] in ("any", "anything", "anybody", "anyone", "is", "are")
+        is_open = is_open or (at.is_question and words[i : i + 2] in (["in", "what"], ["in", "which"], ["on", "which"]))
         return (self._asking(words, i), len(words)) if is_open or words[i] in WORDS["wh"] else None
 
     def _verb_first(self, at: _ClauseBegin) -> tuple[Clause, int] | None:

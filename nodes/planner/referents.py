@@ -85,15 +85,17 @@ def own_ordered(clauses: Sequence[Clause], scene: Scene, speaker: str) -> tuple[
     if any(one.is_negated or one.type == "protect" or one.condition for one in clauses):
         return ()
     named = {
-        (noun.kind, noun.colour)
-        for one in clauses
-        if one.type == "order" and one.is_request >= one.is_question
-        for noun in one.nouns
+        (noun.kind, noun.colour) for one in clauses if one.type == "order" and _is_meant(one) for noun in one.nouns
     }
     return tuple(
         Reference(label=one.label, colour=one.colour) for one in scene.things
         if speaker and one.owner.lower() == speaker.lower() and (one.label, one.colour) in named
     )  # fmt: skip
+
+
+def _is_meant(order: Clause) -> bool:
+    """Whether it is no bare "Put it there?"."""
+    return order.is_request or not order.is_question or order.words[:1] in (("can",), ("could",), ("may",), ("would",))
 
 
 def as_references(things: Sequence[SeenObject], scene: Scene) -> tuple[Reference, ...]:

@@ -69,7 +69,8 @@ def describe(order: Order) -> str:
     if order.skill in ("wipe", "drive", "look", "point"):
         words += [f"the {order.place}"] if order.place else []
     elif not (order.skill == "rinse" and order.things):
-        words += [f"except {named(order.excluding)}"] if order.excluding else []
+        is_of_several = any(one.count != 1 for one in order.things) or not order.things
+        words += [f"except {named(order.excluding)}"] if order.excluding and is_of_several else []
         words += [f"{order.relation or 'at'} the {order.place}"] if order.place else []
     text = " ".join(words)
     return text[:1].upper() + text[1:]

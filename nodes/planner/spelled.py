@@ -67,8 +67,8 @@ _ASKS_NAME = re.compile(
     re.I
 )  # fmt: skip
 _WHOSE = re.compile(
-    r"(?i:\b(?:the|that) (?P<words>[a-z]+(?: [a-z]+)?)(?:'s| is| belongs to)) "
-    r"(?:(?P<mine>mine|me)|(?P<who>[A-Z][a-z]+)(?:'s)?)(?=\s*(?:$|[.,;!?]| (?:and|but|so)\b))"
+    r"(?i:\b(?:the|that) (?P<words>[a-z]+(?: [a-z]+)?))(?:(?:'s| is) (?:mine|(?P<who>[A-Z][a-z]+)'s)"
+    r"| belongs to (?:me|(?P<whom>[A-Z][a-z]+)))(?=\s*(?:$|[.,;!?]| (?:and|but|so)\b))"
 )
 _MY_IS = re.compile(r"\b(?:mine|my (?P<kind>[a-z]+))(?:'s| is) the (?P<words>[a-z]+(?: [a-z]+)?)\b", re.I)
 """How somebody says what a thing is called, asks for it, and says whose it is."""
@@ -251,7 +251,7 @@ def owners_after(text: str, scene: Scene, speaker: str, owners: Mapping[str, str
         things = [one for one in scene.things if not one.is_place and one.name.lower() in (words, name.strip())]
         if not things:
             things = [one for one in scene.things if words in (one.label, f"{one.colour} one", one.colour)]
-        who = groups.get("who") or speaker
+        who = groups.get("who") or groups.get("whom") or speaker
         if len(things) == 1 and things[0].id and who and who.lower() not in english_words():
             told[things[0].id], kind = who, things[0].label
     return told

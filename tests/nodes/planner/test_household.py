@@ -374,7 +374,7 @@ def test_an_addition_while_it_is_busy_is_answered() -> None:
 def test_who_asks_what_it_does_hears_that_it_is_busy_and_afterwards_what_it_did() -> None:
     mind = mind_with(RED)
     hear(mind, "Put the red mug on the shelf.")
-    assert hear(mind, "What are you doing?", 2.0) == "I am busy: put the red mug on the shelf."
+    assert hear(mind, "What are you doing?", 2.0) == "My task is to put the red mug on the shelf."
     finish(mind)
     assert hear(mind, "What did you do?", 9.0) == sentence("kitchen.did_last", what="The red mug is on the shelf.")
 

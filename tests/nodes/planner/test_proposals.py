@@ -146,3 +146,36 @@ def test_whose_it_is_stands_beside_an_order_and_does_not_leave_it() -> None:
     world = played(TableHands, "Throw my {thing} out.")
     assert world.last.startswith("Which one")
     assert not world.mind.kept
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [("And the white {thing}, did you touch that at all?", "No"), ("Have you had your hand on the red {thing}?", "Yes"),
+     ("Which {thing}'s {goal} now?", "red {thing}"), ("What else is on there?", "red {thing}"),
+     ("Which of the {thing}s is nearest to me?", "{thing}"), ("Thanks. Why is the white one here?", "white")],
+)  # fmt: skip
+def test_a_question_about_a_thing_gets_what_was_asked(hands: type[TableHands], question: str, answer: str) -> None:
+    world = played(hands, "Put the red {thing} {goal}", LONG_S, question)
+    names = {"thing": world.thing, "goal": world.goal}
+    assert answer.format(**names) in world.last
+    assert not world.mind.orders
+
+
+@BOTH
+def test_what_comes_next_is_told_while_something_is_in_the_hand(hands: type[TableHands]) -> None:
+    world = played(
+        hands, "Put the red {thing} {goal} and then the blue {thing} {goal}.", 5, "What's coming after that?"
+    )
+    assert f"put the blue {world.thing}" in world.last
+
+
+@BOTH
+def test_what_it_says_of_itself_is_so(hands: type[TableHands]) -> None:
+    world = played(hands, "Give me the red {thing}", 1, "Not the blue one.", "What are you doing?")
+    assert "except" not in world.last
+    assert "busy" not in world.last
+    world = played(hands, "Be an angel and see that the red and the blue {thing} land {goal}.", "What is left to do?")
+    assert "nothing left" not in world.last
+    world.play("I was talking to Ben.", LONG_S)
+    assert not any("Nobody" in said for said in world.says)

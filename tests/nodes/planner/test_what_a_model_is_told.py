@@ -125,7 +125,7 @@ def test_ids_stand_in_the_image_that_the_scene_tells_of_even_where_a_newer_one_i
 
 def test_planners_and_vlms_on_a_model_load_none_of_the_grammar() -> None:
     models = ("planner.openai_api", "planner.realtime_api", "vlm.openai_api", "vlm.onnx.vlm", "vlm.detector.vlm")
-    nodes = (*models, "kitchen.vlm")
+    nodes = (*models, "vlm.room.vlm")
     made = "from nodes.vlm.openai_api import OpenAIVLM as V; V(model='m', base_url='http://127.0.0.1:9/v1')"
     grammar = {
         f"nodes.planner.{one}"
