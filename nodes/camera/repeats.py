@@ -25,21 +25,34 @@ MOVED_SHARE = 0.03
 """The same of a part of the arm within the picture, as a share of its width."""
 IN_VIEW, NEAREST_M = 0.45, 0.1
 """A part this near to the picture's edge (share of its size), or to the camera, may be out of view."""
+BUFFERS = 4
+"""A driver whose ring of buffers is stuck shows its last pictures in turn: so many of them, as V4L2 has."""
+SAMPLE = 8
+"""Pictures that differ in every eighth pixel need not be compared as a whole."""
 STATES = 150
 """So many states are kept, three seconds at 50 Hz: a picture comes later than the state of its moment."""
 
 
 class Repeats:
-    """Since when a camera has shown the picture that it shows now."""
+    """Since when a camera has shown no picture but its last ones."""
 
     def __init__(self) -> None:
-        self._picture: NDArray[np.uint8] | None = None
-        self._since_ns = 0
+        self._pictures: dict[int, NDArray[np.uint8]] = {}
+        self._since_ns = self._count = 0
+        self.shown = 0
+        """Which of its last pictures it shows, 0 to `BUFFERS` - 1."""
 
     def lasted_s(self, picture: NDArray[np.uint8], captured_ns: int) -> float:
-        """For how long this picture has been the same, s; 0 where it is new."""
-        if self._picture is None or not np.array_equal(picture, self._picture):
-            self._picture, self._since_ns = picture.copy(), captured_ns  # a library may write into it again
+        """For how long it has shown nothing new, s; 0 where this picture is new."""
+        for number, known in self._pictures.items():
+            is_alike = np.array_equal(picture[::SAMPLE, ::SAMPLE], known[::SAMPLE, ::SAMPLE])
+            if is_alike and np.array_equal(picture, known):
+                self.shown = number
+                break
+        else:
+            self.shown, self._since_ns = self._count % BUFFERS, captured_ns
+            self._pictures[self.shown] = picture.copy()  # a library may write into it again
+            self._count += 1
         return to_s(captured_ns - self._since_ns)
 
 
@@ -53,7 +66,7 @@ class PictureWatch:
         self._body = body
         self._states: deque[RobotState] = deque(maxlen=STATES)
         self._repeats = Repeats()
-        self._first: RobotState | None = None  # as the picture was new
+        self._first: dict[int, RobotState | None] = {}  # as each picture was new
         self.has_stuck = False
 
     def note(self, state: RobotState) -> None:
@@ -62,16 +75,15 @@ class PictureWatch:
             self._states.append(state)
 
     def see(self, image: Image) -> bool:
-        """Whether the camera shows one picture although the robot has moved, until it shows another."""
+        """Whether the camera shows its last pictures although the robot has moved, until it shows a new one."""
         lasted_s = self._repeats.lasted_s(image.rgb, image.captured_ns)
         then = next((state for state in reversed(self._states) if state.read_ns <= image.captured_ns), None)
-        if lasted_s <= 0.0 or self._first is None:
-            self._first, self.has_stuck = then, False
+        first = self._first.get(self._repeats.shown)
+        if lasted_s <= 0.0 or first is None:
+            self._first[self._repeats.shown], self.has_stuck = then, False
         elif then is not None and lasted_s > REPEATS_S and not self.has_stuck:
             # A picture of one colour says nothing: a covered lens, a test's blank.
-            self.has_stuck = int(image.rgb.min()) != int(image.rgb.max()) and self._must_differ(
-                self._first, then, image
-            )
+            self.has_stuck = int(image.rgb.min()) != int(image.rgb.max()) and self._must_differ(first, then, image)
         return self.has_stuck
 
     def _must_differ(self, first: RobotState, then: RobotState, image: Image) -> bool:

@@ -57,6 +57,30 @@ def test_one_picture_is_found_within_a_second_where_head_base_or_the_arm_in_view
     assert stuck_after_s(moves, changes=True) is None
 
 
+def shown_in_turn(number: int, moves_m: float, *, seen: str = "") -> list[bool]:
+    """What is found of a camera of 10 Hz that shows so many pictures in turn, while the base goes on, or to and fro."""
+    watch, pictures = PictureWatch(BODY), [TEXTURED + one for one in range(number)]
+    found = []
+    for tick in range(30):
+        now_ns = to_ns(1.0 + tick * 0.1)
+        place = tick % number if seen == "to and fro" else tick
+        watch.note(standing(now_ns, pose=(moves_m * place, 0.0, 0.0)))
+        found.append(watch.see(Image(camera="head", captured_ns=now_ns, rgb=pictures[tick % number])))
+    return found
+
+
+@pytest.mark.parametrize("number", [2, 3, 4])
+def test_a_ring_of_buffers_that_is_stuck_is_found_within_a_second_and_stays_so(number: int) -> None:
+    found = shown_in_turn(number, 0.05)
+    assert True in found[:11]
+    assert all(found[found.index(True) :])
+
+
+def test_pictures_in_turn_are_no_fault_where_nothing_moves_or_the_robot_goes_to_and_fro_between_them() -> None:
+    assert not any(shown_in_turn(3, 0.0))
+    assert not any(shown_in_turn(3, 0.05, seen="to and fro"))
+
+
 def test_a_still_scene_is_no_fault_however_long_it_is_the_same() -> None:
     assert stuck_after_s({}, seconds=30.0) is None
     assert stuck_after_s({"base_x_m": 0.0005}, seconds=30.0) is None
