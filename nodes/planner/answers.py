@@ -222,13 +222,13 @@ def _which(words: str, found: Sequence[SeenObject], place: str, now: Answerable,
     things = [one for one in now.scene.things if not one.is_place and (one.label in kinds or not kinds)]
     if kinds and place:
         there = [f"the {one.name}" for one in things if place_of(one.id, now.scene) == place]
-        return f"{_capital(list_words(there))} {'is' if len(there) == 1 else 'are'} {_at(place, now)}." if there else (
+        return f"{capital(list_words(there))} {'is' if len(there) == 1 else 'are'} {_at(place, now)}." if there else (
             f"I see no {list_words(sorted(kinds), 'or')} {_at(place, now)}.")  # fmt: skip
     if re.search(r" colou?r ", words) and found:
         return " ".join(f"That is the {one.name}." for one in found[:MOST_NAMED])
     if re.search(r" (?:something|anything|coffee|tea|water|milk) (?:left )?in (?:it|there) ", words):
         filled = [one for one in things if {"full", "half full"} & set(one.state)]
-        return _capital(f"{list_words([f'the {one.name}' for one in filled])}, as far as I see.") if filled else (
+        return capital(f"{list_words([f'the {one.name}' for one in filled])}, as far as I see.") if filled else (
             "I do not see that anything is in one of them.")  # fmt: skip
     if re.search(
         r" (?:middle|between the (?:other )?(?:two|others)|nearer|nearest|closer|closest|further|furthest) ", words
@@ -262,7 +262,8 @@ def _at(place: str, now: Answerable) -> str:
     return f"{next((one.relation for one in now.scene.relations if one.object == place), 'at')} the {place}"
 
 
-def _capital(text: str) -> str:
+def capital(text: str) -> str:
+    """The text as the beginning of a sentence."""
     return f"{text[:1].upper()}{text[1:]}"
 
 

@@ -16,7 +16,7 @@ import msgspec
 
 from nodes.interrupts.intent import understand
 from nodes.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SeenPerson, Subtask
-from nodes.planner.answers import UNKNOWN, Answerable, WhyLeft, answer, answer_to_manners, is_of_all, why_left
+from nodes.planner.answers import UNKNOWN, Answerable, WhyLeft, answer, answer_to_manners, capital, is_of_all, why_left
 from nodes.planner.beside_stop import (
     is_remark,
     objects,
@@ -36,6 +36,7 @@ from nodes.planner.proposals import (
     asks,
     is_about_work,
     is_plain_refusal,
+    names_in,
     not_understood,
     parts_heard,
     propose,
@@ -331,8 +332,7 @@ class Dialogue:
             return said
         is_owner = any(owner == "my" for owner, _ in self.talk.owners)
         spelled = spelled_out(text, self._scene, self.names, speaker, self._kind_meant(), is_owner=is_owner)
-        seen = self._seen_from(text)
-        if seen is not None:
+        if (seen := self._seen_from(text)) is not None:
             return self._choose(seen[0], seen[1], now_ns)
         if spelled.reply:
             return _joined([spelled.reply, self._untold(spelled, now_ns)])
@@ -429,7 +429,7 @@ class Dialogue:
 
     def _objected_to(self, text: str, clauses: Sequence[Clause], *, is_correction: bool) -> tuple[Reference, ...]:
         """What is worked on and may be forbidden by words that changed nothing: named beside a "leave", or all."""
-        if self._is_foreign(text) or (is_correction and is_dark(text, self._known_words())):
+        if self._is_foreign(text) or (is_correction and is_dark(text, frozenset(names_in(self)))):
             return self._ordered()
         words = [word for one in clauses for word in one.words]
         nouns = parser_of(self.around.world).named_in(words) if restricts(text) else []
@@ -440,13 +440,8 @@ class Dialogue:
         )
         return self.refs(self._named_under_way(Intent("nothing", told_of=told_of)))
 
-    def _known_words(self) -> frozenset[str]:
-        return frozenset(
-            word for name in (*self.around.world.kinds, *self.around.world.places) for word in name.split()
-        )
-
     def _is_foreign(self, text: str) -> str:
-        return in_another_language(text, self._known_words())
+        return in_another_language(text, frozenset(names_in(self)))
 
     def _heard(self, text: str, speaker: str, now_ns: int) -> str:
         """What was said of the work, and not of stopping or going on."""
@@ -633,7 +628,7 @@ class Dialogue:
 
     def why_kept(self, things: Iterable[SeenObject]) -> str:
         """Who said that these are to be left alone, as a sentence before a question; "" where nobody did."""
-        return "".join(dict.fromkeys(f"{small_who(why)} " for one in things if (why := why_left(one, self.reasons))))
+        return "".join(dict.fromkeys(f"{capital(why)} " for one in things if (why := why_left(one, self.reasons))))
 
     def why_kept_refs(self, orders: Iterable[Order]) -> str:
         """The same of what orders are about."""
@@ -833,6 +828,8 @@ class Dialogue:
             self._close(held)
             return "All right."
         if asked := self.open("order", "instead", "deed", "place"):
+            if intent.what == "yes":  # "Off you go" to "Which one?" says that it is meant, and not which
+                return self.ask(replace(asked, since_ns=now_ns))
             self._close(asked)
             return f"All right.{self.goes_on()}" if asked.holds else "All right, I leave it."
         if self.order is not None and (down := self._down()):
@@ -1675,11 +1672,6 @@ def _excluding(order: Order, left: Sequence[Reference], released: Sequence[Refer
 def _names_place(clauses: Sequence[Clause]) -> bool:
     nouns = [noun for one in clauses for noun in (*one.nouns, *(noun for _, noun in one.targets)) if noun is not None]
     return any(noun.place for noun in nouns)
-
-
-def small_who(why: str) -> str:
-    """A reason as a sentence of its own."""
-    return f"{why[:1].upper()}{why[1:]}"
 
 
 def _joined(said: Iterable[str]) -> str:

@@ -179,3 +179,14 @@ def test_what_it_says_of_itself_is_so(hands: type[TableHands]) -> None:
     assert "nothing left" not in world.last
     world.play("I was talking to Ben.", LONG_S)
     assert not any("Nobody" in said for said in world.says)
+
+
+@BOTH
+@pytest.mark.parametrize("text", ["It's fine.", "It's fine, do.", "Okay, off you go.", "It is okay by me."])
+def test_consent_is_never_a_no(hands: type[TableHands], text: str) -> None:
+    world = played(hands, "Be an angel and see that the red and the blue {thing} land {goal}.", text)
+    assert "leave" not in world.last
+    world = played(hands, "Put the {thing} {goal}.", text)
+    assert "leave" not in world.last
+    world.play("The red one.", LONG_S)
+    assert moved(world) == {"red"}
