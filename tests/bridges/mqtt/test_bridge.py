@@ -342,7 +342,8 @@ def test_birth_state_and_will_as_foreign_clients_see_them(runs: Runs, tmp_path: 
         early = broker.listen()
         run = start(runs, tmp_path, broker.port)
         early.wait_for("/connection", is_online)
-        state = early.wait_for("/state", lambda payload: payload.get("robot_mode") == "ready")["payload"]
+        told = early.wait_for("/state", lambda payload: payload.get("robot_mode") == "ready" and "mode" in payload)
+        state = told["payload"]
         assert state["mode"] in ("armed", "moving", "holding"), state["reason"]
         assert state["battery_v"] == 12.6
         telemetry = early.wait_for("/telemetry")

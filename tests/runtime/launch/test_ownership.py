@@ -434,4 +434,4 @@ def test_what_the_source_does_not_show_is_noticed_in_virtual_time(way: str, who:
 def test_in_real_time_it_is_a_failure_of_the_worker_and_told_from_the_second_second_on() -> None:
     told = rf"unseen \d+ {pattern('runtime.failed_times')} work.*Unseen changed self\.grid in place"
     with pytest.raises(PolyrhythmError, match=told):
-        run(NodeSpec("unseen", Unseen, {"way": "others"}), seconds=2.5)
+        run(NodeSpec("unseen", Unseen, {"way": "others"}), seconds=4.0)
