@@ -408,12 +408,19 @@ def _how_many(words: str, about: Sequence[Reference], place: str, now: Answerabl
 
 
 def _how(found: Sequence[SeenObject], state: str, scene: Scene) -> str:
-    told = [f"the {one.name} is {list_words(one.state)}" for one in found[:MOST_NAMED] if one.state]
+    told = [f"the {one.name} is {_state_of(one)}" for one in found[:MOST_NAMED] if one.state]
     if told:
         return f"As far as I see, {list_words(told)}."
     if _SAME_STATE.get(state, state) == "closed":
         return f"The {found[0].name} is closed, as far as I see."
     return f"I do not see that the {found[0].name} is {state}."
+
+
+def _state_of(thing: SeenObject) -> str:
+    """ "Half full of coffee": what it is, and what is in it."""
+    known = [one for one in thing.state if one in STATES]
+    within = [one for one in thing.state if one not in STATES]
+    return f"{list_words(known)} of {list_words(within)}" if known and within else list_words(thing.state)
 
 
 def _fitting(reference: Reference, scene: Scene) -> list[SeenObject]:

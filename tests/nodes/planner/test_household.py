@@ -556,3 +556,8 @@ def test_a_cup_is_a_mug_where_there_are_no_cups() -> None:
     of_cups = mind_with(thing("cup-1", "cup", "red"), BLUE)
     hear(of_cups, "Put the cup on the tray")
     assert planned(of_cups) == [("place", "cup-1", "tray")]
+
+
+def test_what_is_in_a_thing_is_told_with_how_full_it_is() -> None:
+    mind = mind_with(thing("mug-white", "mug", "white", "half full", "coffee"))
+    assert "half full of coffee" in hear(mind, "Is there still something in the white mug?")
