@@ -17,8 +17,8 @@ MOST_SOURCES = 16
 The bound keeps invented names from filling the memory.
 """
 
-FASTEST_SPEED = 100.0
-"""Largest base velocity that a command may ask for, m/s or rad/s; a command beyond it is refused as a mistake."""
+FASTEST_MPS, FASTEST_RADPS = 5.0, 20.0
+"""Largest base velocities that a command may ask for; one beyond is a mistake, such as degrees or cm, and refused."""
 
 RANGE_SHARE, RANGE_MARGIN = 0.1, 0.05
 """A target further outside a joint's range than this share of it, and this much in m or rad, is a mistake, such as
@@ -58,7 +58,7 @@ class CommandSources:
         self.newest: Stamped[JointCommand] | None = None
         self.restarted = ""  # a source that began to count anew; the next look at the monitors stops the robot
         self.clamped: dict[str, int] = {}  # by source: commands a little beyond a joint's range
-        self.mistaken: dict[str, int] = {}  # and far beyond
+        self.mistaken: dict[str, int] = {}  # and far beyond, or beyond any base's speed
         self.is_picture_stuck = False  # the robot's camera shows one picture where it must show another
         self._fence_ns = -1  # commands published at or before it are void
         self._heard: dict[str, _Source] = {}
@@ -101,8 +101,15 @@ class CommandSources:
         if beyond := self._far_beyond(command):
             _count(self.mistaken, envelope.source)
             return f"{envelope.source}: {beyond}"
-        if not all(map(_is_speed, (command.base_v_mps, command.base_w_radps, command.base_vy_mps))):
-            return f"{envelope.source}: base velocity is not a finite number below {FASTEST_SPEED:g}"
+        ahead, left, turning = speeds = command.base_v_mps, command.base_vy_mps, command.base_w_radps
+        if not all(map(isfinite, speeds)):
+            return f"{envelope.source}: base velocity is not finite numbers"
+        if max(abs(ahead), abs(left)) > FASTEST_MPS or abs(turning) > FASTEST_RADPS:
+            _count(self.mistaken, envelope.source)
+            return (
+                f"{envelope.source}: the base is asked for {ahead:g} ahead, {left:g} left and {turning:g} turning; "
+                f"expected at most {FASTEST_MPS:g} m/s and {FASTEST_RADPS:g} rad/s"
+            )
         if command.base_vy_mps and not self.limits.base.is_omni:
             return f"{envelope.source}: base_vy_mps is {command.base_vy_mps:g}, but this base does not drive sideways"
         return ""
@@ -165,10 +172,6 @@ class CommandSources:
 def _count(counts: dict[str, int], source: str) -> None:
     if source in counts or len(counts) < MOST_SOURCES:
         counts[source] = counts.get(source, 0) + 1
-
-
-def _is_speed(value: float) -> bool:
-    return isfinite(value) and abs(value) <= FASTEST_SPEED
 
 
 def _age_problem(envelope: Envelope, origin: str, oldest_s: float, now_ns: int) -> str:

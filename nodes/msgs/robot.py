@@ -352,7 +352,7 @@ class GuardState(Message, kind="state"):
     )  # by source: commands a little beyond a joint's range, followed to its end
     mistaken: Counts = msgspec.field(
         default_factory=dict
-    )  # by source: commands so far beyond it that they are a mistake, refused
+    )  # by source: commands so far beyond it, or a base's speed, that they are a mistake, refused
 
     def __post_init__(self) -> None:
         """Older recordings say "moving" of a way back and "stopped" of an emergency stop."""
@@ -373,10 +373,10 @@ class GuardState(Message, kind="state"):
 
     @property
     def beyond_ranges(self) -> tuple[str, ...]:
-        """Who has asked for more than a joint's range, how often, and what became of it; a sentence each."""
+        """Who has asked for more than a joint's range or a base's speed, and what became of it; a sentence each."""
         became = (self.clamped, "followed to its end"), (self.mistaken, "refused as a mistake")
         return tuple(
-            f"{source} asked {count} times for more than a joint's range: {what}"
+            f"{source} asked {count} times for more than a joint's range or a base's speed: {what}"
             for counts, what in became
             for source, count in sorted(counts.items())
         )

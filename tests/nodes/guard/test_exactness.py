@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from nodes.guard.command_sources import FASTEST_SPEED, MOST_SOURCES, RESTARTED_NS
+from nodes.guard.command_sources import FASTEST_MPS, FASTEST_RADPS, MOST_SOURCES, RESTARTED_NS
 from nodes.guard.monitors import FUTURE_NS, GuardSettings
 from nodes.guard.motion_profile import Motion, limits_of, toward
 from nodes.guard.node import Guard
@@ -183,9 +183,18 @@ def test_order_is_kept_to_the_nanosecond() -> None:
 
 def test_the_fastest_speed_that_is_no_mistake_is_obeyed_within_limits() -> None:
     story = armed()
-    assert story.accept_command(command("policy", 1, story.now_ns, v=FASTEST_SPEED, w=-FASTEST_SPEED)) == ""
+    assert story.accept_command(command("policy", 1, story.now_ns, v=FASTEST_MPS, w=-FASTEST_RADPS)) == ""
     out = story.tick(20, sees=True)
     assert out is not None
+
+
+@pytest.mark.parametrize(("v", "w"), [(FASTEST_MPS + 0.1, 0.0), (-20.0, 0.0), (0.0, 30.0), (0.0, -FASTEST_RADPS - 0.1)])
+def test_a_base_speed_in_cm_or_degrees_is_a_mistake_refused_and_counted(v: float, w: float) -> None:
+    story = armed()
+    assert f"{FASTEST_RADPS:g} rad/s" in story.accept_command(command("policy", 1, story.now_ns, v=v, w=w))
+    assert story.machine.report().mistaken == {"policy": 1}
+    out = story.tick(20, sees=True)
+    assert out is None or (out.base_v_mps, out.base_w_radps) == (0.0, 0.0)
 
 
 def test_the_robots_state_counts_until_exactly_its_age() -> None:

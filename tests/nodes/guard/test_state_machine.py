@@ -105,7 +105,8 @@ def test_a_position_of_the_wrong_length_is_refused() -> None:
 
 
 def test_an_absurd_base_speed_is_refused() -> None:
-    assert Story().send(v=1e308) == sentence("guard.base_is_not_finite", source="policy", most=100)
+    told = sentence("guard.base_is_too_fast", source="policy", ahead="1e+308", left=0, turning=0)
+    assert Story().send(v=1e308) == told
 
 
 def test_a_robot_that_measures_nonsense_counts_as_silent() -> None:
