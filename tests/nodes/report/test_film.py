@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
+import sys
 from pathlib import Path
 
 import cv2
@@ -107,11 +108,12 @@ def test_a_robot_from_a_file_is_drawn_in_its_room_and_one_that_is_not_here_is_no
         assert (count, len([one.shape for one in drawn])) == (number, number)
 
 
-@pytest.mark.alone  # those who draw begin with the file of the program, and what runs tests side by side has none
 @pytest.mark.processes
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads in /proc what a process does not hear")
 def test_ctrl_c_is_not_heard_by_those_who_draw_beside(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of them would leave a traceback on the terminal."""
+    # Those who draw begin with the file of the program; what runs tests side by side has none.
+    monkeypatch.setattr(sys.modules["__main__"], "__file__", __file__, raising=False)
     monkeypatch.setattr("nodes.report.room_pictures.AT_ONCE", 8)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     wanted = [START_NS + number * SECOND_NS // 12 for number in range(24)]
