@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import copy
 import gc
+import importlib
 import json
 import os
 import re
@@ -71,19 +72,18 @@ def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
     ends.callback(gc.enable)
     use_one_thread(is_virtual=arguments.virtual)
     open_more_files()
-    launch = load(
-        find(arguments.file), arguments.set, added=arguments.add, without=arguments.without, host=arguments.host
-    )
+    file = find(arguments.file)
+    git = git_asked(file.parent)  # it looks through all files meanwhile
+    ends.callback(git)  # where a check fails
+    launch = load(file, arguments.set, added=arguments.add, without=arguments.without, host=arguments.host)
     if arguments.lan:
         opened = [*arguments.set, *_on_network(launch)]
-        launch = load(find(arguments.file), opened, added=arguments.add, without=arguments.without, host=arguments.host)
+        launch = load(file, opened, added=arguments.add, without=arguments.without, host=arguments.host)
     if arguments.record is not None:
         launch = _recorded(launch, arguments.record)
     server = None if arguments.virtual else _server_of(launch)  # it loads what the nodes share meanwhile
     if server is not None:
         ends.callback(server.close)
-    git = git_asked(launch.path.parent)
-    ends.callback(git)  # where a check fails
     check(launch)
     check_companions(launch)
     seed = launch.seed if arguments.seed is None else arguments.seed
@@ -357,7 +357,9 @@ def _server_of(launch: Launch) -> ForkServer | None:
     """What forks the processes of the run; made of this one before it has a thread."""
     from runtime.supervision.fork_server import fork_server  # virtual time needs none
 
-    return fork_server(launch)
+    server = fork_server(launch)
+    importlib.import_module("runtime.supervision.supervisor")  # while the server loads what is its own
+    return server
 
 
 def _ready(server: ForkServer | None, launch: Launch) -> ForkServer | None:
