@@ -112,9 +112,10 @@ class TerminalView:
     def process(self, name: str, pid: int, state: str) -> None:
         """A process changed its state."""
         self.board.processes[name] = ProcessRow(pid, state)
-        if state == "running" and not self._is_running:
+        if not self._is_running and all(row.state == "running" for row in self.board.processes.values()):
             self._is_running = True
             self._start_ns = self._clock.now_ns()  # the run begins; what came before was loading
+            self._tell(0.0, "", "every node runs", "", is_story=False)
         if state not in ("started", "running", "stopped"):
             style = "yellow" if state == "restarted" else "red"
             self._tell(self._now_s(), name, f"{state} [pid {pid}]", style)

@@ -192,11 +192,24 @@ def test_processes_and_warnings_are_lines_and_small_talk_is_not() -> None:
     view.process("planner", 4711, "failed: was killed by SIGKILL")
     view.process("planner", 4712, "restarted")
     assert out.getvalue().splitlines()[1:] == [
+        "[  0.0 s] every node runs",
         "[  0.0 s] vlm: warning: slow",
         "[  0.0 s] planner: failed: was killed by SIGKILL [pid 4711]",
         "[  0.0 s] planner: restarted [pid 4712]",
     ]
     assert "\x1b" not in out.getvalue()
+
+
+def test_that_every_node_runs_is_told_once_and_not_before_the_last_one_does() -> None:
+    out = io.StringIO()
+    view = TerminalView("x", live=False, console=Console(file=out, width=80, highlight=False), clock=_Clock())
+    for state in ("started", "running"):
+        for name in ("planner", "vlm"):
+            assert "every node runs" not in out.getvalue()
+            view.process(name, 4711, state)
+    view.process("vlm", 4712, "restarted")
+    view.process("vlm", 4712, "running")
+    assert out.getvalue().count("every node runs") == 1
 
 
 def test_a_long_line_is_not_broken_where_there_is_no_terminal() -> None:
