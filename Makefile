@@ -66,7 +66,7 @@ models: $(STAMP) ## what planner, VLM, episode, judge and realtime do about each
 pictures: $(STAMP) ## every page at three widths into docs/pages, with what axe finds of it; needs Chromium
 	POLYRHYTHM_SCREENSHOTS=docs/pages $(BIN)/python -m pytest -q -m long tests/bridges/web/test_every_page.py
 
-docs: .site/.installed ## the documentation as a site in site/, readable without a server; any warning fails (VERSION=0.1: also on gh-pages)
+docs: .site/.installed ## the documentation as a site in site/, readable without a server; any warning fails (VERSION=0.2: also on gh-pages)
 	NO_MKDOCS_2_WARNING=1 .site/bin/mkdocs build --strict --quiet -f .ci/site.yml
 	@echo "open site/index.html in a browser"
 	$(if $(VERSION),@NO_MKDOCS_2_WARNING=1 PATH=$(CURDIR)/.site/bin:$$PATH mike deploy -q --update-aliases -F .ci/site.yml $(VERSION) latest)
