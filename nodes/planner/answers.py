@@ -60,6 +60,7 @@ class Answerable:
     done: Sequence[Finished] = ()
     by: str = ""
     asked: str = ""  # the question that the robot waits with
+    is_stopped: bool = False  # nothing moves before a "go on"
     told: Sequence[WhyLeft] = ()
     heard: Sequence[tuple[str, str]] = field(default=())  # who said what, the newest last
 
@@ -451,6 +452,26 @@ def doing(now: Answerable) -> str:
     held = held_by_robot(now.scene)
     thing = next((one for one in now.scene.things if one.id in held), None)
     hand = f" I hold the {thing.name}." if thing is not None else ""
+    if now.is_stopped:
+        return f"{following(now)}{hand}"
     if now.order is None:
         return f"I am waiting for something to do.{hand}"
     return f"My task is to {small(describe(now.order))}.{hand}"
+
+
+def following(now: Answerable) -> str:
+    """What it does next of all that is ordered, in turn; and that it is stopped.
+
+    The words that lift a stop are no part of it: a robot may hear itself.
+    """
+    orders = [one for one in (now.order, *now.later) if one is not None]
+    held = held_by_robot(now.scene)
+    back = [
+        f"put back the {one.name}"
+        for one in now.scene.things
+        if one.id in held and orders and not any(fits(one, ref, now.scene) for ref in orders[0].things)
+    ]
+    steps = ", then ".join([*back, *(small(describe(one)) for one in orders)])
+    if not now.is_stopped:
+        return f"I go on: {steps}." if steps else "I have nothing to do. Tell me what I can do for you."
+    return f"I am stopped. Once you tell me, I {steps}." if steps else "I am stopped, and have nothing to do."

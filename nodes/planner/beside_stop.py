@@ -100,6 +100,15 @@ def restricts(text: str) -> bool:
     return _RESTRICTS.search(text) is not None and _ASKS.match(text) is None
 
 
+_CARE = re.compile(r"\W*(?:(?:oh|hey|please|and|do|be|very|whoa)\W+)*(?:careful|gentl[ey]|easy|steady)\b", re.I)
+_SPILLS = re.compile(r"\b(?:do not|don't) (?:you )?(?:drop|spill|break|knock|tip|shake|crush|bump|scratch)\b", re.I)
+
+
+def asks_for_care(text: str) -> bool:
+    """ "Careful with that one, it is full": how it is to be done, and neither whether nor with what."""
+    return _CARE.match(text) is not None and not restricts(_SPILLS.sub("", text))
+
+
 _REMARKS = re.compile(
     r"\W*(?:(?:and|so|oh|well|okay|ok|yes)\W+)*(?:(?:that|this|it)(?: is|'s|’s| was| will be|'ll be| would be) "
     r"(?:all|it|everything)(?: for (?:now|today))?|(?:there|here) (?:it is|they are|you are|you go))\W*", re.I
@@ -142,8 +151,3 @@ def why_unread(rest: BesideStop, around: Surroundings) -> str:
     if intent.deed == "ask" and intent.orders:
         return f"Stopped. {question(intent, around.scene, world)}"
     return f"Stopped. I am not sure what “{rest.words.rstrip('.!? ')}” means for me."
-
-
-def told_as_paused(promises: Sequence[str]) -> str:
-    """That what was ordered beside a stop waits: "Stopped. Then I will ..., when you say go on."."""
-    return f"Stopped. Then I will {', then '.join(promises)}, when you say go on."

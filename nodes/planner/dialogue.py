@@ -16,14 +16,24 @@ import msgspec
 
 from nodes.interrupts.intent import understand
 from nodes.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SeenPerson, Subtask
-from nodes.planner.answers import UNKNOWN, Answerable, WhyLeft, answer, answer_to_manners, capital, is_of_all, why_left
+from nodes.planner.answers import (
+    UNKNOWN,
+    Answerable,
+    WhyLeft,
+    answer,
+    answer_to_manners,
+    capital,
+    following,
+    is_of_all,
+    why_left,
+)
 from nodes.planner.beside_stop import (
+    asks_for_care,
     is_remark,
     objects,
     read_beside_stop,
     restricts,
     speaks_of_rest,
-    told_as_paused,
     why_unread,
     wonders,
 )
@@ -88,6 +98,8 @@ OFFERED_S, STILL_M = 2.0, 0.02
 """A thing that is held out so long without a word, by a hand this still, is an offer."""
 NODS_EVERY_S = 3.0
 MOVED_M = 0.08
+STOPS_WITHIN_S = 1.0
+"""So soon after a word of stopping the guard has said that it stopped."""
 MOST_HEARD = 12
 """So many utterances are kept, to tell who said what."""
 _VIEW = re.compile(r"\b(?:you(?:r|'re)?|robot's|my|mine|me|i|i'm)\b", re.I)
@@ -111,6 +123,12 @@ _DARK = frozenset(
     }
 )
 """Why the grammar asks or refuses where it left words unread, so that they are looked at part by part."""
+_PROMISES = re.compile(r"(?:Then )?I will (?!remember)[^.?]*\. ?")
+"""What a stopped robot says with all that waits, and not before."""
+_YES = re.compile(
+    r"(?:(?:oh|well|and) )*(?:yes|yeah|yep|yup|sure|of course|certainly|(?:it |that |this )(?:is|'s) (?:all )?"
+    r"(?:okay|ok|fine|all ?right|alright|good|safe))\b", re.I
+)  # fmt: skip
 _NOWHERE_M = (math.inf, math.inf, math.inf)
 
 
@@ -136,6 +154,7 @@ class Dialogue:
     later: tuple[Order, ...] = ()
     is_over: bool = False
     is_paused: bool = False
+    stopped_ns: int = 0  # since when nothing moves before a "go on"; 0: it may
     questions: tuple[OpenQuestion, ...] = ()
     talk: Conversation = field(default_factory=Conversation)
     done: tuple[Finished, ...] = ()
@@ -198,6 +217,11 @@ class Dialogue:
     def _scene(self) -> Scene:
         return self.around.scene
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether nothing moves before a "go on"."""
+        return self.stopped_ns > 0
+
     def _is_held(self) -> bool:
         return self.is_paused or any(one.holds for one in self.questions)
 
@@ -250,6 +274,12 @@ class Dialogue:
     def _close(self, asked: OpenQuestion) -> None:
         self.questions = tuple(one for one in self.questions if one != asked)
 
+    def _close_overtaken(self) -> None:
+        """Whether something is still meant is asked no more, once nothing of it is ordered any more."""
+        self.questions = tuple(
+            one for one in self.questions if one.about != "still" or any(two in self.orders for two in one.orders)
+        )
+
     def ask(self, asked: OpenQuestion) -> str:
         """Ask, and no longer ask the same; of an order, one thing at a time."""
         kept = [one for one in self.questions if one.text != asked.text and not (one.about == asked.about == "order")]
@@ -268,6 +298,8 @@ class Dialogue:
 
     def ask_which(self, choices: Sequence[Reference], now_ns: int) -> str:
         """Ask which of them is to be left alone, and touch none of them before that is known."""
+        if (still := self.open("still")) is not None and len(choices) == 1:
+            return self.ask(replace(still, since_ns=now_ns))
         kinds = {one.label for one in choices}
         asked = Order(LEAVE, (Reference(label=kinds.pop() if len(kinds) == 1 else "*"),))
         names = sorted({f"the {bare(one)}" for one in choices})[:MOST_NAMED]
@@ -304,8 +336,10 @@ class Dialogue:
     def hear(self, text: str, speaker: str = "", now_ns: int = 0) -> str:
         """What to say to an utterance ("": nothing); orders and questions follow it."""
         self.heard = (*self.heard, (speaker, text))[-MOST_HEARD:]
-        before = self._spared_ids()
+        before, ordered = self._spared_ids(), self.orders
         said = self._listen(text, speaker, now_ns)
+        if self.is_stopped and self.orders and self.orders != ordered and not said.endswith("?"):
+            said = f"{_PROMISES.sub('', said).strip()} {following(self.belief())}"
         spared = self._spared_ids()
         kept = tuple(one for one in self.reasons if one.ids & spared)
         new = spared - before
@@ -406,15 +440,18 @@ class Dialogue:
         if meaning.is_listening and not (self._asked() or is_cancelled) and "thank" not in text.lower():
             return ""  # "mhm", and not "okay, never mind"
         if meaning.wants == "stop":
+            self.stopped_ns = self.stopped_ns or now_ns
             return self._stopped(text, speaker, now_ns)
         if meaning.wants == "resume":
             again = next((one for one in self.questions if one.is_at_stop), None)
             self.is_paused = False
-            if again is not None:  # who lifts the stop has not answered what was asked at it
-                self._close(again)
-                return self.ask(replace(again, since_ns=now_ns, is_at_stop=False))
+            if self.around.is_stopped is None:
+                self.stopped_ns = 0
+            if again is not None:
+                return self._asked_at_stop(again, clauses, speaker, now_ns)
             if not any(one.awaits == "yes" for one in self.questions):
-                return ""  # else it is a yes as well: "Go ahead."
+                return "" if self.is_stopped else self._follows()
+            # else it is a yes as well: "Go ahead."
         before, things, is_free = (self.orders, self.talk.protected), self._ordered(), not self._asked()
         said = self._heard(text, speaker, now_ns)
         is_as_before = (self.orders, self.talk.protected) == before and not self.open("leave")
@@ -426,6 +463,16 @@ class Dialogue:
             whether = self.ask_whether(objected, now_ns) if objected else ""
             return _joined([said.partition(" I go on: ")[0], whether]) if whether else said
         return said
+
+    def _asked_at_stop(self, asked: OpenQuestion, clauses: Sequence[Clause], speaker: str, now_ns: int) -> str:
+        """Who lifts the stop has not answered what was asked at it, but for a yes beside it by who may say that."""
+        objected = self._objected(asked)
+        if asked.awaits == "yes" and not objected and any(_YES.match(" ".join(one.words)) for one in clauses):
+            said = self.agree(asked, now_ns, speaker)
+            return "" if self.is_stopped else said  # what follows is said once it is lifted
+        self._close(asked)
+        text = objected or asked.text.removeprefix("Stopped. ")
+        return self.ask(replace(asked, text=text, since_ns=now_ns, is_at_stop=False))
 
     def _objected_to(self, text: str, clauses: Sequence[Clause], *, is_correction: bool) -> tuple[Reference, ...]:
         """What is worked on and may be forbidden by words that changed nothing: named beside a "leave", or all."""
@@ -605,10 +652,18 @@ class Dialogue:
     def belief(self) -> Answerable:
         """What questions are answered from."""
         asked = next((one.text for one in reversed(self.questions) if one.awaits), "")
-        later = self.later if self.order is not None else ()
         around = self.around
         return Answerable(
-            around.scene, around.skills, self.order, later, self.done, self.by, asked, self.reasons, self.heard
+            around.scene,
+            around.skills,
+            self.order,
+            self.later,
+            self.done,
+            self.by,
+            asked,
+            self.is_stopped,
+            self.reasons,
+            self.heard,
         )
 
     def answered(self, text: str, speaker: str, intent: Intent) -> str:
@@ -707,7 +762,25 @@ class Dialogue:
         return question(intent, self._scene, self.around.world)
 
     def goes_on(self) -> str:
-        return "" if self.order is None or self._is_held() else f" I go on: {small(describe(self.order))}."
+        if self.order is None or self._is_held():
+            return ""
+        return f" {following(self.belief())}" if self.is_stopped else f" I go on: {small(describe(self.order))}."
+
+    def _follows(self) -> str:
+        """What happens now that nothing forbids to move: an answer is waited for, or what is ordered is done."""
+        asked = next(iter(self._asked()), None)
+        if asked is not None and (asked.holds or self.order is None):
+            return f"I wait for an answer: {asked.text.removeprefix('Stopped. ')}"
+        return following(self.belief())
+
+    def _see_stop(self, now_ns: int) -> str:
+        """Whether the guard has stopped the robot; what follows once it no longer has."""
+        if self.around.is_stopped:
+            self.stopped_ns = self.stopped_ns or now_ns
+        elif self.around.is_stopped is not None and to_s(now_ns - self.stopped_ns) > STOPS_WITHIN_S:
+            was_stopped, self.stopped_ns = self.is_stopped, 0
+            return self._follows() if was_stopped and not self._is_held() else ""
+        return ""
 
     # --- what answers a question
 
@@ -769,7 +842,7 @@ class Dialogue:
     def _agreed(self, asked: OpenQuestion, now_ns: int, speaker: str) -> str:
         match asked.about:
             case "still":
-                return "All right, I go on."
+                return f"All right.{self.goes_on()}"
             case "may":
                 return ""
             case "instead":
@@ -950,7 +1023,19 @@ class Dialogue:
             if held := self._held():  # what is in the hand goes back first
                 self.later = (self._placed(held[:1], self.origin or "table"), *self.later)
         elif left and not self._each and not is_left_by_vlm and self._is_all_left(changed):
-            self.is_over = True
+            if held_by_robot(self._scene) and (down := self._down()):
+                following, self.later = self.later, ()
+                self._begin(down, self.ordered_ns)
+                self.later = following
+            elif self.around.target is None:
+                self.is_over = True
+
+    def _drop_all(self) -> None:
+        """All that was ordered is taken back; what is in the hand goes back first."""
+        held = self._held() if self.order is not None else ()
+        self._end()
+        if self._each and held:
+            self.later = (self._placed(held[:1], self.origin or "table"),)
 
     def _is_about(self, order: Order, left: Sequence[Reference]) -> bool:
         """Whether all that an order is about is among these."""
@@ -980,11 +1065,10 @@ class Dialogue:
         self.talk = replace(self.talk, protected=tuple(kept))
 
     def _is_all_left(self, order: Order) -> bool:
-        """Whether nothing that is seen is left to do of an order, and the hand is empty."""
+        """Whether nothing that is seen is left to do of an order."""
         everything = Order(order.skill, order.things, (), order.place, order.relation)
         was_meant = [one for one in self._scene.things if is_still_meant(one, everything, self._scene)]
-        is_free = not held_by_robot(self._scene) and self.around.target is None
-        return is_free and bool(was_meant) and not any(is_still_meant(one, order, self._scene) for one in was_meant)
+        return bool(was_meant) and not any(is_still_meant(one, order, self._scene) for one in was_meant)
 
     def _named_under_way(self, intent: Intent) -> tuple[SeenObject, ...]:
         """What is worked on, or still to be, of what something was said."""
@@ -998,17 +1082,20 @@ class Dialogue:
         """The reflex has stopped the robot, and the VLM says so; what else was said counts after a "go on"."""
         target, under_way, asked = self.target(), self.order, next(iter(self._asked()), None)
         talk = self._talk_about(asked)
-        talk = replace(talk, orders=(under_way,)) if under_way is not None else talk
+        if under_way is not None and not (talk.orders and self._is_part(under_way, talk.orders[-1])):
+            talk = replace(talk, orders=(under_way,))
         around = replace(self.around, target=target)
         self.close_proposals(self.questions)
         asked_before = self.questions
         rest = read_beside_stop(text, around, talk, parser_of(self.around.world))
         if rest.reading == "nothing":
             return ""
+        if rest.reading == "unread" and asks_for_care(text):
+            return following(self.belief()) if under_way is not None else ""
         if self._each and rest.words:
             told = self._run_household(rest.words, self._clauses(rest.words), rest.intent, now_ns)
             if told is not None:
-                return f"{told} I begin once you tell me."
+                return told
         self.talk = replace(rest.talk, question=None, awaits="")
         match rest.reading:
             case "answer":
@@ -1038,18 +1125,21 @@ class Dialogue:
             return self.ask(asked)
         return _joined([said, self.ask_whether(things, now_ns, at_stop=True)])
 
+    def _is_part(self, order: Order, whole: Order) -> bool:
+        """Whether it is one of the deeds that an order for several things comes to."""
+        is_same = (order.skill, order.place) == (whole.skill, whole.place)
+        return self._each and is_same and self._ids_of(order.things) <= self._ids_of(whole.things)
+
     def _do_beside_stop(self, intent: Intent, target: SeenObject | None, now_ns: int, speaker: str) -> tuple[str, bool]:
         """What is said to an order in place of what was under way or behind it; whether that is a question."""
         asked = self.questions
         meant = self._ids_of(ref for order in intent.orders for ref in order.things)
         if self._each and target is not None and not intent.is_addition and target.id not in meant:
             self.leave(self.refs((target,)))
-        before, said = self.orders, self.do(intent, now_ns, speaker)
+        said = self.do(intent, now_ns, speaker)
         if any(one not in asked for one in self.questions):
             return f"Stopped. {said}", bool(self._asked())
-        new = [one for one in self.orders if one not in before and one.skill != "put_back"]
-        is_new = self._each or tuple(new) == intent.orders == self.orders
-        return told_as_paused([small(describe(one)) for one in new]) if is_new and new else said, False
+        return said, False
 
     # --- what is done
 
@@ -1067,12 +1157,17 @@ class Dialogue:
             return "I wait until you tell me."
         if skill == "undo":
             return self._undo(now_ns, is_back=True)
+        if intent.why == "instead":
+            self._drop_all()
         is_new = not is_answer and not self._asked()
         if is_new and not intent.is_addition and (text := self._contradiction(intent, now_ns, other)):
             return self.ask(OpenQuestion("instead", text, now_ns, intent.orders))
         orders = tuple(self._pointed_out(order) for order in intent.orders)
         if self._each:
-            return self._do_each(_with_orders(intent, orders), now_ns, speaker)
+            said = self._do_each(_with_orders(intent, orders), now_ns, speaker)
+            self._close_overtaken()
+            behind = intent.why == "instead" and not self._asked() and self.later
+            return f"{said} Then I will {list_words([small(describe(one)) for one in behind])}." if behind else said
         if text := self._ambiguous(orders):
             return self.ask(OpenQuestion("order", text, now_ns, orders[:1], missing="thing"))
         if (intent.is_addition or other) and self.order is not None and is_new:
@@ -1507,7 +1602,7 @@ class Dialogue:
 
     def see(self, now_ns: int) -> str:
         """What changed that somebody waits for: help that came, a nod, a finger, something held out."""
-        says = [self.doubt(now_ns)]
+        says = [self._see_stop(now_ns), self.doubt(now_ns)]
         for person in self._scene.people:
             if person.points_at:
                 self.pointed = person.id, person.points_at, now_ns

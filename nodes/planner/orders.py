@@ -63,6 +63,7 @@ class Surroundings:
     scene: Scene = field(default_factory=Scene)
     skills: tuple[SkillSpec, ...] = ()
     target: SeenObject | None = None  # what the VLM says that the robot holds or goes for
+    is_stopped: bool | None = None  # as the guard says; None: nobody does
 
     @property
     def world(self) -> OrderVocabulary:

@@ -566,6 +566,8 @@ class Parser:
             is_said = behind in _GOES_ON_BEHIND.get(table, ())
             if behind and not is_tail and not (is_said and (kind == "social" or not lexicon.has("requests", words, i))):
                 continue
+            if table == "cancels" and behind in ("and", "then") and lexicon.verbs.at(words, i + n + 1)[0]:
+                return Clause(kind, word=" ".join(words[i : i + n])), i + n  # "Leave that and take the red one."
             named = self.named_in(words, i + n) if table == "cancels" else []
             if behind == "to" and any(one.kind or one.colour for one in named):
                 return Clause("statement", nouns=named), end  # "No need to wash the blue one."

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from nodes.interrupts.intent import understand
-from nodes.msgs import Feedback, Interrupt, Scene, SceneDescription, SkillCatalogue, Subtask, Utterance
+from nodes.msgs import Feedback, GuardState, Interrupt, Scene, SceneDescription, SkillCatalogue, Subtask, Utterance
 from nodes.planner.dialogue import Dialogue
 from nodes.planner.household import household_of
 from nodes.planner.memory import keep, remembered
@@ -54,6 +54,7 @@ class ScriptedPlanner(SeatNode):
     feedback = Subscription(Feedback, "feedback", qos=QoS(required=False))
     spoken = Subscription(Utterance, "said", qos=QoS(required=False))
     objections = Subscription(Objections, "partner/objections", qos=QoS(required=False))
+    guard = Subscription(GuardState, "guard/state", qos=QoS(required=False))
 
     subtask = Publisher(Subtask, "subtask", qos=RELIABLE)
     said = Publisher(Utterance, "said", qos=RELIABLE)
@@ -141,8 +142,12 @@ class ScriptedPlanner(SeatNode):
 
     def _around(self) -> Surroundings:
         scene, skills, told = self.scene.latest(), self.skills.latest(), self.description.latest()
+        guard = self.guard.latest()
         return Surroundings(
-            scene or Scene(), skills.skills if skills is not None else (), told.target if told is not None else None
+            scene or Scene(),
+            skills.skills if skills is not None else (),
+            told.target if told is not None else None,
+            guard.is_stopped if guard is not None else None,
         )
 
     def _knows(self) -> bool:

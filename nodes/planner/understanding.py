@@ -32,7 +32,10 @@ DISPOSABLE = frozenset(lexicon_file().household["disposable"])
 
 
 class Intent(msgspec.Struct, frozen=True):
-    """What an utterance asks of the robot; `why` is a code, `what` the word or thing that it is about."""
+    """What an utterance asks of the robot; `why` is a code, `what` the word or thing that it is about.
+
+    `why` of a deed is "instead" where what was ordered before is taken back with it.
+    """
 
     deed: Deed
     orders: tuple[Order, ...] = ()
@@ -194,7 +197,7 @@ class _Reader:
         self.owners: list[tuple[str, Reference]] = []
         self.asks = self.is_polite = self.is_offered = self.has_statement = self.is_elsewhere = False
         self.topic = self.unknown_verb = self.condition = self.quoted = ""
-        self.is_cancelled = self.is_stopped = self.is_unsure = self.is_undo = False
+        self.is_left = self.is_cancelled = self.is_stopped = self.is_unsure = self.is_undo = False
         self.says: str = ""  # "yes" or "no"
         self.nots: list[Noun] = []
         self.bans: list[tuple[Clause, int]] = []
@@ -400,6 +403,7 @@ class _Reader:
         elif self._is_about_another(clause):
             self.protected += self._resolved([Noun(pronoun="it")])  # "The white mug is mine, leave it."
         elif is_leave and self._is_under_way():
+            self.is_left = True
             self._spare(clause, [Noun(pronoun="it")])
         else:
             self.is_cancelled = True
@@ -1346,6 +1350,9 @@ class _Reader:
         orders = tuple(dict.fromkeys(_in_turn(orders) if self.is_in_turn else orders))
         if orders and (doubt := self._doubt_left(orders)):
             return self._intent("ask", orders=orders, why=doubt[0], what=doubt[1], awaits="yes")
+        if orders and (self.is_cancelled or self.is_left):
+            self.unnamed = [] if self.is_left else self.unnamed
+            return self._intent("do", orders=orders, why="instead")
         return self._intent("do", orders=orders) if orders else None
 
     def _doubt_about(self, orders: Sequence[Order]) -> tuple[str, str] | None:

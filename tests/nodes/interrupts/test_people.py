@@ -240,7 +240,8 @@ def test_words_that_no_handler_has_before_it_are_nobodys() -> None:
 @pytest.mark.parametrize(
     "prompt",
     [AGAIN, PLEASE, LETS_GO, ONLY_GO_ON, KEPT.format(""), DRIVER_GONE, DRIVER_BACK + GO_ON, *REFUSALS.values(),
-     "I wait until you tell me.", "I begin once you tell me."],
+     "I wait until you tell me.", "I am stopped, and have nothing to do.",
+     "I am stopped. Once you tell me, I put the red cup in the bin, then put the ball in the bin."],
 )  # fmt: skip
 def test_no_prompt_of_the_robot_says_a_word_that_lifts_a_stop(prompt: str) -> None:
     spoken = prompt.split()

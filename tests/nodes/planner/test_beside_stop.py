@@ -28,8 +28,8 @@ LEFT_ALONE = (
     "Stop! I will do the red one myself.", "Stop, we still need that one!", "Please don't touch that cup.",
 )  # fmt: skip
 UNREAD = (
-    "Stop! That is my favourite.", "Stop! Frobnicate the gloop.", "Stop! I want to wash it first.", "Stop! It is hot!",
-    "Whoa, stop! It's not empty!", "Stop! Nicht die rote Tasse!", "Careful with the red cup!", "Stop the red cup!",
+    "Stop! That is my favourite.", "Stop! Frobnicate the gloop.", "Stop! I want to wash it first.",
+    "Stop! It is hot!", "Whoa, stop! It's not empty!", "Stop! Nicht die rote Tasse!", "Stop the red cup!",
     "Watch out for the red cup!", "Stop touching the red cup!", "Stop! Not before I have finished it.",
     "Stop! 🙂🙂 zzz", "Stop! Isn't the red cup still full?",
 )  # fmt: skip
@@ -49,9 +49,9 @@ def after(*texts: str) -> tuple[Dialogue, str]:
 
 
 def touches(plan: Dialogue) -> list[str]:
-    """The colours of the cups that the robot would work on now."""
+    """The colours of the cups that the robot would work on now, but for what it only puts back."""
     task = plan.subtask
-    if task is None or task.state != "work":
+    if task is None or task.state != "work" or task.skill == "put_back":
         return []
     left = {one.colour for one in task.excluding}
     return sorted({one.colour for one in task.things} - left)
@@ -61,7 +61,9 @@ def touches(plan: Dialogue) -> list[str]:
 def test_a_correction_beside_a_stop_is_taken_on_as_paused_and_said(text: str) -> None:
     assert understand(text).wants == "stop"
     plan, reply = after(text)
-    assert reply == sentence("planner.told_as_paused", what="put the blue cup in the bin")
+    assert reply.endswith(
+        sentence("planner.told_as_paused", what="put back the red cup, then put the blue cup in the bin")
+    )
     plan, _ = hear(plan, "Go on", holding(), to_ns(30.0))
     assert touches(plan) == ["blue"]
 
@@ -69,7 +71,7 @@ def test_a_correction_beside_a_stop_is_taken_on_as_paused_and_said(text: str) ->
 @pytest.mark.parametrize("text", LEFT_ALONE)
 def test_what_is_to_be_left_is_left_when_the_robot_goes_on(text: str) -> None:
     plan, reply = after(text)
-    assert reply == sentence("planner.leaves_a_thing", what="red cup")
+    assert reply.startswith(sentence("planner.leaves_a_thing", what="red cup"))
     plan, _ = hear(plan, "Go on", holding(), to_ns(30.0))
     assert touches(plan) == []
 
@@ -153,3 +155,12 @@ def test_first_and_then_are_both_in_order(text: str) -> None:
     plan, _ = hear(Dialogue(), "Put all the cups in the bin", seen(), to_ns(1.0))
     plan, _ = hear(plan, text, seen(), to_ns(20.0))
     assert [[one.colour for one in order.things] for order in plan.orders] == [["red"], ["blue"]]
+
+
+@pytest.mark.parametrize("text", ["Careful with that one, it is old.", "Be careful, don't spill it."])
+def test_care_is_no_doubt_whether_it_is_meant(text: str) -> None:
+    assert understand(text).wants == "stop"
+    plan, reply = after(text)
+    assert "?" not in reply
+    plan, reply = hear(plan, "Go on", holding(), to_ns(30.0))
+    assert touches(plan) == ["red"]

@@ -387,3 +387,91 @@ def test_two_coffees_are_two_mugs_and_what_there_is_none_of_is_asked_about() -> 
         assert world.mind.order is None
         world.play("Yes")
         assert world.mind.order is not None
+
+
+# --- after a stop
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "text", ["Stop! I meant the blue one.", "No, wait, the blue {thing}, not that.", "Stop, blue!"]
+)
+def test_what_was_taken_for_another_goes_back_and_that_is_said_before_and_after_the_stop(
+    hands: type[TableHands], text: str
+) -> None:
+    world = hands()
+    world.play(f"Put the red {world.thing} {world.goal}", 5, text.format(thing=world.thing), 3)
+    assert world.held() is not None, "stopped"
+    assert "Once you tell me, I put" in world.last
+    assert f"put the blue {world.thing} {world.goal}" in world.last
+    world.play("Carry on.", 40)
+    assert any(one.startswith("I go on: put") for one in world.says)
+    assert moved(world) == ["blue"]
+    assert world.held() is None
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "text", ["Stop! Leave that where it was.", "Stop, that's mine!", "Hold it. I changed my mind, leave it."]
+)
+def test_what_is_in_the_hand_goes_back_once_its_order_is_taken_back(hands: type[TableHands], text: str) -> None:
+    world = hands()
+    world.play(f"Put the red {world.thing} {world.goal}", 5, text, 3)
+    assert world.held() is not None, "stopped"
+    world.play("Go on", 20)
+    assert (world.ends(), world.held()) == ({}, None)
+    assert not any("moved nothing" in one for one in world.says)
+
+
+@BOTH
+def test_orders_to_a_stopped_robot_are_said_back_in_turn_and_done_after_go_on(hands: type[TableHands]) -> None:
+    world = hands()
+    world.play(f"Put the red {world.thing} {world.goal}", 5, "Hold on a moment.", 2)
+    world.play(f"And then the white {world.thing}, please.", 2)
+    told = f"put the red {world.thing} {world.goal}, then put the white {world.thing} {world.goal}"
+    assert world.last.endswith(sentence("planner.told_as_paused", what=told))
+    world.play("Carry on", 40)
+    assert moved(world) == ["red", "white"]
+
+
+def test_another_place_beside_a_stop_is_the_place_of_all_that_was_ordered() -> None:
+    world = KitchenHands()
+    world.play("Put the mugs on the tray", 5, "Stop! Not the tray, the countertop.", 2, "Go on", 50)
+    assert set(world.ends().values()) == {"countertop"}
+    assert len(world.ends()) == 3
+
+
+@BOTH
+@pytest.mark.parametrize("lead", ["Actually, leave that and", "Never mind,", "Forget it,"])
+def test_an_order_in_place_of_what_is_taken_back_is_done_alone(hands: type[TableHands], lead: str) -> None:
+    world = hands()
+    red = f"Put the red {world.thing} {world.goal}"
+    world.play(f"{red}, then the blue one", 5, f"{lead} put the white one {world.goal}.", 50)
+    assert moved(world) == ["white"]
+    assert world.held() is None
+
+
+@BOTH
+def test_a_question_beside_a_stop_is_closed_by_another_order_for_its_thing(hands: type[TableHands]) -> None:
+    world = hands()
+    world.play(f"Put the red {world.thing} {world.goal}", 5, "Stop! That is hot.", 3)
+    world.play("Give it to me instead.", 3, "Go on", 3)
+    assert not any("Shall I still" in one for one in world.says[-2:])
+
+
+@BOTH
+@pytest.mark.parametrize("text", ["Yes, go on.", "It's fine, carry on."])
+def test_a_yes_beside_go_on_answers_what_was_asked_at_the_stop(hands: type[TableHands], text: str) -> None:
+    world = hands()
+    world.play(f"Put the red {world.thing} {world.goal}", 5, "Stop! That is hot.", 3, text, 30)
+    assert moved(world) == ["red"]
+
+
+@BOTH
+def test_go_on_with_nothing_stopped_says_what_is_done_or_waited_for(hands: type[TableHands]) -> None:
+    world = hands()
+    assert world.play("Go ahead.") == sentence("planner.nothing_to_do")
+    asked = world.play(f"Put the {world.thing} {world.goal}")
+    assert world.play("Go ahead.") == sentence("planner.waits_for_answer", asked=asked)
+    world.play("The blue one.", 2)
+    assert world.play("Carry on.") == sentence("planner.goes_on_with", what=f"put the blue {world.thing} {world.goal}")

@@ -259,7 +259,7 @@ def test_what_is_left_alone_may_be_called_it() -> None:
 def test_stop_and_go_on_change_no_plan() -> None:
     plan, replies = told(ORDER, "Ouch! That's my toe!", "All right, go on")
     assert works_on(plan) == works_on(told(ORDER)[0])
-    assert replies[1:] == ["", ""]
+    assert replies[1:] == ["", sentence("planner.goes_on_with", what="put every cup in the bin")]
 
 
 def test_done_names_what_moved_and_what_was_left() -> None:
@@ -427,7 +427,7 @@ def test_which_one_is_asked_among_all_that_a_first_look_round_shows() -> None:
 def test_what_is_in_use_is_left_alone_even_where_saying_so_stopped_the_robot() -> None:
     plan, _ = told(ORDER)
     plan, reply = hear(plan, "Wait, I am still drinking from the blue one.", seen(), to_ns(60.0))
-    assert reply == sentence("planner.leaves_a_thing", what="blue cup")
+    assert reply.startswith(sentence("planner.leaves_a_thing", what="blue cup"))
     plan, _ = hear(plan, "go on", seen(), to_ns(70.0))
     subtask = plan.subtask
     assert subtask is not None

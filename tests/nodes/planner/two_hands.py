@@ -82,7 +82,7 @@ class TableHands:
     # --- the mind
 
     def around(self) -> Surroundings:
-        return Surroundings(self.scene(), (*SPECS.values(), HAND_OVER.spec), self.held())
+        return Surroundings(self.scene(), (*SPECS.values(), HAND_OVER.spec), self.held(), self.is_stopped)
 
     def subtask(self) -> Subtask | None:
         return self.mind.subtask
@@ -172,7 +172,7 @@ class KitchenHands(TableHands):
         self.mind = Dialogue(household=household_of("kitchen"))
 
     def around(self) -> Surroundings:
-        return Surroundings(self.scene(), (*SPECS.values(), *KITCHEN_SPECS.values()))
+        return Surroundings(self.scene(), (*SPECS.values(), *KITCHEN_SPECS.values()), is_stopped=self.is_stopped)
 
     def scene(self) -> Scene:
         seen = super().scene()
