@@ -20,6 +20,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
@@ -36,7 +37,10 @@ PASSED = "passed"
 INTERRUPTED = 130
 ENDS_WITHIN_S = 30.0
 COMMIT_LETTERS = 12
-_CITED = re.compile(r"\bcommit `?([0-9a-f]{7,40})\b")
+_CITED = re.compile(
+    r"(?<!sha256 `)\b(?:(?<=commit )|(?<=commit `)|(?=[0-9]*[a-f])(?=[a-f]*[0-9])(?=[0-9a-f]{8}\b))[0-9a-f]{7,40}\b"
+)
+"""A commit: what is called one, and eight hexadecimal digits, letters among them, as pages write the next ones."""
 
 
 class Proof(msgspec.Struct, frozen=True):
@@ -117,7 +121,8 @@ def main(argv: Sequence[str] | None = None, proofs: Sequence[Proof] = PROOFS, ro
             print(f"{one.name:22} {minutes:4.0f} min  {command}\n{'':32}{power}")
         print(f"{'all of them':22} {sum(one.of(is_full=asked.full)[1] for one in chosen):4.0f} min")
         return 0
-    commit = commit_of(root)
+    noted = [one.commit for one in results(root) if one.is_full == asked.full]
+    commit = noted[-1] if asked.table and noted else commit_of(root)  # the table is of what was proved
     done = {} if commit.endswith("changes") else ended(root, commit, is_full=asked.full)
     if asked.table:
         write(proofs, root, done, commit, is_full=asked.full)
@@ -214,18 +219,22 @@ def commit_of(root: Path) -> str:
 
 
 def ended(root: Path, commit: str, *, is_full: bool) -> dict[str, Result]:
-    """The last result of each proof on this commit; a line that breaks off counts as none."""
+    """The last result of each proof on this commit."""
     found: dict[str, Result] = {}
-    path = root / NOTES.relative_to(ROOT)
-    for line in path.read_bytes().splitlines() if path.exists() else ():
-        try:
-            one = msgspec.json.decode(line, type=Result)
-        except msgspec.MsgspecError:
-            continue
+    for one in results(root):
         if (one.commit, one.is_full) == (commit, is_full):
             found[one.name] = one
             if one.skipped:  # maybe this machine can
                 del found[one.name]
+    return found
+
+
+def results(root: Path) -> list[Result]:
+    """All that were noted, in their order; a line that breaks off counts as none."""
+    path, found = root / NOTES.relative_to(ROOT), []
+    for line in path.read_bytes().splitlines() if path.exists() else ():
+        with suppress(msgspec.MsgspecError):
+            found.append(msgspec.json.decode(line, type=Result))
     return found
 
 
@@ -293,7 +302,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--full", action="store_true", help="the whole of each, a night and a day; else 140 minutes")
     parser.add_argument("--only", default="", metavar="TEXT", help="proofs whose name holds the text")
     parser.add_argument("--again", action="store_true", help="what failed on this commit, too")
-    parser.add_argument("--table", action="store_true", help="run nothing; write the page from what has ended")
+    parser.add_argument("--table", action="store_true", help="run nothing; write the page of the commit proved last")
     parser.add_argument("--list", action="store_true", help="name them with their commands and do nothing")
     return parser
 

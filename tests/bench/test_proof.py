@@ -102,13 +102,18 @@ def test_the_short_form_fits_into_a_sitting_and_says_what_it_leaves_out() -> Non
 def test_figures_of_another_commit_are_named_on_the_page(checkout: Path) -> None:
     commit = proof.commit_of(checkout)
     (checkout / "docs" / "same.md").write_text(f"Measured on commit {commit[:8]}.")
-    (checkout / "docs" / "other.md").write_text("Measured on commit `0123abcd`; a decade of 1234567 runs.")
+    (checkout / "docs" / "other.md").write_text(
+        "Commits `0123abcd` and 89ab0123 (sha256 `ac8e00f9`); a decade of 12345678 runs."
+    )
     assert main([], [counted("one")], checkout) == 0
     found = (checkout / "docs" / "results" / "proof.md").read_text().partition("## Figures of other commits")[2]
-    assert found.split() == ["-", "docs/other.md:", "0123abcd"]
+    assert found.split() == ["-", "docs/other.md:", "0123abcd,", "89ab0123"]
     (checkout / "docs" / "other.md").unlink()
+    git(checkout, "add", "docs")
+    git(checkout, "commit", "-qm", "a page more")
     assert main(["--table"], [counted("one")], checkout) == 0
     assert "None." in (checkout / "docs" / "results" / "proof.md").read_text()
+    assert table(checkout)[0][6] == "passed", "the table stays that of the commit that was proved"
 
 
 def test_every_figure_is_of_a_commit_that_there_is_and_the_page_of_proofs_names_those_of_others() -> None:
@@ -124,7 +129,8 @@ def test_every_figure_is_of_a_commit_that_there_is_and_the_page_of_proofs_names_
     table, _, named = proof.PAGE.read_text().partition("## Figures of other commits")
     commit = re.search(r"on commit ([0-9a-f]+)", table)
     assert commit is not None
-    assert {page for page in proof.of_another(ROOT, commit[1]) if f"- {page}: " not in named} == set(), (
+    others = [f"- {page}: {', '.join(commits)}" for page, commits in proof.of_another(ROOT, commit[1]).items()]
+    assert named.split("\n\n")[1].strip().splitlines() == (others or ["None."]), (
         "make the page anew: python -m bench.proof --table"
     )
 
