@@ -37,6 +37,8 @@ _WHOSE = cue("answers", "whose")
 _WHY = cue("answers", "why")
 _WHO = cue("answers", "who")
 _CAN = cue("answers", "can")
+_STOPPED = re.compile(r"(?=.*\b(?:why|how come|what for|what made|who)\b).*\b(?:stop|stopped|stopping|halt|halted)\b")
+_WAITS = re.compile(r"(?=.*\b(?:why|how come|what)\b).*\b(?:waiting|not moving|standing (?:still|there)|stuck)\b")
 _TOUCHED = cue("answers", "touched")
 
 
@@ -61,6 +63,7 @@ class Answerable:
     by: str = ""
     asked: str = ""  # the question that the robot waits with
     is_stopped: bool = False  # nothing moves before a "go on"
+    stop: tuple[str, str] = ("", "")  # who stopped it last, by which words
     told: Sequence[WhyLeft] = ()
     heard: Sequence[tuple[str, str]] = field(default=())  # who said what, the newest last
 
@@ -102,6 +105,9 @@ def _of_talk(
 ) -> str:
     """Of who said what, of the robot itself, and manners."""
     last = now.order or (now.done[-1].order if now.done else None)
+    if not things and (_STOPPED.search(words) or (now.is_stopped and _WAITS.search(words))):
+        told = f"{now.stop[0] or 'Somebody'} said: “{now.stop[1]}” " if now.stop[1] else ""
+        return f"{told}{following(now) if now.is_stopped else 'That is why I stopped.' if told else ''}".strip()
     if _SAID.search(words) and now.heard:
         return _said(words, things, now, speaker)
     if _WHO.search(words):

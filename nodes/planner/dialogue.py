@@ -28,6 +28,7 @@ from nodes.planner.answers import (
     why_left,
 )
 from nodes.planner.beside_stop import (
+    BesideStop,
     asks_for_care,
     is_remark,
     objects,
@@ -69,7 +70,6 @@ from nodes.planner.referents import (
 )
 from nodes.planner.replies import (
     MOST_NAMED,
-    anything_else,
     bare,
     describe,
     list_words,
@@ -86,6 +86,7 @@ from nodes.planner.replies import (
     where_are,
 )
 from nodes.planner.spelled import SpelledOut, naming, owners_after, spelled_out, with_owners
+from nodes.planner.turns import in_turn
 from nodes.planner.understanding import INSIDE, Conversation, Intent, forbids_ordered, spared_by, understand_in
 from runtime.clock import to_s
 
@@ -123,6 +124,14 @@ _DARK = frozenset(
     }
 )
 """Why the grammar asks or refuses where it left words unread, so that they are looked at part by part."""
+_MY_WAY = re.compile(
+    r"\b(?:(?:ignore|never mind|not listen to) (?:him|her|them)|(?:as|like|the way|what) i (?:said|asked))\b"
+)
+_NEEDLESS = re.compile(
+    r"\b(?:you (?:need not|needn['’]t|(?:do not|don['’]t) (?:have|need) to)|no need to)"
+    r"(?! (?:worry|ask|rush|hurry)\b)", re.I
+)  # fmt: skip
+_REPENTS = re.compile(r"\b(?:changed my mind|second thoughts?|thought better of)\b", re.I)
 _PROMISES = re.compile(r"(?:Then )?I will (?!remember)[^.?]*\. ?")
 """What a stopped robot says with all that waits, and not before."""
 _YES = re.compile(
@@ -155,6 +164,7 @@ class Dialogue:
     is_over: bool = False
     is_paused: bool = False
     stopped_ns: int = 0  # since when nothing moves before a "go on"; 0: it may
+    stop: tuple[str, str] = ("", "")  # who stopped it last, by which words
     questions: tuple[OpenQuestion, ...] = ()
     talk: Conversation = field(default_factory=Conversation)
     done: tuple[Finished, ...] = ()
@@ -321,7 +331,7 @@ class Dialogue:
             waited_s = to_s(now_ns - asked.since_ns)
             if waited_s >= within_s:
                 self._close(asked)
-                left, more = "it", anything_else(self.order) if asked.awaits else ""
+                left, more = "it", self.goes_on() if asked.awaits else ""
                 if spared := asked.spares or (asked.choices if asked.about in ("leave", "still", "may") else ()):
                     left, more = named(spared), ""
                     self.leave(spared)
@@ -441,6 +451,7 @@ class Dialogue:
             return ""  # "mhm", and not "okay, never mind"
         if meaning.wants == "stop":
             self.stopped_ns = self.stopped_ns or now_ns
+            self.stop = self.stop if text.rstrip().endswith("?") else (speaker, text)
             return self._stopped(text, speaker, now_ns)
         if meaning.wants == "resume":
             again = next((one for one in self.questions if one.is_at_stop), None)
@@ -476,7 +487,11 @@ class Dialogue:
 
     def _objected_to(self, text: str, clauses: Sequence[Clause], *, is_correction: bool) -> tuple[Reference, ...]:
         """What is worked on and may be forbidden by words that changed nothing: named beside a "leave", or all."""
-        if self._is_foreign(text) or (is_correction and is_dark(text, frozenset(names_in(self)))):
+        if (
+            self._is_foreign(text)
+            or _REPENTS.search(text)
+            or (is_correction and is_dark(text, frozenset(names_in(self))))
+        ):
             return self._ordered()
         words = [word for one in clauses for word in one.words]
         nouns = parser_of(self.around.world).named_in(words) if restricts(text) else []
@@ -507,6 +522,8 @@ class Dialogue:
                 return said
         _, intent, talk = next(one for one in readings if one[0] is None or one[0].about != "may")
         if (said := self._taken_back(text, intent, clauses, now_ns)) is not None:
+            return said
+        if (said := in_turn(self, text, speaker, now_ns)) is not None:
             return said
         if self._each and (said := self._run_household(text, clauses, intent, now_ns)) is not None:
             return said
@@ -662,6 +679,7 @@ class Dialogue:
             self.by,
             asked,
             self.is_stopped,
+            self.stop,
             self.reasons,
             self.heard,
         )
@@ -691,7 +709,11 @@ class Dialogue:
 
     def close_proposals(self, asked: Sequence[OpenQuestion]) -> None:
         """Questions about a deed that were asked before, and that hold nothing, are no longer meant."""
-        self.questions = tuple(one for one in self.questions if one.about != "order" or one.holds or one not in asked)
+        self.questions = tuple(
+            one
+            for one in self.questions
+            if one.awaits != "yes" or one.about != "order" or one.holds or one not in asked
+        )
 
     def agree(self, asked: OpenQuestion, now_ns: int, speaker: str) -> str:
         """What follows a yes to this question."""
@@ -819,6 +841,13 @@ class Dialogue:
             self._close(asked)
             self.talk = self.talk if asked.about == "may" else replace(talk, question=None, awaits="")
             return self._agreed(asked, now_ns, speaker) if is_yes else self._declined(asked)
+        if (
+            asked.about == "instead"
+            and speaker == self.by
+            and _MY_WAY.search(" ".join(w for c in clauses for w in c.words))
+        ):
+            self._close(asked)
+            return self._declined(asked)
         if asked.about == "place" and order.place and order.things == asked.orders[0].things:
             self._close(asked)
             self.habits = {**self.habits, order.things[0].label: order.place}
@@ -845,6 +874,8 @@ class Dialogue:
                 return f"All right.{self.goes_on()}"
             case "may":
                 return ""
+            case "instead" if asked.is_turn:
+                return self.take_turns(asked.orders, now_ns, self.by)
             case "instead":
                 return self.do(Intent("do", asked.orders, is_correction=True), now_ns, speaker, is_answer=True)
         self._release([one for order in asked.orders for one in order.things])
@@ -888,6 +919,9 @@ class Dialogue:
             return self._spare(intent, now_ns, is_stopped=is_stopped)
         things = self._named_under_way(intent)
         if things and intent.why in ("told", "") and not self.open("leave", "still"):
+            if _NEEDLESS.search(self.heard[-1][1] if self.heard else ""):
+                self.leave(self.refs(things))
+                return _joined([f"All right, I leave {named(self.refs(things))}.", self._next_if_idle()])
             return self.ask_whether(self.refs(things), now_ns)
         return remark(intent)
 
@@ -1090,8 +1124,8 @@ class Dialogue:
         rest = read_beside_stop(text, around, talk, parser_of(self.around.world))
         if rest.reading == "nothing":
             return ""
-        if rest.reading == "unread" and asks_for_care(text):
-            return following(self.belief()) if under_way is not None else ""
+        if (said := self._plain_beside_stop(rest, text, speaker, now_ns)) is not None:
+            return said
         if self._each and rest.words:
             told = self._run_household(rest.words, self._clauses(rest.words), rest.intent, now_ns)
             if told is not None:
@@ -1124,6 +1158,16 @@ class Dialogue:
             asked = OpenQuestion("order", said, now_ns, about, missing, spares=things, is_at_stop=True, is_held=True)
             return self.ask(asked)
         return _joined([said, self.ask_whether(things, now_ns, at_stop=True)])
+
+    def _plain_beside_stop(self, rest: BesideStop, text: str, speaker: str, now_ns: int) -> str | None:
+        """What is said to another turn, to a change of mind and to "careful"; None of other words."""
+        if (said := in_turn(self, rest.words, speaker, now_ns)) is not None:
+            return said
+        if rest.reading == "unread" and self.order is not None and _REPENTS.search(text):
+            return self._cancelled(Intent("nothing", why="cancelled"), now_ns)
+        if rest.reading == "unread" and asks_for_care(text):
+            return following(self.belief()) if self.order is not None else ""
+        return None
 
     def _is_part(self, order: Order, whole: Order) -> bool:
         """Whether it is one of the deeds that an order for several things comes to."""
@@ -1170,9 +1214,16 @@ class Dialogue:
             return f"{said} Then I will {list_words([small(describe(one)) for one in behind])}." if behind else said
         if text := self._ambiguous(orders):
             return self.ask(OpenQuestion("order", text, now_ns, orders[:1], missing="thing"))
-        if (intent.is_addition or other) and self.order is not None and is_new:
+        is_more = any(one.is_more for one in self.questions)
+        if (((intent.is_addition or other) and is_new) or is_more) and self.order is not None:
+            self.questions = ()
             self.later = (*self.later, *(one for one in orders if one not in self.orders))[: MOST_ORDERS - 1]
             return f"All right. Then {' Then '.join(promise(order) for order in orders)}"
+        waits = self._asked()[0] if intent.is_addition and not is_answer and self._asked() else None
+        is_apart = waits is not None and not any(
+            covers(two, one) or covers(one, two)
+            for order in orders for one in order.things for asked in waits.orders for two in asked.things
+        )  # fmt: skip
         before, self.questions = self.order, ()
         if before is not None and _is_same(orders, (before,)):
             self.current, self.later, self.revision, self.is_paused = orders[0], (), self.revision + 1, False
@@ -1183,7 +1234,65 @@ class Dialogue:
         self.unseen_ns = 0 if self._ids_of(orders[0].things) else now_ns
         is_dropped = before is not None and not intent.is_correction and orders[0].things != before.things
         dropped = f" I no longer {small(describe(before))}." if before is not None and is_dropped else ""
-        return f"Sure. {' Then '.join(promise(order) for order in orders)}{dropped}"
+        said = f"Sure. {' Then '.join(promise(order) for order in orders)}{dropped}"
+        return (
+            f"{said} {self.ask(replace(waits, since_ns=now_ns, is_more=True))}"
+            if waits is not None and is_apart
+            else said
+        )
+
+    def ids_of(self, references: Iterable[Reference]) -> set[str]:
+        """The ids of what these mean of what is seen."""
+        return self._ids_of(references)
+
+    def steps(self, skill: str, thing: SeenObject, place: str) -> tuple[Order, ...]:
+        """What one deed with one thing comes to."""
+        if self._each:
+            return self._steps(skill, thing, place)
+        order = self._placed(self.refs((thing,)), place) if skill == "place" else Order(skill, self.refs((thing,)))
+        return (order,)
+
+    def pieces(self) -> list[Order]:
+        """All that is ordered and not done, thing by thing, with what is in the hand first."""
+        if self._each:
+            return list(self.orders)
+        held, found = held_by_robot(self._scene), []
+        for order in self.orders:
+            things = [one for one in self._things() if is_still_meant(one, order, self._scene)]
+            things = sorted(things, key=lambda one: one.id not in held)
+            whole = order.skill != "place" or not things
+            found += [order] if whole else [_about_alone(order, self.refs((one,))) for one in things]
+        return found
+
+    def whole_without(self, apart: Sequence[Order]) -> tuple[Order, ...]:
+        """Whole orders, which take in what is not seen yet, without what is named apart; none thing by thing."""
+        if self._each:
+            return ()
+        ids = {one for order in apart for one in self._ids_of(order.things)}
+        left = [
+            (order, tuple(one for one in order.things if one.count != 1 or not self._ids_of((one,)) <= ids))
+            for order in self.orders
+        ]
+        return tuple(_about_alone(order, things) for order, things in left if things or not order.things)
+
+    def take_turns(self, orders: Sequence[Order], now_ns: int, speaker: str) -> str:
+        """Do this in this turn; asked first where somebody else has ordered it in another."""
+        if self.by and speaker and speaker != self.by:
+            steps = list_words([small(describe(one)) for one in orders], "and then")
+            text = f"{self.by} said it in another order. Shall I {steps}?"
+            return self.ask(OpenQuestion("instead", text, now_ns, tuple(orders), is_turn=True))
+        held, is_same = self._held(), self.order == orders[0]
+        if not is_same and self._each:
+            in_hand = {one.id for one in held} - self._ids_of(orders[0].things)
+            self.is_over = True
+            back = (self._placed(held[:1], self.origin or "table"),) if in_hand else ()
+            self.later = (*back, *orders)
+            self._next_if_idle()
+        elif not is_same:
+            self._begin(orders[0], now_ns)
+        if is_same or not self._each:
+            self.later = tuple(orders[1:])
+        return "All right." if self.is_stopped else f"All right. {following(self.belief())}"
 
     def _begin(self, order: Order, now_ns: int) -> None:
         """Carry this out from now on."""
@@ -1390,7 +1499,11 @@ class Dialogue:
             ]
             self._drop([ref for things in excluded for ref in things])
         self._supersede(intent.orders)
-        self.questions = tuple(one for one in self.questions if one.about != "order" or one.choices)
+        self.questions = tuple(
+            one
+            for one in self.questions
+            if one.about != "order" or (one.choices and (intent.is_addition or not intent.is_correction))
+        )
         if said[0] and any(ref.count > 1 for order in intent.orders for ref in order.things):
             return _joined([*said, self._next_if_idle()])
         before = self.later

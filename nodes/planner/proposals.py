@@ -14,6 +14,7 @@ import msgspec
 
 from nodes.interrupts.intent import understand
 from nodes.msgs import Reference, SeenObject
+from nodes.planner.answers import following
 from nodes.planner.cues import cue
 from nodes.planner.gist import Focus, SaidPart, focus_of, parts_of
 from nodes.planner.languages import english_words, in_another_language
@@ -320,6 +321,8 @@ def _manners(mind: Dialogue, acts: Collection[str], speaker: str, now_ns: int, i
     if "social" in acts:
         return "All right."
     if {"on", "yes", "no"}.intersection(acts):
+        if "on" in acts and mind.is_stopped:
+            return following(mind.belief())
         return (
             f"I am at it: {small(describe(mind.order))}." if mind.order is not None and "on" in acts else "All right."
         )

@@ -39,6 +39,8 @@ class OpenQuestion:
     at_m: tuple[float, float] = (0.0, 0.0)  # help: where the thing stood
     is_at_stop: bool = False  # asked beside a stop, and asked again when that is lifted
     is_held: bool = False
+    is_more: bool = False  # asked again beside another order, which stays
+    is_turn: bool = False  # whether all that is ordered is to be done in another turn
     is_view: bool = False  # from whose side it is seen: the first choice is the robot's
     times: int = 1
 

@@ -116,11 +116,6 @@ def things_words(moved: Sequence[Reference], order: Order) -> str:
     return text[:1].upper() + text[1:]
 
 
-def anything_else(order: Order | None) -> str:
-    """What happens while nobody says anything more."""
-    return "" if order is None else "I go on with what I was doing."
-
-
 def _places(world: OrderVocabulary) -> str:
     return list_words([f"the {place}" for place in sorted(world.places)]) or "no place yet"
 

@@ -1925,9 +1925,15 @@ _HAND = re.compile(
     r"\byou (?:are holding|hold|have|are carrying|carry|took|have taken)\b|\b(?:in|from) your (?:hand|gripper)\b"
 )
 _DEMONSTRATIVE = re.compile(r"\b(?:this|that) one\b")
+_NO_MATTER = (
+    r"(?:whichever|either|any)(?: one)?(?: of (?:them|those|these|the \w+))?(?: you (?:like|want|prefer|can|find))?"
+    r"(?: (?:will|would) do| is (?:fine|ok|okay)|'s (?:fine|ok|okay))?|you (?:choose|pick|decide)|(?:it's )?up to you"
+    r"|your (?:choice|call|pick)|surprise me|no preference|(?:it's |it is )?all the same(?: to me)?"
+    r"|i (?:really )?(?:do not|don't) (?:care|mind)(?: which(?: one)?)?|(?:i'm|i am) not (?:fussed|bothered|fussy)"
+    r"|(?:it )?(?:does not|doesn't) matter(?: which(?: one)?)?"
+)
 ANY_OF_THEM = re.compile(
-    r"(?:oh |well )?(?:whichever|either|any|you choose|i (?:do not|don't) (?:care|mind)"
-    r"|it (?:does not|doesn't) matter)(?: one| of them| you like)?(?:,? please)?$"
+    rf"(?:(?:oh|well|hm|um|ah|just|honestly)\W+)*(?:{_NO_MATTER})(?:\W+(?:{_NO_MATTER}|really|please|thanks))*$"
 )
 """Who answers so does not mind which one."""
 _SHOWS = {

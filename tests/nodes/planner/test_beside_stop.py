@@ -164,3 +164,10 @@ def test_care_is_no_doubt_whether_it_is_meant(text: str) -> None:
     assert "?" not in reply
     plan, reply = hear(plan, "Go on", holding(), to_ns(30.0))
     assert touches(plan) == ["red"]
+
+
+def test_a_change_of_mind_takes_the_order_back() -> None:
+    plan, reply = after("On second thoughts, don't.")
+    assert reply.endswith(sentence("planner.told_as_paused", what="put back the red cup"))
+    plan, _ = hear(plan, "Go on", holding(), to_ns(30.0))
+    assert touches(plan) == []

@@ -475,3 +475,99 @@ def test_go_on_with_nothing_stopped_says_what_is_done_or_waited_for(hands: type[
     assert world.play("Go ahead.") == sentence("planner.waits_for_answer", asked=asked)
     world.play("The blue one.", 2)
     assert world.play("Carry on.") == sentence("planner.goes_on_with", what=f"put the blue {world.thing} {world.goal}")
+
+
+# --- in which turn
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("text", "turn"),
+    [
+        ("Do the white one before the blue one.", ["red", "white", "blue"]),
+        ("The blue one should go in after the white one, please.", ["red", "white", "blue"]),
+        ("Could you do the white {thing} first?", ["red", "white", "blue"]),
+        ("But put the white {thing} in first.", ["red", "white", "blue"]),
+        ("Stop! The white one before the red one.", ["white", "red", "blue"]),
+    ],
+)
+def test_what_is_to_come_before_something_else_comes_before_it(
+    hands: type[TableHands], text: str, turn: list[str]
+) -> None:
+    world = hands()
+    all_three = f"Put the red {world.thing}, the blue {world.thing} and the white {world.thing} {world.goal}"
+    world.play(all_three, 5, text.format(thing=world.thing))
+    assert "?" not in world.last
+    found: list[str] = []
+    world.play("Go on")
+    for _ in range(60):
+        world.work(1)
+        found += [one for one in moved(world) if one not in found]
+    assert found == turn
+
+
+@BOTH
+def test_something_else_that_is_to_come_first_takes_nothing_from_what_is_under_way(hands: type[TableHands]) -> None:
+    world = hands()
+    last = "ball" if hands is TableHands else "apple"
+    both = f"Put the red {world.thing} and the blue {world.thing} {world.goal}"
+    world.play(both, 5, f"Before you do that, give me the {last}.", 60)
+    assert moved(world) == ["red", "blue"]
+    assert "person" in world.ends().values()
+
+
+@BOTH
+def test_another_turn_by_somebody_else_is_asked_and_who_ordered_keeps_hers(hands: type[TableHands]) -> None:
+    world = hands()
+    world.play(f"First put the red {world.thing} {world.goal}, then the blue one", 2)
+    world.play(("Ben", f"No, the blue {world.thing} first!"))
+    assert "Ann said it in another order." in world.last
+    world.play("Ignore him, do it the way I said.", 40)
+    assert moved(world) == ["red", "blue"]
+    assert not world.last.endswith("?")
+
+
+# --- answers to its own questions
+
+
+@BOTH
+@pytest.mark.parametrize("text", ["Any of them, I don't mind.", "Either, I'm not fussed.", "Oh, any one will do."])
+def test_who_does_not_mind_gets_one_and_not_all(hands: type[TableHands], text: str) -> None:
+    world = hands()
+    world.play(f"Put the {world.thing} {world.goal}", 2, text, 50)
+    assert len(moved(world)) == 1
+
+
+@BOTH
+def test_an_order_beside_an_open_question_leaves_it_open(hands: type[TableHands]) -> None:
+    world = hands()
+    last = "ball" if hands is TableHands else "apple"
+    world.play(f"Put the {world.thing} {world.goal}", 2, f"Oh, and the {last} too.", 2, "Blue.", 40)
+    assert sorted(one.split()[-1] for one in world.ends()) == sorted([last, world.thing])
+    assert "blue" in moved(world)
+
+
+@BOTH
+def test_what_is_no_choice_leaves_the_question_open(hands: type[TableHands]) -> None:
+    world = hands()
+    world.play(f"Put the {world.thing} {world.goal}", 2, "Not the red one.", 3, "The white one.", 20)
+    assert moved(world) == ["white"]
+
+
+@BOTH
+@pytest.mark.parametrize("text", ["You needn't do the blue one.", "There is no need to do the blue one, by the way."])
+def test_what_need_not_be_done_is_not_done(hands: type[TableHands], text: str) -> None:
+    world = hands()
+    world.play(f"Put the red {world.thing} and the blue {world.thing} {world.goal}", 5, text)
+    assert "?" not in world.last
+    world.work(40)
+    assert moved(world) == ["red"]
+
+
+@BOTH
+def test_who_stopped_it_is_said_and_what_waits(hands: type[TableHands]) -> None:
+    world = hands()
+    world.play(f"Put the red {world.thing} {world.goal}", 5, ("Ben", "Watch out!"), 3)
+    said = world.play("What are you waiting for?")
+    assert said.startswith("Ben said: “Watch out!” I am stopped.")
+    assert world.play("Carry on, as I told you").startswith("I am stopped") or not world.is_stopped

@@ -1,0 +1,119 @@
+"""In which turn things are to be done, as somebody says it of what is ordered already: "the ball before the green one".
+
+What is new and is to come first takes the skill and the place of what is under way, unless others are said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from nodes.planner.orders import Order
+from nodes.planner.proposals import parts_heard
+from nodes.planner.referents import held_by_robot
+
+if TYPE_CHECKING:
+    from nodes.planner.dialogue import Dialogue
+
+_LEAD = re.compile(
+    r"^\W*(?:(?:no|oh|and|but|well|so|wait|actually|sorry|hang on|hey|please|just|also|could you|can you|would you"
+    r"|will you|you (?:can|could|should|must|may)|i (?:want|need) you to|make sure you|let's|first)\b\W*)+", re.I
+)  # fmt: skip
+_TAIL = re.compile(
+    r"\W*\b(?:please|though|instead|would you|will you|thanks|thank you|okay|ok)?\W*$",
+    re.I,
+)
+_TURNED = re.compile(
+    r"\b(?:swap|switch|reverse|turn|change) (?:those|these|them|that|the two|the order|it)(?: two)?"
+    r"(?: (?:a?round|over))?|\b(?:the )?other way (?:a?round|about)|\bvice versa|\bin reverse\b"
+    r"|\bin the (?:other|opposite|reverse) order", re.I
+)  # fmt: skip
+_BEFORE = re.compile(r"^(?P<first>.+?),?\s+(?:before|ahead of|prior to)\s+(?P<behind>.+)$", re.I)
+_BEFORE_AHEAD = re.compile(r"^before (?P<behind>[^,]+), (?P<first>.+)$", re.I)
+_AFTER = re.compile(r"^(?P<behind>.+?)\s+after\s+(?P<first>.+)$", re.I)
+_FIRST = re.compile(
+    r"^(?P<first>.+?)(?:,? (?:has|have|needs?|ought|is|are) to)?"
+    r"(?:,? (?:go|goes|come|comes|is|should go|must go|be done))?(?: (?:in|on|there|next))?,? first(?: of all)?$", re.I
+)  # fmt: skip
+_GOES = re.compile(r",? \b(?:should|must|can|has to|have to|needs? to|ought to|is to|are to|gets?|goes?)\b.*$", re.I)
+_ANY_DEED = re.compile(
+    r"^(?:you )?(?:do|get to|start|begin|go on|carry on)?(?: with)? ?(?:that|this|it|any.*|every.*)?$", re.I
+)
+_MORE = re.compile(r"\b(?:then|the first|last)\b", re.I)
+_REQUEST = re.compile(r"\b(?:could|can|would|will) you\b", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What is to come first, and before what ("": all that is ordered); or all the other way round."""
+
+    how: Literal["before", "turned"]
+    first: str = ""
+    behind: str = ""
+
+
+def turn_of(text: str) -> Turn | None:
+    """The turn that somebody asks for of what is ordered; None of other words."""
+    if _TURNED.search(text) and not text.rstrip().endswith("?"):
+        return Turn("turned")
+    lead = _LEAD.match(text)
+    said = _TAIL.sub("", text[lead.end() :] if lead is not None else text)
+    ahead = lead[0] if lead is not None else ""
+    is_question = text.rstrip().endswith("?") and not _REQUEST.search(ahead)
+    if not said or _MORE.search(said) or is_question:
+        return None
+    for pattern in (_BEFORE_AHEAD, _BEFORE, _AFTER):
+        if (found := pattern.match(said)) is not None:
+            is_all = _ANY_DEED.match(found["behind"]) is not None
+            return Turn("before", _GOES.sub("", found["first"]), "" if is_all else found["behind"])
+    found = _FIRST.match(said)
+    if found is not None and "," not in found["first"]:
+        return Turn("before", found["first"])
+    return Turn("before", said) if re.search(r"\bfirst\b", ahead, re.I) and "," not in said else None
+
+
+def in_turn(mind: Dialogue, text: str, speaker: str, now_ns: int) -> str | None:
+    """What to say to a turn in which what is ordered is to be done, and do it so; None of other words."""
+    turn, pieces = turn_of(text), mind.pieces()
+    if turn is None or not pieces:
+        return None
+    if turn.how == "turned":
+        return mind.take_turns(tuple(reversed(pieces)), now_ns, speaker) if len(pieces) > 1 else None
+    ahead = _ahead(mind, turn.first, pieces)
+    moved = {ident for one in ahead for ident in mind.ids_of(one.things)}
+    rest = [one for one in pieces if not moved & mind.ids_of(one.things)]
+    behind = {one.id for part in parts_heard(mind, turn.behind) for one in part.things} if turn.behind else set()
+    places = [number for number, one in enumerate(rest) if behind & mind.ids_of(one.things)]
+    if not ahead or not rest or (turn.behind and not places):
+        return None
+    in_hand = held_by_robot(mind.around.scene)
+    is_begun = not turn.behind and any(ident in in_hand for ident in mind.ids_of(rest[0].things))
+    at = places[0] if places else int(is_begun)  # what is in the hand is brought first, unless that is what waits
+    if not turn.behind and (whole := mind.whole_without((*rest[:at], *ahead))):
+        return mind.take_turns((*rest[:at], *ahead, *whole), now_ns, speaker)
+    return mind.take_turns((*rest[:at], *ahead, *rest[at:]), now_ns, speaker)
+
+
+def _ahead(mind: Dialogue, words: str, pieces: Sequence[Order]) -> tuple[Order, ...]:
+    """The deeds that are to come first; none where it is open which these are."""
+    parts = parts_heard(mind, words)
+    things = tuple(dict.fromkeys(one for part in parts for one in part.things))
+    is_open = any(part.is_open or part.unknown or part.act not in ("deed", "name") for part in parts)
+    if is_open or not things or not any(part.is_named for part in parts):
+        return ()
+    skill = next((part.skill for part in parts if part.skill), "place")
+    place = next((part.place for part in parts if part.place), "")
+    ids, found = {one.id for one in things}, []
+    for one in things:
+        known = [each for each in pieces if one.id in mind.ids_of(each.things)]
+        way = next((each for each in pieces if each.skill == skill and each.place), None)
+        if known and not place and skill in ("place", known[0].skill):
+            found += known
+        elif one.id in mind.kept or (skill == "place" and not place and way is None):
+            return ()
+        else:
+            to = place or (way.place if way is not None and skill == "place" else "")
+            found += mind.steps(skill, one, to)
+    return tuple(found) if ids else ()
