@@ -17,7 +17,17 @@ from nodes.planner.lexicon import plural_of
 from nodes.planner.orders import Order
 from nodes.planner.parser import segments_of
 from nodes.planner.referents import fits, held_by_robot, place_of
-from nodes.planner.replies import MOST_NAMED, abilities, describe, list_words, short, small, things_words, where_are
+from nodes.planner.replies import (
+    MOST_NAMED,
+    abilities,
+    describe,
+    in_short,
+    list_words,
+    short,
+    small,
+    things_words,
+    where_are,
+)
 
 if TYPE_CHECKING:
     from nodes.planner.dialogue import Finished
@@ -151,7 +161,7 @@ def _of_work(
         or " are you waiting " in words
     ):
         following = now.later if now.order is not None else ()
-        then = f" Then I will {list_words([small(describe(one)) for one in following])}." if following else ""
+        then = f" Then I will {list_words(in_short(following))}." if following else ""
         return f"{doing(now)}{then}"
     if re.search(r" else .* (?:on|in) there ", words) and (
         last := now.order or (now.done[-1].order if now.done else None)
@@ -366,7 +376,7 @@ def _finished(now: Answerable) -> str:
         return f"Not yet. {now.asked}"
     orders = [one for one in (now.order, *now.later) if one is not None]
     if orders:
-        return f"Not yet: I still have to {list_words([small(describe(one)) for one in orders])}. {kept}".strip()
+        return f"Not yet: I still have to {list_words(in_short(orders))}. {kept}".strip()
     if not now.done:
         return f"I have nothing to do. {kept}".strip()
     return f"My part is done. {_done(now)} {kept}".strip()
@@ -377,11 +387,7 @@ def _left(now: Answerable, place: str) -> str:
     if place:
         return at_place(place, now.scene)
     orders = [one for one in (now.order, *now.later) if one is not None]
-    todo = (
-        f"I still have to {list_words([small(describe(one)) for one in orders])}."
-        if orders
-        else now.asked or "I have nothing left to do."
-    )
+    todo = f"I still have to {list_words(in_short(orders))}." if orders else now.asked or "I have nothing left to do."
     moved = {ref.id for one in now.done for ref in one.moved}
     stands = [one for one in now.scene.things if not one.is_place and one.id not in moved]
     kept = " ".join(why for one in _left_alone(now) if (why := _reason(one, now)))

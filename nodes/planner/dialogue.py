@@ -38,7 +38,18 @@ from nodes.planner.beside_stop import (
     why_unread,
     wonders,
 )
-from nodes.planner.household import Chore, Household, brewed, is_wished, plain, says_wrong, tells_where_kinds_go
+from nodes.planner.brewing import (
+    Bar,
+    Brewing,
+    Cup,
+    asks_of_recipe,
+    brewed,
+    cups_said,
+    is_addition,
+    is_of_recipe,
+    steps_of,
+)
+from nodes.planner.household import Chore, Household, Recipe, plain, says_wrong, tells_where_kinds_go
 from nodes.planner.languages import in_another_language, is_dark
 from nodes.planner.lexicon import lexicon_file
 from nodes.planner.orders import ALIASES, ALL, LEAVE, MOST_ORDERS, Order, Surroundings, Unnamed, covers, is_vague
@@ -72,6 +83,7 @@ from nodes.planner.replies import (
     MOST_NAMED,
     bare,
     describe,
+    in_short,
     list_words,
     moved_nothing,
     name_of_reference,
@@ -179,7 +191,7 @@ class Dialogue:
     pointed: tuple[str, str, int] = ("", "", 0)  # person, id, when
     offered: tuple[str, tuple[float, float, float], int] = ("", _NOWHERE_M, 0)  # id, where, since
     nodded_ns: int = 0
-    is_brewing: bool = False
+    cups: Mapping[str, str] = field(default_factory=dict)  # ids of vessels that were filled or are, and for whom
     heard: tuple[tuple[str, str], ...] = ()  # who said what, the newest last
     reasons: tuple[WhyLeft, ...] = ()  # why something is left alone
 
@@ -303,7 +315,7 @@ class Dialogue:
             about = (_about_alone(self.order, tuple(things)),)
         if not about:
             return ""
-        text = f"Shall I still {list_words([small(describe(one)) for one in about])}?"
+        text = f"Shall I still {list_words(in_short(about))}?"
         return self.ask(OpenQuestion("still", text, now_ns, about, choices=tuple(things), is_at_stop=at_stop))
 
     def ask_which(self, choices: Sequence[Reference], now_ns: int) -> str:
@@ -369,7 +381,7 @@ class Dialogue:
     def _listen(self, text: str, speaker: str, now_ns: int) -> str:
         self._show(now_ns)
         self.owners = owners_after(text, self._scene, speaker, self.owners)
-        self.around = replace(self.around, scene=with_owners(self._scene, self.owners))
+        self.around = replace(self.around, scene=with_owners(self._scene, {**self._cups_made(), **self.owners}))
         pointed_at = {one.points_at for one in self._scene.people if one.points_at}
         self.names, said = naming(text, self._scene, self.names, pointed_at.pop() if len(pointed_at) == 1 else "")
         if said:
@@ -463,6 +475,11 @@ class Dialogue:
             if not any(one.awaits == "yes" for one in self.questions):
                 return "" if self.is_stopped else self._follows()
             # else it is a yes as well: "Go ahead."
+        if self.household.recipes:
+            intent, _ = understand_in(text, self.around.world, self._talk_about(None), parser_of(self.around.world))
+            said = self._brew(text, clauses, self._spared(clauses, intent), speaker, now_ns)
+            if said is not None:
+                return said
         before, things, is_free = (self.orders, self.talk.protected), self._ordered(), not self._asked()
         said = self._heard(text, speaker, now_ns)
         is_as_before = (self.orders, self.talk.protected) == before and not self.open("leave")
@@ -736,14 +753,12 @@ class Dialogue:
     def recipe_wish(self, text: str, now_ns: int) -> str:
         """What to ask where a recipe is named and nobody has ordered it in so many words; "" where none is."""
         for recipe in self.household.recipes.values():
-            if re.search(recipe.words, plain(text)) and not self.is_brewing:
-                speaker = self.heard[-1][0] if self.heard else ""
-                theirs = {one.id for one in self._things() if one.owner and one.owner != speaker}
-                made = brewed(recipe, text, self._things(), self.kept | theirs)
-                if made.asks or not made.orders:
-                    return made.asks or made.said
+            if re.search(recipe.words, plain(text)) and not re.search(recipe.unless, plain(text)):
+                bar = self._bar(recipe, self.heard[-1][0] if self.heard else "", self.kept)
+                made = brewed(text, cups_said(text, bar, is_new=True), bar)
                 what = made.said.removeprefix("Sure, ").rstrip(".")
-                return self.ask(OpenQuestion("deed", f"Shall I make {what}?", now_ns, made.orders))
+                asks = (made.asks or f"Shall I make {what}?") if made.orders else ""
+                return self._made(msgspec.structs.replace(made, asks=asks), now_ns)
         return ""
 
     def put_back(self, things: Sequence[SeenObject], now_ns: int, *, is_named: bool = False) -> str:
@@ -755,7 +770,7 @@ class Dialogue:
                 is_queued = order is not None and self._is_about(order, held[:1])
                 self._drop(held[:1])
                 if not is_queued:
-                    self.later = (self._placed(held[:1], self.origin or "table"), *self.later)
+                    self.later = (self._placed(held[:1], self._home()), *self.later)
                 return _joined([f"All right, I put {named(held[:1])} back.", self._next_if_idle()])
             if order is not None and (len(order.things) > 1 or any(one.count != 1 for one in order.things)):
                 self.leave(held)
@@ -957,7 +972,7 @@ class Dialogue:
 
     def _end(self) -> None:
         """Nothing is carried out any more."""
-        self.is_over, self.later, self.is_brewing = True, (), False
+        self.is_over, self.later = True, ()
         self.questions = tuple(one for one in self.questions if one.about != "may")
 
     def _spare(self, intent: Intent, now_ns: int, *, is_stopped: bool = False, is_at_it: bool = True) -> str:
@@ -1055,7 +1070,7 @@ class Dialogue:
         if self._each and self._is_about(order, left):
             self.is_over = True
             if held := self._held():  # what is in the hand goes back first
-                self.later = (self._placed(held[:1], self.origin or "table"), *self.later)
+                self.later = (self._placed(held[:1], self._home()), *self.later)
         elif left and not self._each and not is_left_by_vlm and self._is_all_left(changed):
             if held_by_robot(self._scene) and (down := self._down()):
                 following, self.later = self.later, ()
@@ -1069,7 +1084,7 @@ class Dialogue:
         held = self._held() if self.order is not None else ()
         self._end()
         if self._each and held:
-            self.later = (self._placed(held[:1], self.origin or "table"),)
+            self.later = (self._placed(held[:1], self._home()),)
 
     def _is_about(self, order: Order, left: Sequence[Reference]) -> bool:
         """Whether all that an order is about is among these."""
@@ -1127,7 +1142,9 @@ class Dialogue:
         if (said := self._plain_beside_stop(rest, text, speaker, now_ns)) is not None:
             return said
         if self._each and rest.words:
-            told = self._run_household(rest.words, self._clauses(rest.words), rest.intent, now_ns)
+            clauses = self._clauses(rest.words)
+            told = self._brew(rest.words, clauses, self._spared(clauses, rest.intent), speaker, now_ns)
+            told = told or self._run_household(rest.words, clauses, rest.intent, now_ns)
             if told is not None:
                 return told
         self.talk = replace(rest.talk, question=None, awaits="")
@@ -1369,11 +1386,18 @@ class Dialogue:
         things = [thing for ref in order.things for thing in self._fitting(ref)] if self._each else []
         return bool(things) and all(self._is_at(one, order) for one in things)
 
+    def _home(self) -> str:
+        """Where what is in the hand goes back to; from a machine, which only fills it, to the table."""
+        return "table" if self.origin in self._machines() else self.origin or "table"
+
+    def _machines(self) -> set[str]:
+        return {place for recipe in self.household.recipes.values() for place in recipe.machines}
+
     def _down(self) -> Order | None:
         """To put back what is in the hand; None where nothing is."""
         held = self._held()
         if held and self._each:
-            return self._placed(held, self.origin or "table")
+            return self._placed(held, self._home())
         return Order("put_back", held) if held and self.around.spec("put_back") is not None else None
 
     def _taken_back(self, text: str, intent: Intent, clauses: Sequence[Clause], now_ns: int) -> str | None:
@@ -1445,24 +1469,165 @@ class Dialogue:
     # --- thing by thing
 
     def _run_household(self, text: str, clauses: Sequence[Clause], intent: Intent, now_ns: int) -> str | None:
-        """What is said to a recipe or a chore; None of other words."""
-        spared = self._spared(clauses, intent)
-        for recipe in self.household.recipes.values():
-            if recipe.is_without(text) and (self.is_brewing or not re.search(recipe.words, plain(text))):
-                self._drop_place(recipe.machine_left_out)
-                return _joined([f"All right, without {recipe.left_out}.", self._next_if_idle()])
-            if is_wished(recipe.words, text, clauses, wish=recipe.wish):
-                made = brewed(recipe, text, self._things(), spared)
-                if made.asks:
-                    return self.ask(OpenQuestion("deed", made.asks, now_ns, made.orders))
-                self.is_brewing = bool(made.orders)
-                return _joined([made.said, self._add(made.orders, now_ns)])
+        """What is said to a chore; None of other words."""
         chores = [one for one in self.household.chores.values() if one.is_wished(text, clauses)]
-        return self._do_chores(chores, intent, spared, now_ns) if chores else None
+        return self._do_chores(chores, intent, self._spared(clauses, intent), now_ns) if chores else None
 
-    def _drop_place(self, place: str) -> None:
-        self.later = tuple(one for one in self.later if one.place != place)
-        self.is_over = self.is_over or (self.current is not None and self.current.place == place)
+    # --- recipes
+
+    def _bar(self, recipe: Recipe, speaker: str, spared: set[str]) -> Bar:
+        """What is said of a recipe is read against this."""
+        things = self._things()
+        open_ = {ident: whom for ident, whom in self.cups.items() if self._steps_left(ident)}
+        why = {one.id: self.why_kept((one,)).strip() for one in things if one.id in self.kept}
+        washed = {one.things[0].id for one in self.orders if one.skill == "rinse" and one.things}
+        theirs = {one.id for one in things if self._is_theirs(one)}
+        return Bar(recipe, things, spared | theirs, why, open_, speaker, washed)
+
+    def _steps_left(self, ident: str) -> tuple[Order, ...]:
+        return tuple(one for one in self.orders if one.things and one.things[0].id == ident)
+
+    def _cups_made(self) -> dict[str, str]:
+        """Whose each vessel is that is being filled, or was, and handed over."""
+        ended = {one.order.things[0].id for one in self.done if one.order.skill == "hand_over"}
+        return {ident: whom for ident, whom in self.cups.items() if ident in ended or self._steps_left(ident)}
+
+    def _brew(self, text: str, clauses: Sequence[Clause], spared: set[str], speaker: str, now_ns: int) -> str | None:
+        """What is said to a wish for a recipe, and to all that is said of it later; None of other words."""
+        for recipe in self.household.recipes.values():
+            bar = self._bar(recipe, speaker, spared)
+            is_wish, is_named = recipe.is_wished(text, clauses), re.search(recipe.words, plain(text)) is not None
+            first, text, then = self._parts_apart(text, recipe, bar) if is_wish else ("", text, "")
+            said_first = self._heard(first, speaker, now_ns) if first else ""
+            bar = self._bar(recipe, speaker, spared)
+            deeds = [one for one in self._asked() if one.about == "deed"]
+            asked = next((one for one in deeds if any(step.skill == "wait_here" for step in one.orders)), None)
+            is_last = bool(self.done) and any(ref.id in self.cups for ref in self.done[-1].order.things)
+            is_more = (asked is not None or bool(bar.cups) or is_last) and is_of_recipe(text, bar)
+            if (is_more or is_named) and not is_wish and asks_of_recipe(text):
+                return self._told_of_cup(text, bar, asked)
+            is_new = is_addition(text, bar)
+            if (is_wish and (is_new or not bar.cups)) or (is_more and is_new):
+                if asked is not None and (is_wish or not bar.cups):
+                    self._close(asked)
+                said = self._made(brewed(text, cups_said(text, bar, is_new=True), bar), now_ns)
+                return _joined([said_first, said, self._heard(then, speaker, now_ns) if then else ""])
+            if bar.cups and is_named and _CANCELS.search(plain(text)) and not is_more:
+                return self._cancel_cups(bar, is_own=re.search(r"\b(?:i|me)\b", plain(text)) is not None)
+            cups = cups_said(text, bar, is_new=False) if is_more else []
+            if cups and asked is not None:
+                self._close(asked)
+                return self._made(brewed(text, _answered_with(cups, asked.orders, recipe), bar), now_ns)
+            is_told = any(one.has_extra is not None for one in cups) or _USES.search(text) is not None
+            if cups and bar.cups and is_told:
+                idents = list(bar.cups) if _ALL.search(text) else [self._cup_meant(one.vessel, bar) for one in cups]
+                cups = cups * len(idents) if len(cups) < len(idents) else cups
+                changed = [self._changed(*each, bar) for each in zip(cups, idents, strict=True)]
+                return _joined([*dict.fromkeys(changed), self._next_if_idle()])
+        return None
+
+    def _parts_apart(self, text: str, recipe: Recipe, bar: Bar) -> tuple[str, str, str]:
+        """What is ordered before, what is said of the recipe, what is ordered behind it: "..., and wipe the table"."""
+        parts = [one.strip(" ?!.") for one in _PARTS.split(text)]
+        apart = [
+            one for one in parts
+            if not (re.search(recipe.words, plain(one)) or is_of_recipe(one, bar)) and self.read_alone(one).deed == "do"
+        ]  # fmt: skip
+        if not apart:
+            return "", text, ""
+        own = [one for one in parts if one not in apart]
+        is_first = {one: parts.index(one) < parts.index(own[0]) or "first" in one.split() for one in apart}
+        first = ". ".join(one.removesuffix(" first") for one in apart if is_first[one])
+        about = ", ".join(own)
+        if first and (vessel := cups_said(first, bar, is_new=False)[0].vessel):
+            about = re.sub(r"\b(in|into) (?:it|that)\b", rf"\1 the {bar.name(vessel)}", about)
+        return first, about, ". ".join(one for one in apart if not is_first[one])
+
+    def _made(self, made: Brewing, now_ns: int) -> str:
+        """Taken on, or asked about first."""
+        self.cups = {**self.cups, **dict(made.cups)}
+        if made.asks:
+            return self.ask(OpenQuestion("deed", made.asks, now_ns, made.orders))
+        return _joined([made.said, self._add(made.orders, now_ns)])
+
+    def _cup_meant(self, vessel: str, bar: Bar) -> str:
+        """The vessel that is named, or the speaker's, or the one that is filled now."""
+        own = [ident for ident, whom in bar.cups.items() if whom == bar.speaker]
+        now = [one.things[0].id for one in self.orders if one.things and one.things[0].id in bar.cups]
+        return vessel if vessel in bar.cups else (own or now)[-1 if own else 0]
+
+    def _told_of_cup(self, text: str, bar: Bar, asked: OpenQuestion | None) -> str | None:
+        """What is in it or will be, where it is and for whom; None of what is not about those."""
+        extra, machine = bar.recipe.left_out, bar.recipe.machine_left_out
+        orders = self.orders if bar.cups or asked is None else asked.orders
+        known = (
+            list(bar.cups) or [one.things[0].id for one in orders if one.skill == "wait_here"] or list(self.cups)[-1:]
+        )
+        found = _ABOUT_CUP.search(plain(text))
+        if found is None and extra not in text.lower():
+            return None
+        if not known:
+            return "I have made none yet."
+        ident = self._cup_meant(cups_said(text, bar, is_new=False)[0].vessel, bar) if bar.cups else known[0]
+        thing = next((one for one in self._things() if one.id == ident), None)
+        if found is None:
+            is_planned = any(one.place == machine and one.things[0].id == ident for one in orders)
+            is_in = thing is not None and extra in thing.state
+            return f"The coffee in the {bar.name(ident)} is {'with' if is_in or is_planned else 'without'} {extra}."
+        if found[0].startswith("who"):
+            each = [f"the {bar.name(one)} for {self.cups[one] or 'you'}" for one in known]
+            return f"I make {list_words(each)}."
+        left = in_short(self._steps_left(ident))
+        still = f"I still have to {list_words(left)}." if left else ""
+        return _joined([where_are((thing,), self._scene) if thing is not None else "", still])
+
+    def _cancel_cups(self, bar: Bar, *, is_own: bool) -> str:
+        """ "Forget the coffee": the speaker's, where one is; else all of them, but for who wants none for himself."""
+        ended = [ident for ident, whom in bar.cups.items() if whom == bar.speaker]
+        if is_own and not ended and any(bar.cups.values()):
+            return "All right."
+        things = [one for one in self._things() if one.id in (ended or bar.cups)]
+        self._drop(self.refs(things))
+        names = list_words([f"the {one.name}" for one in things])
+        return _joined([f"All right, no coffee in {names}.", self._next_if_idle()])
+
+    def _changed(self, cup: Cup, ident: str, bar: Bar) -> str:
+        """What is being made with or without, or in another vessel."""
+        recipe = bar.recipe
+        left, machine = self._steps_left(ident), recipe.machine_left_out
+        thing = next(one for one in bar.seen if one.id == ident)
+        if cup.whom and cup.whom != bar.speaker:
+            self.cups = {**self.cups, ident: cup.whom}
+        has = any(one.place == machine for one in left) or recipe.left_out in thing.state
+        wanted = has if cup.has_extra is None else cup.has_extra
+        if cup.problem:
+            return f"{cup.problem} I go on with the {thing.name}."
+        if cup.vessel and cup.vessel != ident:
+            if not any(one.place == recipe.machines[0] for one in left):
+                return f"The coffee is in the {thing.name} already."
+            other = next(one for one in bar.seen if one.id == cup.vessel)
+            self._drop(self.refs((thing,)))
+            self.cups = {**self.cups, other.id: self.cups.get(ident, "")}
+            self.later = (*self.later, *steps_of(recipe, other, has_extra=wanted))
+            return f"All right, in the {other.name}."
+        told = f"the coffee in the {thing.name} {'with' if wanted else 'without'} {recipe.left_out}"
+        if recipe.left_out in thing.state and not wanted:
+            return f"There is {recipe.left_out} in the {thing.name} already."
+        if wanted == has:
+            return f"All right, {told}."
+        steps = [one for one in left if one.place != machine]
+        if wanted:
+            new = [one for one in steps_of(recipe, thing, has_extra=True) if one.place == machine]
+            steps = [*(one for one in steps if one.skill != "hand_over"), *new, *steps[-1:]]
+        is_current = self.order is not None and self.order in left
+        if is_current and self.order not in steps[:1]:
+            self.is_over = True
+        else:
+            steps = steps[1:] if is_current else steps
+        at = next((n for n, one in enumerate(self.later) if one in left), len(self.later))
+        rest = [one for one in self.later if one not in left]
+        self.later = (*rest[:at], *steps, *rest[at:])
+        return f"All right, {told}."
 
     def _do_chores(self, chores: Sequence[Chore], intent: Intent, spared: set[str], now_ns: int) -> str:
         """Each of them but for what is left alone, or goes elsewhere: "..., but put the glass on the shelf"."""
@@ -1513,7 +1678,7 @@ class Dialogue:
                 said.append(self._split(order, now_ns))
         if any(said):
             return _joined(said)
-        later = [small(describe(one)) for one in self.later if one not in before]
+        later = in_short([one for one in self.later if one not in before])
         return f"All right. Then I will {list_words(later)}." if later else "All right."
 
     def _split(self, order: Order, now_ns: int) -> str:
@@ -1682,7 +1847,7 @@ class Dialogue:
     def _next(self) -> str:
         """Begin what waits; or say what is done."""
         if not self.later:
-            told, self.told, self.is_brewing = self.told, (), False
+            told, self.told = self.told, ()
             return f"I am done: {list_words(told)}." if told and not self.questions else ""
         picked = self._away_from_people()
         if picked is None:
@@ -1813,7 +1978,8 @@ class Dialogue:
         self.questions = tuple(one for one in self.questions if one.about != "still" or one.orders != (order,))
         if description.progress == "finished":
             self.done = (*self.done, Finished(order, order.things if order.skill == "place" else (), self.origin))
-            self.told = self.told if order.skill == "wait_here" else (*self.told, small(describe(order)))
+            is_filling = order.skill == "wait_here" or order.place in self._machines()
+            self.told = self.told if is_filling else (*self.told, small(describe(order)))
             return self._next()
         thing, why = self._thing(order), description.why
         if thing is None:
@@ -1852,6 +2018,32 @@ def condition_of(order: Order) -> Condition | None:
         return Condition(things=order.things, relation=order.relation, place=order.place)
     holder = {"pick": "robot", "hand_over": "person"}.get(order.skill)
     return Condition(things=order.things, relation="held by", place=holder) if holder else None
+
+
+_USES = re.compile(r"\b(?:in|into|use|using|instead|rather)\b", re.I)
+"""What names a vessel says so that it is filled."""
+_CANCELS = re.compile(
+    r"\b(?:forget|cancel|never mind|no longer|no(?= (?:more )?coffee)|not|don't|stop|skip|leave|drop)\b"
+)
+_ALL = re.compile(r"\b(?:both|all|each|everyone)\b", re.I)
+_PARTS = re.compile(r"(?:,? (?:and )?then |,? and |[.;!?,]+ )", re.I)
+_ABOUT_CUP = re.compile(r"\b(?:who|whose|where|ready|done|finished|how long|coming|is there any|have you got)\b")
+"""What a question about a cup asks besides what is in it."""
+
+
+def _answered_with(said: Sequence[Cup], orders: Sequence[Order], recipe: Recipe) -> list[Cup]:
+    """What was asked about, with what the answer says of it."""
+    asked = list(dict.fromkeys(one.things[0].id for one in orders))
+    creamy = {one.things[0].id for one in orders if one.place == recipe.machine_left_out}
+    found = [replace(said[min(n, len(said) - 1)]) for n in range(max(len(asked), len(said)))]
+    return [
+        replace(
+            cup,
+            vessel=cup.vessel or (asked[n] if n < len(asked) and not cup.problem else ""),
+            has_extra=(n >= len(asked) or asked[n] in creamy) if cup.has_extra is None else cup.has_extra,
+        )
+        for n, cup in enumerate(found)
+    ]
 
 
 def _with_orders(intent: Intent, orders: tuple[Order, ...]) -> Intent:

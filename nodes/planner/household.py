@@ -7,25 +7,22 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 import msgspec
 
-from nodes.msgs import Reference, SeenObject
-from nodes.planner.orders import Order
+from nodes.msgs import SeenObject
 from nodes.planner.parser import Clause
 from nodes.planner.replies import list_words
 from runtime.errors import ParameterError
 
 FOLDER = Path(__file__).with_name("households")
-_COUNTS = {"two": 2, "both": 2, "three": 3, "four": 4, "2": 2, "3": 3, "4": 4}
-_IN_IT = r"\b{what} with ((?:(?:and|a|some|little|bit|of|with|lots|no|please) |\w+ and )*\w+)"
 _NOTHING_WRONG = re.compile(r"\b(?:nothing|not|isn't|would be) wrong\b|\bwrong with\b")
 _WRONG = re.compile(r"\b(wrong|not right|mistake|isn't right)\b")
 _GO = re.compile(r"^(?:no,? |well,? |and |but )*(?:the )?\w+(?: \w+)? (?:go|belong|live|always go) (?:in|on)(?:to)?\b")
-_SMALL = frozenset({"and", "a", "some", "little", "bit", "of", "with", "lots", "please"})
+_WISHES = frozenset({"want", "get", "bring", "give", "hand_over", "do"})
 
 
 class Chore(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,7 +66,7 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     words: str
     wish: str
-    without: str
+    unless: str  # of what is no wish for one: "pour the coffee out"
     vessel: str
     machines: tuple[str, ...]
     left_out: str
@@ -79,9 +76,24 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The machine of what may be left out."""
         return next(one for one in self.machines if one.startswith(self.left_out))
 
-    def is_without(self, text: str) -> bool:
-        """That something is to be left out."""
-        return bool(re.search(self.without, plain(text)))
+    def is_wished(self, text: str, clauses: Sequence[Clause]) -> bool:
+        """Whether one is asked for, by a word of wishing or by an order that brings something to somebody."""
+        is_order = any(
+            re.search(self.words, " ".join(one.words))
+            and (
+                one.to_me
+                or (one.type == "order" and one.verb in _WISHES)
+                or (one.type == "unknown" and one.words[:1] == (one.word,))  # "Brew two coffees."
+            )
+            for one in clauses
+        )
+        said = plain(text)
+        if re.search(rf"\b(?:no|not|without|neither)(?: any| more)? {self.words}", said):
+            return False
+        is_bid = re.match(rf"(?:{self.words})(?:$|,| (?:for|with|without|in|please|and|now|black|then)\b)", said)
+        if is_bid and not re.search(rf"\b(?:is|are|was|were)\b|{self.unless}", said):
+            return not text.rstrip().endswith("?")  # "Coffee, black, for Ben."
+        return is_wished(self.words, text, clauses, wish="" if is_order else self.wish, unless=self.unless)
 
 
 class Household(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -106,14 +118,6 @@ class Household(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for word, meant in self.words.items():
             text = re.sub(rf"\b{word}\b", meant, text, flags=re.I)
         return text
-
-
-class Brewing(msgspec.Struct, frozen=True):
-    """What a wish for a coffee comes to: the steps, what is said, and what is asked first."""
-
-    orders: tuple[Order, ...] = ()
-    said: str = ""
-    asks: str = ""
 
 
 @cache
@@ -170,37 +174,3 @@ def is_wished(
         ordered = [one for one in ordered if not any(noun.kind not in ("", "*") for noun in one.nouns)]
     is_ordered = bool(ordered) and not any(clause.is_negated or clause.condition for clause in ordered)
     return is_ordered or (is_safe and not meant)
-
-
-def brewed(recipe: Recipe, text: str, seen: Sequence[SeenObject], spared: Collection[str]) -> Brewing:
-    """The steps of a coffee, or of several, in clean vessels: those that are named, and none that is forbidden."""
-    sentence, vessel = plain(text), recipe.vessel
-    words = sentence.split()
-    denied = set(re.findall(r"\bnot (?:in |into |with )?(?:the |my |a )?(\w+)", sentence))
-    clean = [
-        one for one in seen
-        if one.label == vessel and not {"full", "half full", "dirty"} & set(one.state)
-        and one.id not in spared and one.colour not in denied
-    ]  # fmt: skip
-    clean = [one for one in clean if one.colour in words] or clean
-    if not clean:
-        return Brewing(said=f"I see no clean {vessel} for a coffee. Could you put one on the table?")
-    wanted = next((_COUNTS[word] for word in words if word in _COUNTS), 1)
-    found = re.search(_IN_IT.format(what=recipe.words.strip("\\b")), sentence.replace(",", " and"))
-    extras = [word for word in found[1].split() if word not in _SMALL] if found else []
-    is_black = recipe.is_without(text) or bool(extras and recipe.left_out not in extras)
-    chosen, orders = clean[:wanted], []
-    for one in chosen:
-        ref = (Reference(id=one.id, label=one.label, colour=one.colour),)
-        for machine in recipe.machines:
-            if not (is_black and machine == recipe.machine_left_out):
-                orders += [Order("place", ref, (), machine, "on"), Order("wait_here", ref, (), machine)]
-        orders.append(Order("hand_over", ref))
-    missing = [one for one in extras if one not in (recipe.left_out, vessel)]
-    if missing:
-        return Brewing(tuple(orders), asks=f"I have no {list_words(missing, 'and no')}. Shall I leave that out?")
-    what = "a coffee" if len(chosen) == 1 else f"{len(chosen)} coffees"
-    with_it = "" if is_black else f" with {recipe.left_out}"
-    fewer = f" I see no clean {vessel} for more." if len(chosen) < wanted else ""
-    names = list_words([f"the {one.name}" for one in chosen])
-    return Brewing(tuple(orders), said=f"Sure, {what}{with_it}, in {names}.{fewer}")

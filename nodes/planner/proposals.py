@@ -227,6 +227,9 @@ def _deed(
     if is_plain:
         said.append(mind.do(Intent("do", tuple(orders), is_correction=True), now_ns, speaker))
         return
+    if all(one in mind.orders for one in orders):
+        said.append(mind.goes_on().strip() or "All right.")
+        return
     text = f"{mind.why_kept_refs(orders)}Shall I {list_words([small(describe(one)) for one in orders], 'and then')}?"
     said.append(mind.ask(OpenQuestion("order", text, now_ns, tuple(orders), "yes")))
 

@@ -81,6 +81,18 @@ def promise(order: Order) -> str:
     return f"I will {small(describe(order))}."
 
 
+def in_short(orders: Sequence[Order]) -> list[str]:
+    """Each in words, with a small letter; to be filled at machines and handed over is one deed with a vessel."""
+    fills = {(one.things, one.place) for one in orders if one.skill == "wait_here"}
+    filled = {things for things, _ in fills}
+    told = [one for one in orders if one.skill != "wait_here" and (one.things, one.place) not in fills]
+    return [
+        f"fill {named(one.things)} and hand it over" if one.skill == "hand_over" and one.things in filled
+        else small(describe(one))
+        for one in told or orders
+    ]  # fmt: skip
+
+
 def outcome(order: Order, moved: Sequence[Reference]) -> str:
     """What has become of an order that is done."""
     things = list_words([name_of_reference(one) for one in order.things])

@@ -561,3 +561,100 @@ def test_a_cup_is_a_mug_where_there_are_no_cups() -> None:
 def test_what_is_in_a_thing_is_told_with_how_full_it_is() -> None:
     mind = mind_with(thing("mug-white", "mug", "white", "half full", "coffee"))
     assert "half full of coffee" in hear(mind, "Is there still something in the white mug?")
+
+
+CUPS = (RED, BLUE, thing("mug-3", "mug", "white"))
+
+
+def filled(mind: Dialogue) -> dict[str, bool]:
+    """The mugs that are to be filled, and whether with cream."""
+    plan = planned(mind)
+    mugs = dict.fromkeys(ident for skill, ident, place in plan if place == "coffee machine")
+    return {ident: ("place", ident, "cream dispenser") in plan for ident in mugs}
+
+
+@pytest.mark.parametrize(
+    ("text", "mugs"),
+    [
+        ("A coffee for my brother, please, black.", {"mug-1": False}),
+        ("I need a coffee. The blue mug will do, and skip the cream.", {"mug-2": False}),
+        ("Could you get Otto a coffee? Of the other two mugs take the white one.", {"mug-3": True}),
+        ("Two coffees, please, one with cream and one without.", {"mug-1": True, "mug-2": False}),
+        ("Brew two coffees, one for me in the white one, one for Ben in the red mug, no cream for either.",
+         {"mug-3": False, "mug-1": False}),
+        ("Make coffee for me and Ben.", {"mug-1": True, "mug-2": True}),
+        ("Coffee, blue mug, no cream.", {"mug-2": False}),
+    ],
+)  # fmt: skip
+def test_every_part_of_a_coffee_that_is_said_belongs_to_it(text: str, mugs: dict[str, bool]) -> None:
+    mind = mind_with(*CUPS)
+    hear(mind, text)
+    assert filled(mind) == mugs
+
+
+@pytest.mark.parametrize(
+    ("said", "mugs"),
+    [
+        ([("Ann", "In the white one, and hold the cream.")], {"mug-3": False}),
+        ([("Ann", "Leave the cream out of it.")], {"mug-1": False}),
+        ([("Ben", "Me too, please.")], {"mug-1": True, "mug-2": True}),
+        ([("Ben", "And one for me in the white mug, black.")], {"mug-1": True, "mug-3": False}),
+        ([("Ben", "Make that two.")], {"mug-1": True, "mug-2": True}),
+        ([("Ben", "One for me too."), ("Ben", "No cream in mine."), ("Ann", "Is there cream in mine?")],
+         {"mug-1": True, "mug-2": False}),
+        ([("Ben", "No coffee for me, thanks.")], {"mug-1": True}),
+        ([("Ann", "Forget the coffee.")], {}),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_a_coffee_afterwards_is_a_part_of_it(
+    said: list[tuple[str, str]], mugs: dict[str, bool]
+) -> None:
+    mind = mind_with(*CUPS)
+    hear(mind, "Make me a coffee.")
+    for at_s, (who, text) in enumerate(said, 2):
+        hear(mind, text, at_s, who)
+    assert filled(mind) == mugs
+
+
+def test_an_answer_to_an_offered_coffee_says_how_and_is_not_asked_again() -> None:
+    mind = mind_with(RED, BLUE)
+    assert hear(mind, "A cup of coffee would be lovely.").endswith("?")
+    assert hear(mind, "Is that with cream?", 2.0) == "The coffee in the red mug is with cream."
+    hear(mind, "In the blue one, and without, please.", 3.0)
+    assert filled(mind) == {"mug-2": False}
+    assert mind.questions == ()
+
+
+@pytest.mark.parametrize(
+    ("mugs", "text", "asked"),
+    [
+        ((thing("mug-1", "mug", "red", "dirty"), BLUE), "Coffee in the red mug, please.", "wash the red mug first"),
+        ((thing("mug-1", "mug", "red", "full"), BLUE), "Coffee in the red mug, please.", "use the blue mug"),
+        ((RED, BLUE), "I want a coffee in the green mug.", "I see no green mug. Shall I use the red mug?"),
+        ((RED, thing("glass-1", "glass")), "A coffee in the glass, please.", "use the red mug"),
+    ],
+)  # fmt: skip
+def test_a_mug_that_will_not_do_is_asked_about_and_not_replaced(
+    mugs: tuple[SeenObject, ...], text: str, asked: str
+) -> None:
+    mind = mind_with(*mugs)
+    assert asked in hear(mind, text)
+    assert planned(mind) == []
+
+
+def test_what_is_ordered_beside_a_coffee_is_done_before_or_behind_it() -> None:
+    mind = mind_with(RED, BLUE, thing("apple-1", "apple", "green"))
+    hear(mind, "Put the apple on the tray, then make me a coffee in the blue mug and bring me the red mug.")
+    assert [one[1] for one in planned(mind)] == ["apple-1", *["mug-2"] * 5, "mug-1"]
+
+
+def test_a_coffee_that_is_called_off_goes_to_the_table_and_stays_on_no_machine() -> None:
+    held = Relation(subject="mug-1", relation="held by", object="robot")
+    mind = mind_with(RED, BLUE)
+    hear(mind, "Make me a coffee.")
+    mind.origin = "cream dispenser"
+    scene = mind.around.scene
+    scene = Scene(things=scene.things, relations=(held,), kinds=scene.kinds, places=scene.places)
+    mind.around = Surroundings(scene, mind.around.skills)
+    hear(mind, "I don't want the coffee any more.", 3.0)
+    assert planned(mind) == [("place", "mug-1", "table")]
