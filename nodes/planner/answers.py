@@ -105,6 +105,8 @@ def answer_to_manners(text: str) -> str:
         return "You are welcome."
     if re.search(r" (?:goodbye|bye|good night|see you) ", words):
         return "Goodbye."
+    if re.match(r" (?:oh |ah |well )*you are (?:such |really |truly )?(?:a|an|my|the) [a-z]+ (?:robot )?$", words):
+        return "Thank you."  # "You are a star."
     if re.search(r" (?:well done|good (?:robot|job|boy|girl|work)|nice work|love it) ", words):
         return "Thank you."
     return ""

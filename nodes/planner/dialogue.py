@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import msgspec
@@ -363,7 +363,7 @@ class Dialogue:
         if self.is_stopped and self.orders and self.orders != ordered and not said.endswith("?"):
             said = f"{_PROMISES.sub('', said).strip()} {following(self.belief())}"
         spared = self._spared_ids()
-        kept = tuple(one for one in self.reasons if one.ids & spared)
+        kept = tuple(replace(one, ids=one.ids & spared) for one in self.reasons if one.ids & spared)
         new = spared - before
         self.reasons = (*kept, WhyLeft(frozenset(new), speaker, text)) if new else kept
         return said.strip()
@@ -586,6 +586,11 @@ class Dialogue:
                 return self.do(shown, now_ns, speaker)
             case "ask" if held is not None and not asks(self, text):
                 return self.ask_which(held.choices, now_ns)
+            case "ask" if (
+                self._each and intent.why == "where" and intent.orders[0].skill == "wipe" and intent.orders[0].things
+            ):
+                washed = Order("rinse", intent.orders[0].things, intent.orders[0].excluding)
+                return self._do_each(Intent("do", (washed,)), now_ns, speaker)  # "Scrub the red mug."
             case "ask" if self._each and self._is_put_away(intent, clauses):
                 away = Order("place", intent.orders[0].things, intent.orders[0].excluding)
                 self.talk = replace(self.talk, question=intent.orders[0], awaits="place")  # "On the tray."
@@ -653,7 +658,8 @@ class Dialogue:
     def _is_put_away(intent: Intent, clauses: Sequence[Clause]) -> bool:
         """Whether it lacks only a place, which a household knows."""
         is_open = intent.why == "where" and not (intent.what or objects(intent, clauses))
-        return is_open and not _names_place(clauses) and bool(intent.orders and intent.orders[0].things)
+        is_open = is_open and bool(intent.orders) and intent.orders[0].skill in ("place", "put_back", "")
+        return is_open and not _names_place(clauses) and bool(intent.orders[0].things)
 
     def _unread(self, intent: Intent, clauses: Sequence[Clause], now_ns: int) -> str:
         """What is asked or refused; what is worked on and was named by it, or objected to, is held."""
@@ -1469,9 +1475,18 @@ class Dialogue:
     # --- thing by thing
 
     def _run_household(self, text: str, clauses: Sequence[Clause], intent: Intent, now_ns: int) -> str | None:
-        """What is said to a chore; None of other words."""
+        """What is said to a chore, and to what is ordered beside it; None of other words."""
         chores = [one for one in self.household.chores.values() if one.is_wished(text, clauses)]
-        return self._do_chores(chores, intent, self._spared(clauses, intent), now_ns) if chores else None
+        if not chores:
+            return None
+        if any(one.told for one in chores):
+            return self._do_chores(chores, intent, self._spared(clauses, intent), "", now_ns)
+        first, about, then = self._parts_apart(text, lambda part: any(re.search(c.words, plain(part)) for c in chores))
+        said, before = [self._heard(first, self.by, now_ns) if first else ""], self.later
+        said.append(self._do_chores(chores, intent, self._spared(clauses, intent), about, now_ns))
+        done = [one.things[0] for one in self.orders if one.skill == "rinse" and one not in before]
+        then = _THEM.sub(named(done), then) if done else then  # "..., and put them on the shelf"
+        return _joined([*said, self._heard(then, self.by, now_ns) if then else ""])
 
     # --- recipes
 
@@ -1497,7 +1512,7 @@ class Dialogue:
         for recipe in self.household.recipes.values():
             bar = self._bar(recipe, speaker, spared)
             is_wish, is_named = recipe.is_wished(text, clauses), re.search(recipe.words, plain(text)) is not None
-            first, text, then = self._parts_apart(text, recipe, bar) if is_wish else ("", text, "")
+            first, text, then = self._apart_from_cups(text, recipe, bar) if is_wish else ("", text, "")
             said_first = self._heard(first, speaker, now_ns) if first else ""
             bar = self._bar(recipe, speaker, spared)
             deeds = [one for one in self._asked() if one.about == "deed"]
@@ -1526,22 +1541,29 @@ class Dialogue:
                 return _joined([*dict.fromkeys(changed), self._next_if_idle()])
         return None
 
-    def _parts_apart(self, text: str, recipe: Recipe, bar: Bar) -> tuple[str, str, str]:
-        """What is ordered before, what is said of the recipe, what is ordered behind it: "..., and wipe the table"."""
-        parts = [one.strip(" ?!.") for one in _PARTS.split(text)]
-        apart = [
-            one for one in parts
-            if not (re.search(recipe.words, plain(one)) or is_of_recipe(one, bar)) and self.read_alone(one).deed == "do"
-        ]  # fmt: skip
-        if not apart:
-            return "", text, ""
-        own = [one for one in parts if one not in apart]
-        is_first = {one: parts.index(one) < parts.index(own[0]) or "first" in one.split() for one in apart}
-        first = ". ".join(one.removesuffix(" first") for one in apart if is_first[one])
-        about = ", ".join(own)
+    def _apart_from_cups(self, text: str, recipe: Recipe, bar: Bar) -> tuple[str, str, str]:
+        """The same of a recipe; "in it" is in the vessel that is named before."""
+        first, about, then = self._parts_apart(
+            text, lambda part: bool(re.search(recipe.words, plain(part))) or is_of_recipe(part, bar)
+        )
         if first and (vessel := cups_said(first, bar, is_new=False)[0].vessel):
             about = re.sub(r"\b(in|into) (?:it|that)\b", rf"\1 the {bar.name(vessel)}", about)
-        return first, about, ". ".join(one for one in apart if not is_first[one])
+        return first, about, then
+
+    def _parts_apart(self, text: str, is_own: Callable[[str], bool]) -> tuple[str, str, str]:
+        """What is ordered before, what is said of a recipe or chore, and what is ordered behind it."""
+        parts = [one.strip(" ?!.") for one in _PARTS.split(text)]
+        apart = [one for one in parts if not is_own(one) and self._is_order(one)]
+        own = [one for one in parts if one not in apart]
+        if not apart or not own:
+            return "", text, ""
+        is_first = {one: parts.index(one) < parts.index(own[0]) or "first" in one.split() for one in apart}
+        first = ". ".join(one.removesuffix(" first") for one in apart if is_first[one])
+        return first, ", ".join(own), ". ".join(one for one in apart if not is_first[one])
+
+    def _is_order(self, part: str) -> bool:
+        alone = self.read_alone(_THEM.sub("everything", part))
+        return alone.deed == "do" and all(one.things or one.place for one in alone.orders)
 
     def _made(self, made: Brewing, now_ns: int) -> str:
         """Taken on, or asked about first."""
@@ -1629,9 +1651,11 @@ class Dialogue:
         self.later = (*rest[:at], *steps, *rest[at:])
         return f"All right, {told}."
 
-    def _do_chores(self, chores: Sequence[Chore], intent: Intent, spared: set[str], now_ns: int) -> str:
+    def _do_chores(self, chores: Sequence[Chore], intent: Intent, spared: set[str], about: str, now_ns: int) -> str:
         """Each of them but for what is left alone, or goes elsewhere: "..., but put the glass on the shelf"."""
         places = {one.id: self._place_of(one) for one in self._things()}
+        if (where := _THERE.search(about)) is not None and where[1].lower() in self.around.world.places:
+            spared = spared | {ident for ident, place in places.items() if place != where[1].lower()}
         is_tidying = any(one.told for one in chores)
         apart = tuple(one for one in intent.orders if one.place and one.things and intent.deed == "do" and is_tidying)
         spared = spared | self._ids_of(ref for one in apart for ref in one.things)
@@ -1685,19 +1709,26 @@ class Dialogue:
         """The steps of one order, or what is to be asked first."""
         if order.skill == "wipe":
             return self._wipe(order.place or "table", now_ns)
+        if not order.things and order.skill in _NEEDS:
+            what = _VERBS_ASKED.get(order.skill, order.skill.replace("_", " "))
+            return self.ask(OpenQuestion("order", f"What shall I {what}?", now_ns, (order,), missing="thing"))
         if not order.things:
             return self._add((order,), now_ns)
         said: list[str] = []
+        is_emptied = order.skill == "rinse" and bool(self.heard) and _EMPTIES.search(self.heard[-1][1]) is not None
+        is_away = order.skill == "pick" and bool(self.heard) and _OFF.search(self.heard[-1][1]) is not None
         for reference in order.things:
             things, text = self._chosen(reference, order, now_ns)
+            full = [one for one in things if {"full", "half full"} & set(one.state)]
+            things = full if is_emptied and full else things
             said.append(text)
             for thing in things:
-                steps = self._steps(order.skill, thing, order.place)
+                steps = self._steps("place" if is_away else order.skill, thing, order.place)
                 if order.skill == "place" and order.relation == "beside":
                     text = f"I cannot put it beside the {order.place}. Shall I put it {steps[0].relation} there?"
                     said.append(self.ask(OpenQuestion("deed", text, now_ns, steps)))
                 else:
-                    said.append(self._add(steps, now_ns, asks_first=thing))
+                    said.append(self._add(steps, now_ns, asks_first=None if is_emptied else thing))
         return _joined(said)
 
     def _chosen(self, reference: Reference, order: Order, now_ns: int) -> tuple[list[SeenObject], str]:
@@ -1765,6 +1796,20 @@ class Dialogue:
         if asks_first is not None and pours and {"full", "half full"} & set(asks_first.state):
             text = f"The {asks_first.name} is not empty. Are you finished with it? Shall I pour it away?"
             return self.ask(OpenQuestion("deed", text, now_ns, tuple(steps)))
+        if len(steps) == 1 and first.skill == "place":  # what is washed goes there at once: "Wash it and put it ..."
+            is_washed = any(one.skill == "rinse" and one.things == first.things for one in self.orders)
+            ways = set(self.household.washed_to.values()) if is_washed else set()
+            old = next(
+                (x for x in self.later if x.skill == "place" and x.things == first.things and x.place in ways), None
+            )
+            if old is not None:
+                self.later = tuple(first if one is old else one for one in self.later)
+        asked = self.open("deed")
+        if asked is not None and asked.since_ns == now_ns and asked.orders[0].things == first.things:
+            kept = asked.orders[:1] if first.skill == "place" and asked.orders[0].skill == "rinse" else asked.orders
+            self._close(asked)  # what follows a deed that is asked about waits for the answer, too
+            self.ask(replace(asked, orders=(*kept, *steps)))
+            return ""
         if any(one not in self.orders for one in steps):  # not a second time
             self.later = (*self.later, *steps)
         return self._next_if_idle()
@@ -1790,7 +1835,10 @@ class Dialogue:
             Order("wipe", things, (), place),
             self._placed(things, home if home != place else away),
         )
-        return _joined([f"Sure. I will wipe the {place}.", *said, self._next_if_idle()])
+        begun = self._next_if_idle()
+        return _joined(
+            ["" if begun.startswith(f"I will wipe the {place}.") else f"Sure. I will wipe the {place}.", *said, begun]
+        )
 
     def _narrow(self, intent: Intent) -> str:
         """ "Only the red one", "first the red, then the blue": the rest of what was ordered is dropped, and said."""
@@ -2020,6 +2068,9 @@ def condition_of(order: Order) -> Condition | None:
     return Condition(things=order.things, relation="held by", place=holder) if holder else None
 
 
+_NEEDS = frozenset({"rinse", "pick", "place", "hand_over", "open", "close", "take"})
+"""Skills that are nothing without a thing."""
+_VERBS_ASKED = {"rinse": "wash", "place": "put there", "hand_over": "hand over"}
 _USES = re.compile(r"\b(?:in|into|use|using|instead|rather)\b", re.I)
 """What names a vessel says so that it is filled."""
 _CANCELS = re.compile(
@@ -2027,6 +2078,12 @@ _CANCELS = re.compile(
 )
 _ALL = re.compile(r"\b(?:both|all|each|everyone)\b", re.I)
 _PARTS = re.compile(r"(?:,? (?:and )?then |,? and |[.;!?,]+ )", re.I)
+_THEM = re.compile(r"\b(?:it|them(?: all)?|everything|it all|all of (?:it|them)|these|those)\b", re.I)
+_OFF = re.compile(r"\boff (?:of )?(?:the|this|that|my|our)\b", re.I)
+_THERE = re.compile(
+    r"\b(?:all|everything|lot|dishes|stuff|things?|dirty)(?: (?:that is|lying|standing))? (?:on|in) the (\w+)", re.I
+)
+_EMPTIES = re.compile(r"\b(?:empty|emptied|pour|tip|drain)\b", re.I)
 _ABOUT_CUP = re.compile(r"\b(?:who|whose|where|ready|done|finished|how long|coming|is there any|have you got)\b")
 """What a question about a cup asks besides what is in it."""
 

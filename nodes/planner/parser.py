@@ -134,7 +134,8 @@ def _written_out(token: str, behind: str, table: dict[str, str]) -> list[str]:
             return [token[: -len(ending)], word]
     if token.endswith("'s"):
         base = token[:-2]
-        return [base, "is"] if base in SETS["before_s"] or behind in ("", "not", "still", "ready") else [base, "'s"]
+        is_verb = base in SETS["before_s"] or behind in SETS["behind_is"]
+        return [base, "is"] if is_verb or behind == "" else [base, "'s"]
     return [token]
 
 

@@ -121,6 +121,8 @@ def propose(mind: Dialogue, text: str, speaker: str, now_ns: int, intent: Intent
         return " "
     if wish := mind.recipe_wish(text, now_ns):
         return wish
+    if wash := _wash(mind, parts, now_ns):
+        return wash
     if "end" in acts and not acts & {"deed", "name"}:
         return mind.finish(now_ns)
     if _contradicts_itself(parts):
@@ -137,6 +139,20 @@ def propose(mind: Dialogue, text: str, speaker: str, now_ns: int, intent: Intent
     if "ask" in acts:
         return mind.answered(text, speaker, intent)
     return _name(mind, parts, focus, now_ns) or _manners(mind, acts, speaker, now_ns, intent)
+
+
+def _wash(mind: Dialogue, parts: Sequence[SaidPart], now_ns: int) -> str:
+    """What to ask where somebody only says how one thing is that can be washed; "" of other words."""
+    part = next((one for one in parts if one.things), None)
+    if part is None or len(part.things) != 1 or part.is_plain or part.act not in ("name", "deed", "dark"):
+        return ""
+    thing, words = part.things[0], part.words
+    is_dirty = "dirty" in thing.state and re.search(r"\b(?:is|'s|has|was)\b", words) is not None
+    is_seen = re.search(r"\b(?:looks?|smells?|seems?|feels?)\b", words) is not None
+    if thing.label not in mind.household.washed_to or not (is_dirty or is_seen):
+        return ""
+    order = Order("rinse", mind.refs(part.things), (), "sink")
+    return mind.ask(OpenQuestion("order", f"Shall I {small(describe(order))}?", now_ns, (order,), "yes"))
 
 
 def _spare(
@@ -344,6 +360,7 @@ def is_about_work(mind: Dialogue, text: str) -> bool:
 def not_understood(mind: Dialogue, text: str) -> str:
     """That nothing was made of it, and what is waited for or done meanwhile."""
     waits = next((one.text.removeprefix("Stopped. ") for one in reversed(mind.questions) if one.awaits), "")
+    text = mind.heard[-1][1] if mind.heard else text
     return f"I did not understand “{short_quote(text)}”.{f' {waits}' if waits else mind.goes_on()}"
 
 

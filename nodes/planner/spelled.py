@@ -16,7 +16,7 @@ import msgspec
 from nodes.msgs import Scene, SeenObject, SeenPerson
 from nodes.planner.cues import cue
 from nodes.planner.languages import english_words
-from nodes.planner.lexicon import plural_of
+from nodes.planner.lexicon import WORDS, plural_of
 from nodes.planner.scene_text import from_left
 
 BESIDE_M = 0.05
@@ -74,6 +74,32 @@ _MY_IS = re.compile(r"\b(?:mine|my (?P<kind>[a-z]+))(?:'s| is) the (?P<words>[a-
 """How somebody says what a thing is called, asks for it, and says whose it is."""
 
 
+_TO_WHOM = re.compile(
+    r"\b((?i:give|hand|bring|serve|pass|fetch|get)) [A-Z][a-z]+ "
+    r"(?=(?:the|an?|another|some|his|her|that|this|both|one)\b)"
+)
+"""To whom a thing is brought makes no difference to the deed: it is held out."""
+_ONE_OF = re.compile(
+    rf"(?<!is )(?<!are )(?<!was )(?<!not )(?<!'s )\b(?:the|that|this) (?P<colour>{'|'.join(WORDS['colours'])}) one\b"
+    r"(?!'s\b| (?:of|is|are|was|has|will|stays?|belongs|needs|can|should)\b)", re.I
+)  # fmt: skip
+_STATES = "dirty|unwashed|clean|washed|full|empty"
+_IN_STATE = (
+    r"\b(?:(?:everything|anything|all|whatever|what)(?: of it)?(?: (?:that|which))?(?:'s| is)?(?: still)? "
+    rf"(?P<a>{_STATES})|(?:all )?(?:of )?(?:the|those|these|any)(?: two| three)? (?P<b>{_STATES}) "
+    r"(?P<kind>ones?|things|stuff|dishes|{kinds}))"
+    r"(?: (?:things?|stuff))?(?: (?:on|in) the (?P<place>[a-z]+))?(?! is\b| are\b|[a-z])"
+)
+_APART = re.compile(r"\W*(?:except|but|apart|other than|without)\b", re.I)
+_TIPS = (
+    r"\b(?:pour|tip|throw|empty|chuck|drain|dump|get rid of)(?: (?:out|away))?"
+    r"(?: (?:the|that|this|all|any|old|cold|rest of))* (?P<what>{what})"
+    r"(?: (?:out(?! of)|away|down the (?:sink|drain)))?"
+    r"(?: (?:that is |left )?(?:in|from|out of) (?P<vessel>(?:the|that|this|my|both|these|those|all the)"
+    r"(?: [a-z]+)? (?:mugs?|cups?|glass(?:es)?|ones?|bottles?)))?(?: (?:out|away))?"
+)
+"""What is told by how it is, and what is emptied by what is in it."""
+
 _PLAINLY = (
     ("except", "except"), ("colour_is", r"the \1 one is"),
     ("goes_on_with", "do "), ("does_herself", r"\1 do"), ("mine_is", r"\2 is \1"),
@@ -123,6 +149,11 @@ def spelled_out(
             return SpelledOut(text, reply="I cannot tell which one is yours.", is_untold=True, is_objection=True)
         text = f"{text[: named.start()]}the {own[0].name}{text[named.end() :]}" if len(own) == 1 else text
     text = re.sub(r"\bmy (?P<kind>[a-z]+)\b(?! is\b)", partial(_own, scene=scene, speaker=speaker), text, flags=re.I)
+    text = _TO_WHOM.sub(r"\1 me ", text)
+    text = _ONE_OF.sub(partial(_only_one, scene=scene, kind=kind), text)
+    text, missing = _by_state(text, scene)
+    if missing:
+        return SpelledOut(text, reply=f"I see nothing {missing}.")
     asked = _ASKS_WHAT.fullmatch(text.strip(" ?.!"))
     if asked is not None:
         text = f"the thing {asked[1]}"
@@ -142,6 +173,69 @@ def spelled_out(
     if asked is not None:
         return SpelledOut(text, reply=f"That is {text}.")
     return SpelledOut(text, aside, views=tuple(views))
+
+
+def _only_one(found: re.Match[str], scene: Scene, kind: str) -> str:
+    """ "The white one", where one thing alone is white and nothing of another kind is spoken of."""
+    things = [one for one in scene.things if not one.is_place and one.colour == found["colour"].lower()]
+    is_it = len(things) == 1 and kind in ("", things[0].label) and _is_unique(things[0], scene)
+    return f"the {things[0].name}" if is_it else found[0]
+
+
+def _by_state(text: str, scene: Scene) -> tuple[str, str]:
+    """With "everything dirty", "the full ones" and "the coffee in it" as what they are called; what nothing is like."""
+    text = _spilt(text, scene)
+    things = [one for one in scene.things if not one.is_place]
+    if not any(one.state for one in things):
+        return text, ""
+    labels = {name: one.label for one in things for name in (one.label, plural_of(one.label))}
+    kinds = "|".join(map(re.escape, sorted(labels, key=len, reverse=True)))
+    found = re.search(_IN_STATE.format(kinds=kinds), text, re.I)
+    if found is None or _APART.match(text[found.end() :]):
+        return text, ""
+    state, label = (found["a"] or found["b"]).lower(), labels.get((found["kind"] or "").lower(), "")
+    place = next((one.id for one in scene.things if one.is_place and one.label == (found["place"] or "").lower()), "")
+    at = {one.subject for one in scene.relations if one.object == place}
+    there = [one for one in things if label in ("", one.label) and (not found["place"] or one.id in at)]
+    meant = [one for one in there if _is_so(one, state)]
+    is_one = bool(found["kind"]) and found["kind"].lower() in ("one", label)
+    if state == "empty" and not label:
+        return text, ""
+    if not meant and not is_one:
+        return text, state
+    if not meant or (is_one and len(meant) > 1) or not all(_is_unique(one, scene) for one in meant):
+        return text, ""
+    return f"{text[: found.start()]}{' and '.join(f'the {one.name}' for one in meant)}{text[found.end() :]}", ""
+
+
+def _is_so(thing: SeenObject, state: str) -> bool:
+    """Whether it is dirty, clean, full or empty, as far as that can be seen of its kind."""
+    if state in ("clean", "washed"):
+        return "dirty" not in thing.state
+    is_full = bool({"full", "half full"} & set(thing.state))
+    return is_full if state == "full" else not is_full if state == "empty" else "dirty" in thing.state
+
+
+def _spilt(text: str, scene: Scene) -> str:
+    """ "Tip the coffee out": of what holds some, or of what is named, as an order to empty that."""
+    contents = {word for one in scene.things for word in one.state} - {
+        "full",
+        "half full",
+        "dirty",
+        "clean",
+        "open",
+        "closed",
+    }
+    what = "|".join(map(re.escape, sorted(contents) or ["coffee"]))
+    text = re.sub(
+        rf"(?i)\b({what})\b(.*)\b(pour|tip|throw|chuck) (?:it|that)(?= (?:out|away)\b)", r"\1\2\3 the \1", text
+    )
+    found = re.search(_TIPS.format(what=what), text, re.I)
+    if found is None:
+        return text
+    full = [one for one in scene.things if found["what"].lower() in one.state and _is_unique(one, scene)]
+    vessels = found["vessel"] or " and ".join(f"the {one.name}" for one in full)
+    return f"{text[: found.start()]}empty {vessels}{text[found.end() :]}" if vessels else text
 
 
 def _own(found: re.Match[str], scene: Scene, speaker: str) -> str:

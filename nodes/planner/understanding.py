@@ -294,7 +294,7 @@ class _Reader:
             self.unread = self.unread or clause.word  # "..., any mug but the green one, okay?"
         if clause.verb == "let" and "do" in clause.left:
             self.unread = self.unread or "let"  # "Let Anna do it."
-        if clause.type == "question" and words[:1] in (("should",), ("shall",)):
+        if clause.type == "question" and words[:1] in (("should",), ("shall",)) and words != ("shall", "we"):
             self.is_unsure = True
 
     def _take(self, clause: Clause) -> None:
@@ -584,6 +584,17 @@ class _Reader:
         ):
             return
         subject = self.loose[-1] if self.loose and not self.drafts else None
+        is_subject = not (self.drafts or clause.is_first) and clause.words[:1] in (
+            ("the",),
+            ("my",),
+            ("that",),
+            ("this",),
+            ("both",),
+            ("all",),
+        )
+        while is_subject and self.loose and self.loose[-1].type == "fragment" and self.loose[-1].nouns:
+            named = self.loose.pop()  # "The cup, the plate and the glass want washing."
+            clause.nouns = [*named.nouns, *clause.nouns]
         if clause.word == "go" and subject is not None and subject.type == "fragment" and subject.nouns[:1]:
             clause.verb, clause.word = "place", "due"  # "Both cups, not the plates, go ..."
             clause.nouns = subject.nouns
@@ -637,7 +648,8 @@ class _Reader:
             return
         if last is not None and last not in self.drafts and last.why == "words" and last.clause.type == "order":
             draft.why, draft.what = draft.why or last.why, draft.what or last.what
-        self.drafts = [one for one in self.drafts if one.why != "tidy"] if draft.why != "tidy" else self.drafts
+        is_vague = [one for one in self.drafts if one.why == "tidy" and not any(noun.kind for noun in one.nouns)]
+        self.drafts = [one for one in self.drafts if one not in is_vague] if draft.why != "tidy" else self.drafts
         if draft.why == "tidy" and self.drafts:
             return
         is_it = is_about_last and bool(draft.nouns) and last in self.drafts
@@ -1827,7 +1839,7 @@ def _agrees(pronoun: Noun, known: Noun) -> bool:
     """Whether they are one, or both several: "it" is no cups, "them" is no cup."""
     is_several = known.is_plural or known.count != 1
     if pronoun.pronoun in ("it", "this", "that"):
-        return not is_several
+        return not is_several or known.kind == "fruit"
     return is_several or pronoun.count != 1 or pronoun.pronoun not in ("them", "those", "these")
 
 

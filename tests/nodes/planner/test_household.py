@@ -9,7 +9,8 @@ from nodes.msgs import FeedbackCode, Relation, Scene, SceneDescription, SeenObje
 from nodes.planner.dialogue import Dialogue
 from nodes.planner.household import household_of
 from nodes.planner.languages import in_another_language
-from nodes.planner.orders import Surroundings
+from nodes.planner.orders import Order, Surroundings
+from nodes.planner.understanding import Intent
 from nodes.policy.room_policy import KITCHEN_SPECS
 from nodes.policy.skill_catalogue import SPECS, problems_of
 from nodes.sim.world.world_file import load_world
@@ -658,3 +659,83 @@ def test_a_coffee_that_is_called_off_goes_to_the_table_and_stays_on_no_machine()
     mind.around = Surroundings(scene, mind.around.skills)
     hear(mind, "I don't want the coffee any more.", 3.0)
     assert planned(mind) == [("place", "mug-1", "table")]
+
+
+DISHES = (
+    thing("mug-1", "mug", "red", "dirty"), thing("mug-2", "mug", "blue"), thing("glass-1", "glass", "", "dirty"),
+    thing("plate-1", "plate", "white", "dirty", width_m=0.2),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Wash everything dirty.", "Rinse whatever is dirty, please.", "Could you clean all the dirty ones?",
+        "The dirty things want washing.", "Would you mind rinsing it all?", "Give the lot on the table a quick wash.",
+    ],
+)  # fmt: skip
+def test_what_is_to_be_washed_by_how_it_is_are_the_dirty_things(text: str) -> None:
+    mind = mind_with(*DISHES)
+    said = hear(mind, text)
+    assert "The white plate is too wide" in said
+    assert [one[1] for one in planned(mind) if one[0] == "rinse"] == ["mug-1", "glass-1"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Empty the mugs, please.", "Pour both mugs out.", "Somebody's left coffee in these mugs. Tip it away!",
+        "Tip the coffee out of the mugs.", "I've had enough of the coffee, pour it away.",
+    ],
+)  # fmt: skip
+def test_to_empty_is_to_pour_out_what_holds_something_and_asks_no_more(text: str) -> None:
+    mind = mind_with(
+        thing("mug-1", "mug", "red", "half full", "coffee"), thing("mug-2", "mug", "blue", "full", "coffee"),
+        thing("mug-3", "mug", "white"),
+    )  # fmt: skip
+    assert not hear(mind, text).endswith("?")
+    assert {one[1] for one in planned(mind) if one[0] == "rinse"} == {"mug-1", "mug-2"}
+
+
+@pytest.mark.parametrize(
+    ("text", "plan"),
+    [
+        ("Rinse the red mug and put it on the shelf.", [("rinse", "mug-1", "sink"), ("place", "mug-1", "shelf")]),
+        ("Give the red one a quick wash and stick it on the tray.",
+         [("rinse", "mug-1", "sink"), ("place", "mug-1", "tray")]),
+        ("Scrub the red mug.", [("rinse", "mug-1", "sink"), ("place", "mug-1", "countertop")]),
+        ("Pop the glass on the side, it's in the way.", [("place", "glass-1", "countertop")]),
+        ("Let's have the blue mug on the tray, shall we?", [("place", "mug-2", "tray")]),
+        ("Take the blue mug off the table.", [("place", "mug-2", "sink")]),
+        ("Hand Otto the blue mug.", [("hand_over", "mug-2", "")]),
+        ("Do the dishes on the table and then open the jar.",
+         [("rinse", "mug-1", "sink"), ("place", "mug-1", "countertop"), ("rinse", "glass-1", "sink"),
+          ("place", "glass-1", "countertop"), ("open", "jar-1", "")]),
+    ],
+)  # fmt: skip
+def test_an_order_in_the_kitchen_is_done_whole(text: str, plan: list[tuple[str, str, str]]) -> None:
+    mind = mind_with(*DISHES, thing("jar-1", "cookie jar", "brown"))
+    hear(mind, text)
+    assert planned(mind) == plan
+
+
+def test_what_follows_a_deed_that_is_asked_about_waits_for_the_answer() -> None:
+    mind = mind_with(thing("mug-1", "mug", "red", "half full"))
+    assert hear(mind, "Wash the red mug and put it on the shelf.").endswith("pour it away?")
+    assert planned(mind) == []
+    hear(mind, "Yes.", 2.0)
+    assert planned(mind) == [("rinse", "mug-1", "sink"), ("place", "mug-1", "shelf")]
+
+
+def test_a_remark_on_how_a_dirty_thing_is_offers_to_wash_it() -> None:
+    mind = mind_with(*DISHES)
+    assert hear(mind, "That red mug is disgusting.") == "Shall I wash the red mug?"
+    assert planned(mind) == []
+    hear(mind, "Yes, please.", 2.0)
+    assert planned(mind)[0] == ("rinse", "mug-1", "sink")
+
+
+def test_an_order_without_its_thing_is_asked_for_it() -> None:
+    mind = mind_with(*DISHES)
+    assert mind.do(Intent("do", (Order("rinse"),)), to_ns(1.0), "Ann") == "What shall I wash?"
+    assert planned(mind) == []
