@@ -485,7 +485,7 @@ def following(now: Answerable) -> str:
         for one in now.scene.things
         if one.id in held and orders and not any(fits(one, ref, now.scene) for ref in orders[0].things)
     ]
-    steps = ", then ".join([*back, *(small(describe(one)) for one in orders)])
+    steps = ", then ".join([*back, *in_short(orders)])
     if not now.is_stopped:
         return f"I go on: {steps}." if steps else "I have nothing to do. Tell me what I can do for you."
     return f"I am stopped. Once you tell me, I {steps}." if steps else "I am stopped, and have nothing to do."

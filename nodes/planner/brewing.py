@@ -53,6 +53,10 @@ _ASKS = re.compile(
 )  # fmt: skip
 _SAYS_LITTLE = SETS["beside_parts"]
 """Words that say nothing else beside a part of a recipe."""
+_DEEDS = frozenset(
+    {"wash", "rinse", "wipe", "clean", "open", "close", "table", "tray", "shelf", "sink", "bin", "counter", "off"}
+)
+"""Words of other deeds."""
 _SMALL = SETS["beside_extras"]
 _IN_IT = rf"\bwith ((?:(?:{'|'.join(sorted(_SMALL))}) |\w+ and )*\w+)"
 
@@ -88,6 +92,7 @@ class Bar:
     cups: Mapping[str, str]  # ids of the vessels of what is being made, and for whom
     speaker: str
     washed: Collection[str] = ()  # ids of what will be clean by then
+    last: str = ""  # the id of the vessel that was spoken of last, or is pointed at
 
     @property
     def vessels(self) -> list[SeenObject]:
@@ -120,9 +125,10 @@ def is_of_recipe(text: str, bar: Bar) -> bool:
     named = {word for word in words if re.search(bar.recipe.words, word)}
     is_told: object = bool(words & ({bar.recipe.left_out, "milk"} | colours | {"black", "two", "three", "without"}))
     is_told = is_told or _is_another(text) or _AS_WELL.search(text) or re.search(r"\b(?:in|use|into) the other\b", text)
-    return bool(is_told) and words <= _SAYS_LITTLE | colours | parts | names | named | {
-        w.lower() for w in bar.cups.values()
-    }
+    known = _SAYS_LITTLE | colours | parts | names | named | {one.lower() for one in bar.cups.values()}
+    others = {word for one in bar.seen for word in one.label.split()} | _DEEDS
+    is_of_extra = bar.recipe.left_out in words and not words & (others - parts)
+    return bool(is_told) and (words <= known or is_of_extra)
 
 
 def asks_of_recipe(text: str) -> bool:
@@ -201,10 +207,14 @@ def _vessel(piece: str, bar: Bar) -> tuple[str, str]:
     other = re.search(rf"\b(?:in|into) (?:a|an|the|that|my) (?:\w+ )?({others})\b", small) if others else None
     if other is not None:
         return "", f"I can fill a {label} only, and no {other[1]}."
-    if not named:
+    is_that = re.search(
+        rf"\b(?:in|into|use|with) (?:that|this)(?: one| {label}| cup)?(?=\W*$|\W* (?:and|please))", small
+    )
+    that = next((one for one in bar.vessels if is_that and one.id == bar.last), None)
+    if not named and that is None:
         kept = [one for one in bar.vessels if one.colour in denied]
         return (next((one.id for one in bar.free() if one not in kept), ""), "") if kept else ("", "")
-    meant = next((one for one in bar.vessels if one.colour == named[-1]), None)
+    meant = next((one for one in bar.vessels if one.colour == named[-1]), None) if named else that
     if meant is None:
         return "", f"I see no {named[-1]} {label}."
     if meant.id in bar.cups or meant in bar.free(bar.speaker):

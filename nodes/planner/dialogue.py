@@ -60,6 +60,7 @@ from nodes.planner.proposals import (
     is_plain_refusal,
     names_in,
     not_understood,
+    offer_wash,
     parts_heard,
     propose,
     propose_beside_stop,
@@ -395,7 +396,7 @@ class Dialogue:
         if spelled.views and not self.open("leave", "still"):
             return self._ask_view(spelled, now_ns)
         self._release(own_ordered(self._clauses(spelled.text), self._scene, speaker))
-        said = self._hear(spelled.text, speaker, now_ns)
+        said = self._hear(self.household.written(spelled.text), speaker, now_ns)
         return f"{spelled.aside} {said}" if spelled.aside and "?" in said else said
 
     def _ask_view(self, spelled: SpelledOut, now_ns: int) -> str:
@@ -529,7 +530,6 @@ class Dialogue:
             return foreign
         if is_remark(text):
             return "I see."
-        text = self.household.written(text)
         clauses, parser, before, kept = self._clauses(text), parser_of(world), self.talk.orders, self.talk.protected
         mentioned = self.talk.mentioned
         readings = [(one, *understand_in(text, world, self._talk_about(one), parser)) for one in (*self._asked(), None)]
@@ -599,7 +599,8 @@ class Dialogue:
                 said = self._by_parts(text, speaker, intent, clauses, now_ns)
                 return said or self._unread(intent, clauses, now_ns)
             case "nothing" if self.order is None and intent.taken and intent.why == "told":
-                return self._spare(Intent("nothing", protected=intent.taken), now_ns)
+                said = self._spare(Intent("nothing", protected=intent.taken), now_ns)
+                return _joined([said, offer_wash(self, parts_heard(self, text), now_ns)])
             case "nothing" if self._is_so(intent, clauses):
                 return "I see."
             case "nothing":
@@ -652,14 +653,14 @@ class Dialogue:
         about = intent.orders[0] if intent.orders else Order("")
         is_lost = intent.why == "where" and (about.skill != "place" or not about.things)
         is_lost = is_lost or (intent.why == "tidy" and any(one.place and one.things for one in parts_heard(self, text)))
-        return intent.why in _DARK or is_lost or (intent.why == "where" and _names_place(clauses))
+        return intent.why in _DARK or is_lost or (intent.why == "where" and _names_place(clauses, about))
 
     @staticmethod
     def _is_put_away(intent: Intent, clauses: Sequence[Clause]) -> bool:
         """Whether it lacks only a place, which a household knows."""
         is_open = intent.why == "where" and not (intent.what or objects(intent, clauses))
         is_open = is_open and bool(intent.orders) and intent.orders[0].skill in ("place", "put_back", "")
-        return is_open and not _names_place(clauses) and bool(intent.orders[0].things)
+        return is_open and bool(intent.orders[0].things) and not _names_place(clauses, intent.orders[0])
 
     def _unread(self, intent: Intent, clauses: Sequence[Clause], now_ns: int) -> str:
         """What is asked or refused; what is worked on and was named by it, or objected to, is held."""
@@ -1234,7 +1235,7 @@ class Dialogue:
             said = self._do_each(_with_orders(intent, orders), now_ns, speaker)
             self._close_overtaken()
             behind = intent.why == "instead" and not self._asked() and self.later
-            return f"{said} Then I will {list_words([small(describe(one)) for one in behind])}." if behind else said
+            return f"{said} Then I will {list_words(in_short(behind))}." if behind else said
         if text := self._ambiguous(orders):
             return self.ask(OpenQuestion("order", text, now_ns, orders[:1], missing="thing"))
         is_more = any(one.is_more for one in self.questions)
@@ -1497,7 +1498,12 @@ class Dialogue:
         why = {one.id: self.why_kept((one,)).strip() for one in things if one.id in self.kept}
         washed = {one.things[0].id for one in self.orders if one.skill == "rinse" and one.things}
         theirs = {one.id for one in things if self._is_theirs(one)}
-        return Bar(recipe, things, spared | theirs, why, open_, speaker, washed)
+        vessels = {one.id for one in things if one.label == recipe.vessel}
+        shown = [one.points_at for one in self._scene.people if one.points_at in vessels]
+        last = [one.order.things[0].id for one in self.done[-1:] if one.order.things] + shown
+        told = [(one.kind, one.colour) for one in self.talk.mentioned if one.kind == recipe.vessel and one.colour]
+        last = [one.id for one in things if (one.label, one.colour) in told[-1:]] + [x for x in last if x in vessels]
+        return Bar(recipe, things, spared | theirs, why, open_, speaker, washed, last[-1] if last else "")
 
     def _steps_left(self, ident: str) -> tuple[Order, ...]:
         return tuple(one for one in self.orders if one.things and one.things[0].id == ident)
@@ -1598,7 +1604,7 @@ class Dialogue:
             return f"The coffee in the {bar.name(ident)} is {'with' if is_in or is_planned else 'without'} {extra}."
         if found[0].startswith("who"):
             each = [f"the {bar.name(one)} for {self.cups[one] or 'you'}" for one in known]
-            return f"I make {list_words(each)}."
+            return f"I make {list_words(each)}." if bar.cups else f"That was {list_words(each)}."
         left = in_short(self._steps_left(ident))
         still = f"I still have to {list_words(left)}." if left else ""
         return _joined([where_are((thing,), self._scene) if thing is not None else "", still])
@@ -1792,7 +1798,8 @@ class Dialogue:
         moves = first.skill in ("place", "pick", "hand_over", "rinse")
         if thing is not None and moves and thing.width_m > self.household.widest_m:
             return self._ask_for_help(first, thing, now_ns)
-        pours = first.skill == "rinse" or first.place in ("sink", "bin")
+        is_poured = any(one.skill == "rinse" and one.things == first.things for one in self.orders)
+        pours = (first.skill == "rinse" or first.place in ("sink", "bin")) and not is_poured
         if asks_first is not None and pours and {"full", "half full"} & set(asks_first.state):
             text = f"The {asks_first.name} is not empty. Are you finished with it? Shall I pour it away?"
             return self.ask(OpenQuestion("deed", text, now_ns, tuple(steps)))
@@ -1810,8 +1817,7 @@ class Dialogue:
             self._close(asked)  # what follows a deed that is asked about waits for the answer, too
             self.ask(replace(asked, orders=(*kept, *steps)))
             return ""
-        if any(one not in self.orders for one in steps):  # not a second time
-            self.later = (*self.later, *steps)
+        self.later = (*self.later, *(one for one in steps if one not in self.orders))  # not a second time
         return self._next_if_idle()
 
     def _ask_for_help(self, order: Order, thing: SeenObject, now_ns: int) -> str:
@@ -2126,9 +2132,10 @@ def _excluding(order: Order, left: Sequence[Reference], released: Sequence[Refer
     return Order(order.skill, order.things, tuple(dict.fromkeys((*kept, *new))), order.place, order.relation)
 
 
-def _names_place(clauses: Sequence[Clause]) -> bool:
+def _names_place(clauses: Sequence[Clause], order: Order) -> bool:
+    """Whether a place is named, but for where the things of the order are."""
     nouns = [noun for one in clauses for noun in (*one.nouns, *(noun for _, noun in one.targets)) if noun is not None]
-    return any(noun.place for noun in nouns)
+    return any(noun.place and noun.place not in {one.source for one in order.things} for noun in nouns)
 
 
 def _joined(said: Iterable[str]) -> str:

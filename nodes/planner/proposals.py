@@ -121,7 +121,7 @@ def propose(mind: Dialogue, text: str, speaker: str, now_ns: int, intent: Intent
         return " "
     if wish := mind.recipe_wish(text, now_ns):
         return wish
-    if wash := _wash(mind, parts, now_ns):
+    if wash := offer_wash(mind, parts, now_ns):
         return wash
     if "end" in acts and not acts & {"deed", "name"}:
         return mind.finish(now_ns)
@@ -141,17 +141,25 @@ def propose(mind: Dialogue, text: str, speaker: str, now_ns: int, intent: Intent
     return _name(mind, parts, focus, now_ns) or _manners(mind, acts, speaker, now_ns, intent)
 
 
-def _wash(mind: Dialogue, parts: Sequence[SaidPart], now_ns: int) -> str:
-    """What to ask where somebody only says how one thing is that can be washed; "" of other words."""
-    part = next((one for one in parts if one.things), None)
-    if part is None or len(part.things) != 1 or part.is_plain or part.act not in ("name", "deed", "dark"):
+def offer_wash(mind: Dialogue, parts: Sequence[SaidPart], now_ns: int) -> str:
+    """What to ask where somebody only says how a thing or a place is that can be washed or wiped; "" of other words."""
+    said = [
+        one for one in parts if one.act in ("name", "deed", "dark") and not one.is_plain and one.skill in ("", "place")
+    ]
+    part = next((one for one in said if one.is_named or one.place), None)
+    if part is None or not mind.household.is_kept or re.search(r"\b(?:is|are|'s|looks?|smells?)\b", part.words) is None:
         return ""
-    thing, words = part.things[0], part.words
-    is_dirty = "dirty" in thing.state and re.search(r"\b(?:is|'s|has|was)\b", words) is not None
-    is_seen = re.search(r"\b(?:looks?|smells?|seems?|feels?)\b", words) is not None
-    if thing.label not in mind.household.washed_to or not (is_dirty or is_seen):
+    thing = part.things[0] if len(part.things) == 1 and part.is_named else None
+    if thing is not None:
+        is_so = "dirty" in thing.state or re.search(r"\b(?:looks?|smells?)\b", part.words) is not None
+        is_there = part.place in ("", place_of(thing.id, mind.around.scene))
+        order = Order("rinse", mind.refs(part.things), (), "sink")
+        if not (is_so and is_there and thing.label in mind.household.washed_to):
+            return ""
+    elif part.things or part.is_open:
         return ""
-    order = Order("rinse", mind.refs(part.things), (), "sink")
+    else:
+        order = Order("wipe", (), (), part.place)  # "There are crumbs on the table."
     return mind.ask(OpenQuestion("order", f"Shall I {small(describe(order))}?", now_ns, (order,), "yes"))
 
 
@@ -232,6 +240,9 @@ def _deed(
             orders += [_about(one, mind.refs(things)) if spared and one.things else one for one in alone.orders]
             continue
         is_plain, order = False, _order(mind, part, things, last)
+        if order.skill == "place" and all(place_of(one.id, mind.around.scene) == order.place for one in things):
+            said.append("I see.")  # "The mugs are on the table."
+            return
         if order.skill == "place" and not order.place:
             said.append(
                 mind.ask(OpenQuestion("order", f"Where shall I put {named(order.things)}?", now_ns, (order,), "place"))

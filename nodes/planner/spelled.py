@@ -75,7 +75,7 @@ _MY_IS = re.compile(r"\b(?:mine|my (?P<kind>[a-z]+))(?:'s| is) the (?P<words>[a-
 
 
 _TO_WHOM = re.compile(
-    r"\b((?i:give|hand|bring|serve|pass|fetch|get)) [A-Z][a-z]+ "
+    r"\b((?i:give|hand|bring|serve|pass|fetch|get|take)) [A-Z][a-z]+ "
     r"(?=(?:the|an?|another|some|his|her|that|this|both|one)\b)"
 )
 """To whom a thing is brought makes no difference to the deed: it is held out."""
@@ -142,7 +142,7 @@ def spelled_out(
     named = _MINE.search(text) or (_MY.search(text) if _KEEPS.search(text) else None)
     if named is not None and not _NOT_MY.fullmatch(text):
         label = (named.groupdict().get("kind") or "").lower()
-        own = [one for one in _candidates(label, scene) if one.owner and one.owner.lower() == speaker.lower()]
+        own = [one for one in scene.things if label in ("", one.label) and one.owner.lower() == speaker.lower() != ""]
         alike = len(_candidates(label, scene))
         is_open = alike and (alike > 1 or not label) and (len(own) != 1 or not _is_unique(own[0], scene))
         if is_open and not is_owner:

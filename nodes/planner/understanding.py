@@ -218,7 +218,7 @@ class _Reader:
         self.told: list[Clause] = []  # orders and what was said beside them
 
     def read(self, text: str, *, corrects: bool) -> Intent:
-        text, in_order = _IN_THAT_ORDER.subn("", text)
+        text, in_order = _IN_THAT_ORDER.subn("", _AFTERWARDS.sub("then", text))
         clauses = self.parser.clauses(text)
         opening = _OPENING.match(text)
         self.is_in_turn = bool(in_order) or _IN_TURN.search(text) is not None
@@ -574,6 +574,10 @@ class _Reader:
         )
         if clause.verb == "undo":
             return
+        if clause.words[:1] in (("i",), ("we",)) and {"myself", "ourselves"}.intersection(clause.words):
+            clause.nouns = [noun for noun in self._resolved(clause.nouns) if noun.kind]
+            self._state(clause)  # "I'll take it myself."
+            return
         if clause.verb in ("leave", "let") and self._keeps(clause):
             return
         if (
@@ -584,17 +588,9 @@ class _Reader:
         ):
             return
         subject = self.loose[-1] if self.loose and not self.drafts else None
-        is_subject = not (self.drafts or clause.is_first) and clause.words[:1] in (
-            ("the",),
-            ("my",),
-            ("that",),
-            ("this",),
-            ("both",),
-            ("all",),
-        )
-        while is_subject and self.loose and self.loose[-1].type == "fragment" and self.loose[-1].nouns:
-            named = self.loose.pop()  # "The cup, the plate and the glass want washing."
-            clause.nouns = [*named.nouns, *clause.nouns]
+        is_subject = not (self.drafts or clause.is_first or self.says) and clause.words[:1] in _DETERMINERS
+        while is_subject and self.loose and _only_names(self.loose[-1]):
+            clause.nouns = [*self.loose.pop().nouns, *clause.nouns]  # "The cup, the plate and the glass want washing."
         if clause.word == "go" and subject is not None and subject.type == "fragment" and subject.nouns[:1]:
             clause.verb, clause.word = "place", "due"  # "Both cups, not the plates, go ..."
             clause.nouns = subject.nouns
@@ -1252,6 +1248,9 @@ class _Reader:
                 draft.skill, draft.why = "place", "where"
             return
         draft.skill = "place"
+        there = [noun for relation, noun in targets if noun is not None and noun.place and relation in ("in", "on")]
+        if clause.words[-1:] == ("away",) and there and draft.nouns:  # "Put everything on the table away."
+            draft.source, draft.why, targets = there[0].place, draft.why or "where", []
         if "closer" in clause.particles:
             draft.why, draft.what = draft.why or "words", "closer"
         if clause.word == "return" and not targets:
@@ -1779,6 +1778,12 @@ _BY_SPEAKER = re.compile(
 _IN_TURN = re.compile(r"\bfirst\b.*\b(?:then|after that|and next)\b", re.IGNORECASE)
 
 
+_AFTERWARDS = re.compile(
+    r"(?<![a-z] )\b(?:when|once|after|as soon as) (?:you(?:'re| are|'ve| have)|that(?:'s| is)|it(?:'s| is)|this is)"
+    r"(?: all)? (?:done|finished)(?: with (?:that|it|this|them))?,?(?= [a-z])",
+    re.I,
+)
+"""What only says that a deed comes behind another."""
 _IN_THAT_ORDER = re.compile(r",? (?:exactly )?in (?:that|this|the given) order\b", re.IGNORECASE)
 
 
@@ -1901,6 +1906,15 @@ def _has_content(clause: Clause) -> bool:
         clause.type != "fragment" or clause.nouns or clause.targets or clause.excepts or clause.nots or clause.adverbs
         or clause.particles or clause.to_me or clause.from_me
     )  # fmt: skip
+
+
+_DETERMINERS = (("the",), ("my",), ("that",), ("this",), ("both",), ("all",))
+
+
+def _only_names(clause: Clause) -> bool:
+    """Whether it names things, and says nothing of them."""
+    is_bare = clause.type == "fragment" and not (clause.targets or clause.excepts or clause.nots or clause.is_repair)
+    return is_bare and bool(clause.nouns) and all(noun.kind not in ("", "*") or noun.colour for noun in clause.nouns)
 
 
 def _noun(reference: Reference) -> Noun:

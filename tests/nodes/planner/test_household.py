@@ -739,3 +739,44 @@ def test_an_order_without_its_thing_is_asked_for_it() -> None:
     mind = mind_with(*DISHES)
     assert mind.do(Intent("do", (Order("rinse"),)), to_ns(1.0), "Ann") == "What shall I wash?"
     assert planned(mind) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "plan"),
+    [
+        ("Put everything on the table away.", [("place", "mug-1", "sink"), ("place", "mug-2", "sink")]),
+        ("The red mug's mouldy, bin it.", [("place", "mug-1", "bin")]),
+        ("Rinse the red mug. When that's done, put the blue one on the tray.",
+         [("rinse", "mug-1", "sink"), ("place", "mug-1", "countertop"), ("place", "mug-2", "tray")]),
+        ("Any chance of the blue mug?", [("hand_over", "mug-2", "")]),
+        ("I'll wash the red one myself.", []),
+    ],
+)  # fmt: skip
+def test_where_a_thing_is_and_who_does_it_is_told_from_what_is_to_be_done(
+    text: str, plan: list[tuple[str, str, str]]
+) -> None:
+    mind = mind_with(RED, BLUE)
+    hear(mind, text)
+    assert planned(mind) == plan
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("There are crumbs on the table.", "Shall I wipe the table?"),
+        ("The table's a bit sticky.", "Shall I wipe the table?"),
+        ("The shelf looks nice.", "All right."),
+        ("The mugs are on the table.", "I see."),
+    ],
+)
+def test_a_remark_on_a_place_offers_to_wipe_it_and_praise_does_not(text: str, said: str) -> None:
+    mind = mind_with(RED, BLUE, thing("sponge-1", "sponge", "yellow"))
+    assert hear(mind, text) == said
+    assert planned(mind) == []
+
+
+def test_a_coffee_in_that_one_is_in_the_mug_that_was_spoken_of_or_in_none() -> None:
+    mind = mind_with(RED, BLUE)
+    hear(mind, "The blue mug is mine.", 1.0, "Cara")
+    assert "Cara said" in hear(mind, "Make me a coffee in that one.", 2.0, "Dan")
+    assert planned(mind) == []
