@@ -271,8 +271,11 @@ def _plain(schema: Document, definitions: Document, inside: tuple[str, ...]) -> 
     plain = {
         key: value for key, value in schema.items() if key not in ("$defs", "default", "enum", "const", "required")
     }
-    if plain.get("additionalProperties") is False:
-        del plain["additionalProperties"]
+    for name in ("additionalProperties", "propertyNames"):  # of a dict, by name
+        if plain.get(name) is False:
+            del plain[name]
+        elif isinstance(plain.get(name), dict):
+            plain[name] = _plain(plain[name], definitions, inside)
     if "enum" in schema:
         plain["enum"] = schema["enum"]
         plain.setdefault("type", "string" if all(isinstance(value, str) for value in schema["enum"]) else "integer")

@@ -11,14 +11,14 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
-from nodes import msgs
-from nodes.msgs import episode as episode_msgs
+from nodes.msgs import episode, robot, voice
+from nodes.sim import messages as simulated
 from runtime.coordination import health
 from runtime.message import Envelope, Message
 
 MESSAGES: list[type[Message]] = [
     value
-    for module in (msgs, health, episode_msgs)
+    for module in (robot, voice, episode, health, simulated)
     for value in vars(module).values()
     if isinstance(value, type) and issubclass(value, Message) and value.__module__ == module.__name__
 ]
