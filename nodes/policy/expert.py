@@ -104,6 +104,7 @@ class HeadView:
     has_hand: bool = False  # skin where the thing is said to be
 
 
+_DONE_ALREADY = {"hold": "holding still", "place": "it was let go there already"}
 StopState = Literal["free", "told", "held", "told and held"]
 """Free to act; told to stop by an interrupt; held by the guard; both."""
 StopEvent = Literal["stop", "resume", "guard stops", "guard moves"]
@@ -161,6 +162,7 @@ class ExpertPolicy(ForRobot, SeatNode, HearsPeople):
         self.asked: ActionRequest | None = None
         self.progress: SkillProgress | None = None
         self.let_go: Counter[str] = Counter()  # how much, by place
+        self.let_go_over = ""  # the place over which a deed was cut off while the gripper opened
         self.touched: Counter[str] = Counter()  # how often what was set down touched something too early, by place
         self.is_led_back = False  # by the guard
         self.kept: JointVector = ()  # the last goals
@@ -241,12 +243,15 @@ class ExpertPolicy(ForRobot, SeatNode, HearsPeople):
         if before is not None and self._continues(before, action):
             return
         if before is not None and not self.is_over:
+            self._cut_off(before)
             why = f"replaced by {action.text or action.skill!r}"
             self.feedback.publish(Feedback(action_id=before.id, status="failure", why=why, code="replaced"))
         held = self.progress.held if self.progress is not None else None
         if held is not None and not state.is_grasping:
             held = None
         plan_or_why = self._plan(action, state, held)
+        if action.skill not in ("hold", "place"):
+            self.let_go_over = ""
         self.view, self.told = None, ""
         self.is_over = isinstance(plan_or_why, str)
         phases = () if isinstance(plan_or_why, str) else self._raised(plan_or_why)
@@ -259,7 +264,7 @@ class ExpertPolicy(ForRobot, SeatNode, HearsPeople):
         self.kept = self.progress.goal
         if isinstance(plan_or_why, str):
             ok = plan_or_why == ""
-            why = plan_or_why or ("holding still" if action.skill == "hold" else "it is already in the gripper")
+            why = plan_or_why or _DONE_ALREADY.get(action.skill, "it is already in the gripper")
             self.feedback.publish(Feedback(action_id=action.id, status="success" if ok else "failure", why=why))
 
     @on(interrupts)
@@ -271,6 +276,7 @@ class ExpertPolicy(ForRobot, SeatNode, HearsPeople):
         elif interrupt.depth == "resume":
             self._stop_or_go("resume")
         elif interrupt.depth == "replan" and self.progress is not None and state is not None:
+            self._cut_off(self.current)
             if self.current is not None and not self.is_over:
                 why = f"set aside: {interrupt.by} said {interrupt.text!r}"
                 self.feedback.publish(Feedback(action_id=self.current.id, status="failure", why=why))
@@ -288,6 +294,7 @@ class ExpertPolicy(ForRobot, SeatNode, HearsPeople):
 
     def on_seat(self) -> None:
         """Begin the action anew, from wherever the robot was left."""
+        self._cut_off(self.current)
         action, self.current, self.is_over = self.current, None, True
         if action is not None:
             self.begin(action)
@@ -308,6 +315,12 @@ class ExpertPolicy(ForRobot, SeatNode, HearsPeople):
             self.is_led_back = False
             if not self.is_over:  # the hand is not where the phase under way left it
                 self.on_seat()
+
+    def _cut_off(self, action: Action | None) -> None:
+        """This deed ends here: what was being let go lies there, though nobody has seen the gripper empty."""
+        phase = self.progress.phase if self.progress is not None and not self.is_over else None
+        if action is not None and action.skill == "place" and phase is not None and phase.then == "empty":
+            self.let_go_over = self._what()
 
     def _note_touch(self) -> None:
         progress = self.progress
@@ -401,7 +414,7 @@ class ExpertPolicy(ForRobot, SeatNode, HearsPeople):
             return "the hand is not free to point" if state.is_grasping else plan(POINT, spot)
         if action.skill == "place":
             if not state.is_grasping:
-                return "there is nothing in the gripper to place"
+                return "" if self.let_go_over == spot.name else "there is nothing in the gripper to place"
             if action.target.height_m == 0.0 and held is not None:  # a free place on something flat
                 return plan(SET_DOWN, replace(spot, z_m=spot.z_m + held.height_m / 2, height_m=held.height_m))
             return plan(SET_BACK, held) if held is not None and held.name == spot.name else plan(PLACE, spot)
@@ -453,6 +466,7 @@ class ExpertPolicy(ForRobot, SeatNode, HearsPeople):
                 self.touched.pop(self._what(), None)
             if ok and self.current.skill == "place":
                 self.let_go[self._what()] += 1
+                self.let_go_over = ""
             if not ok:
                 self.progress = retreat(done.progress, state, motion=self.motion)
             return

@@ -264,6 +264,19 @@ def test_place_with_an_empty_gripper_fails() -> None:
     assert (failed.status, failed.why) == ("failure", sentence("policy.nothing_to_place"))
 
 
+def test_a_place_cut_off_while_the_gripper_opens_is_done_when_it_is_asked_for_again_and_once_only() -> None:
+    kitchen = Kitchen()
+    kitchen.pick("red_cup")
+    kitchen.sim.publish("action", Action(id="place 0", skill="place", arguments=aimed_at(BIN, "place")))
+    kitchen.sim.run(seconds=40.0, until=lambda: not kitchen.states[-1].is_grasping)
+    kitchen.act(Action(id="hold", skill="hold"))
+    assert [one.status for one in kitchen.feedback if one.action_id == "place 0"][-1] == "failure", "it was cut off"
+    kitchen.sim.run(seconds=2.0)
+    assert kitchen.thing("red_cup").is_in_bin
+    answers = [kitchen.place(1), kitchen.pick("green_cup"), kitchen.place(2), kitchen.place(3)]
+    assert [one.status for one in answers if one is not None] == ["success"] * 3 + ["failure"]
+
+
 def test_a_stop_in_mid_pick_holds_and_resuming_finishes_the_pick() -> None:
     kitchen = Kitchen()
     kitchen.pick("red_cup", seconds=3.0)
