@@ -218,7 +218,7 @@ class Lane:
             return Work(sole.timer.name, self.style, None)
         if due_ns is not None and now_ns >= due_ns:
             return self._take_due(now_ns) or self._take_message() or self._take_due(now_ns)
-        return self._take_message()
+        return self._take_message() if any(self.queues) else None
 
     def _take_message(self) -> Work | None:
         """The next message that waits, or None; what was too old is gone then, and stands in the way of no tick."""

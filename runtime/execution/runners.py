@@ -182,9 +182,7 @@ class _Overtaking:
         self._source.drain_events(limit)
 
     def serve_or_drain(self, end_ns: int) -> int:
-        """Of an empty lane: handle or take in what comes, until that time at most; return how much there was."""
-        if not self.has_news:
-            return 0
+        """Of an empty lane with news: handle or take in what comes, until that time at most; return how much it was."""
         number = self._source.serve(end_ns) or self._source.drain(self.most)
         self.has_news = number > 0
         return number
@@ -369,10 +367,12 @@ class LoopRunner:
                 overtaking.look(now_ns)
             work = lane.take(now_ns)
             if work is None:
-                if overtaking is not None and overtaking.serve_or_drain(end_ns):
+                if overtaking is not None and overtaking.has_news and overtaking.serve_or_drain(end_ns):
                     now_ns = self._clock.now_ns()
                     continue
-                self._sleep()
+                self.due_ns = due_ns = lane.known_due_ns
+                if due_ns is not None and (due_ns <= now_ns or self._straight is None):
+                    self._sleep()
                 return
             if lane.style == "async":
                 self._run_task(work)

@@ -23,6 +23,7 @@ class Busy:
     style = "plain"
     is_busy = False
     timers = ()
+    known_due_ns = None
 
     def __init__(self, handler_ns: int, works: int) -> None:
         self.handler_ns, self.left, self.ns = handler_ns, works, 0
@@ -32,9 +33,6 @@ class Busy:
 
     def take(self, now_ns: int) -> object | None:
         return SimpleNamespace(handler="work") if self.left else None
-
-    def next_due_ns(self) -> None:
-        return None
 
     def handle(self, work: object, call: object) -> None:
         self.left -= 1
@@ -87,6 +85,44 @@ class Once:
         self.told.append(self.name)
         if self.fails:
             raise ValueError(self.name)
+
+
+@pytest.mark.skipif(not hasattr(selectors, "EpollSelector"), reason="no epoll")
+def test_what_comes_straight_one_upon_the_other_is_one_turn_of_asyncio_until_something_of_asyncio_is_to_be_done() -> (
+    None
+):
+    loop = new_loop()
+    assert isinstance(loop, StraightLoop)
+    straight, told, turns = os.pipe(), list[str](), list[int]()
+    select, is_late = loop.straight.select, asyncio.Event()
+
+    def counted(timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        turns.append(len(told))
+        return select(timeout)
+
+    def read() -> None:
+        told.append("read")
+        os.write(straight[1], os.read(straight[0], 1))  # there is more at once, without an end
+        if len(told) == 100:
+            loop.call_soon(told.append, "soon")
+            loop.call_later(0.001, is_late.set)
+
+    async def run() -> None:
+        loop.add_reader(straight[0], read)
+        loop.straight.calls[straight[0]] = read
+        os.write(straight[1], b"s")
+        await asyncio.wait_for(is_late.wait(), 10)
+        loop.remove_reader(straight[0])
+
+    loop.straight.select = counted  # type: ignore[method-assign]
+    try:
+        loop.run_until_complete(run())
+    finally:
+        loop.close()
+        for fd in straight:
+            os.close(fd)
+    assert not [number for number in turns if 1 < number < 100], "asyncio had nothing to do"
+    assert told.index("soon") == 100, "what a call schedules goes before the next one"
 
 
 @pytest.mark.skipif(not hasattr(selectors, "EpollSelector"), reason="no epoll")
