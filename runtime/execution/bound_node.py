@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from runtime.abilities import LosesThings, SpendsMoney
 from runtime.clock import Clock
 from runtime.context import (
     AgeRules,
@@ -78,6 +79,9 @@ class BoundNode:
         self.node = node
         self.name = name
         self.clock = clock
+        # Asked here, and not for each report: whether a node has the methods of a protocol takes fifty calls.
+        self.spends = node if isinstance(node, SpendsMoney) else None
+        self.loses = node if isinstance(node, LosesThings) else None
         self.send, self._send_all = output.send, output.send_all
         self.fence = fence
         self.seat = type(node).seat

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from runtime.abilities import LosesThings, SpendsMoney
 from runtime.coordination.health import Health, PortHealth, TimerHealth
 from runtime.execution.bound_node import BoundNode
 from runtime.journal.answers import blotted
@@ -65,8 +64,8 @@ def health_of(
         },
         refused={topic: dict(some) for topic, some in bound.refused.items()},
         paths=tuple(meter.health() for meter in bound.meters),
-        spending=bound.node.spending() if isinstance(bound.node, SpendsMoney) else None,
-        losses=tuple(bound.node.losses()) if isinstance(bound.node, LosesThings) else (),
+        spending=bound.spends.spending() if bound.spends is not None else None,
+        losses=tuple(bound.loses.losses()) if bound.loses is not None else (),
         cpu_s=cpu_s,
         rss_mb=rss_mb,
     )

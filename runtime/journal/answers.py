@@ -77,7 +77,7 @@ def read(text: str) -> Any:
 
 def blotted(text: str) -> str:
     """The text without what the environment calls secret, and without keys as addresses and headers show them."""
-    for name, secret in os.environ.items():
+    for name, secret in os.environ.items() if text else ():  # of "", as each report of a healthy node has it, nothing
         if len(secret) >= SHORTEST_SECRET and _SECRET.search(name):
             text = text.replace(secret, "***").replace(json.dumps(secret)[1:-1], "***")
     return _SHOWN.sub(lambda found: f"{found['kept'] or found['cookie'] or found['address']}***", text)
