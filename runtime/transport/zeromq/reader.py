@@ -40,7 +40,8 @@ from runtime.transport.zeromq.sockets import (
 Vouched = Mapping[str, Mapping[str, Collection[str]]]
 """For each topic and process, the nodes in whose names that process may publish there."""
 _POLLIN = int(zmq.POLLIN)
-_BURST = 16  # events received between two looks at the sockets, or at once where they come straight
+_BURST = 16  # events received between two looks at the sockets
+_RUN = 64  # events that come straight, received at once
 _FAILURES = 3  # of one segment, before a reader asks for whole messages
 
 _place_decoder = msgspec.msgpack.Decoder(SlotAddress)
@@ -348,7 +349,7 @@ class Reader:
         links = list(events.by_fd.values()) if events is not None else []
         topic, handle = "", cast(Handle, deliver)
         while held or links:
-            if not held and events is not None and not events.take_run(links[-1], _BURST):
+            if not held and events is not None and not events.take_run(links[-1], _RUN):
                 links.pop()
             while held:
                 stamped = held.popleft()
