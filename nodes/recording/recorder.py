@@ -116,6 +116,12 @@ class Recorder(ForRobot, Node):
         self._before = ""  # where the recording began that is gone on with
         self._state = RecorderState(mode="waiting", why=_kept(ring_s))
 
+    @classmethod
+    def preload(cls) -> None:
+        """Load what writes a file, before the processes of the run are forked."""
+        import nodes.mcap.file
+        import nodes.recording.foxglove.typed_topics  # noqa: F401
+
     def on_start(self) -> None:
         # Loaded here, so that checking a graph needs neither mcap nor OpenCV; a graph without images never does.
         if find_spec("cv2") is not None:

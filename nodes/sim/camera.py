@@ -125,6 +125,11 @@ class SimCamera(ForRobot, Node):
     def libraries(self) -> tuple[str, ...]:
         return ("mujoco",)
 
+    @classmethod
+    def preload(cls) -> None:
+        """Load what draws, before the processes of the run are forked."""
+        import nodes.sim.rendering.renderer  # noqa: F401
+
     def on_start(self) -> None:
         """Build the scene and choose the back end. Raises UserError where "gl" is asked for and does not work."""
         self._backend = self._choose_backend()

@@ -28,12 +28,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from runtime.launch.file import Launch
+from runtime.message import array_fields
 from runtime.node import Node, ports_of
 from runtime.operating_system import held_signal
 from runtime.operating_system.machine import can
 from runtime.operating_system.processes import OUTER_PATH, PATH, forget_path
 from runtime.ports import Publisher, Subscription
-from runtime.serialization.codec import decoder_of, fingerprint
+from runtime.serialization.codec import decoder_of, fingerprint, holds_arrays
 
 _POOLS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OPENCV_FOR_THREADS_NUM")
 SINGLE_THREADED = dict.fromkeys(_POOLS, "1")
@@ -230,8 +231,8 @@ def _share(nodes: Iterable[type[Node]]) -> None:
         for port in (*ports_of(node, Publisher).values(), *ports_of(node, Subscription).values()):
             message: Any = port.message
             try:
-                decoder_of(message)
-                fingerprint(message)
+                for known in (decoder_of, fingerprint, holds_arrays, array_fields):
+                    known(message)
             except Exception:  # noqa: BLE001  # likewise
                 continue
 

@@ -478,6 +478,11 @@ def parameters_of(cls: type) -> dict[str, inspect.Parameter]:
 
     Each key of `**others: Unpack[Settings]`, a TypedDict, counts; its default is that of the base class.
     """
+    return _parameters_of(cls)
+
+
+@cache
+def _parameters_of(cls: type) -> dict[str, inspect.Parameter]:
     inits = [vars(base)["__init__"] for base in cls.__mro__ if base is not object and "__init__" in vars(base)]
     if not inits:
         return {}
