@@ -11,7 +11,7 @@ import msgspec
 
 from nodes.msgs import Action, Relation, RobotState, Scene, SeenObject, SeenPerson
 from nodes.perception.shapes import ShapeNames
-from nodes.vlm.choice.next_action import HAND, arm_side, is_in, is_on_floor, place_of, spot
+from nodes.vlm.choice.things import HAND, arm_side, is_in, is_on_floor, place_of, spot
 from nodes.vlm.memory import SIGHTINGS_TO_BELIEVE, Known, believed, number_of, update, with_ids, without
 from nodes.vlm.parts import Belief, PointM
 

@@ -8,7 +8,7 @@ from nodes.planner.parser import parser_of
 from nodes.planner.referents import as_references, named_under_way, referents
 from nodes.planner.spelled import spelled_out
 from nodes.planner.understanding import Conversation, spared_by, understand_in
-from nodes.vlm.choice.next_action import is_meant_by
+from nodes.vlm.choice.things import is_meant_by
 from nodes.vlm.talk import HeardOfWork, WorkUnderWay
 from runtime.clock import to_ns
 

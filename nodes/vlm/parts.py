@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from nodes.msgs import Action, Image, Relation, RobotState, Scene, SeenObject, SkillSpec, Subtask, Utterance
 from nodes.robot.protocol import Body
-from nodes.vlm.choice.next_action import Decision, Situation
+from nodes.vlm.choice.situation import Decision, Situation
 from runtime import Stamped
 
 IMAGES_PER_GAZE = 3

@@ -24,10 +24,11 @@ from nodes.msgs import (
 )
 from nodes.planner.orders import Surroundings
 from nodes.vlm.choice.deeds import Deeds
-from nodes.vlm.choice.hold import Hold, LookRound, StopEvent
-from nodes.vlm.choice.next_action import LOOK_ROUND, MOST_TRIES, Decision, Situation, is_meant_by
-from nodes.vlm.choice.situation import described, situation_of
-from nodes.vlm.parts import Belief, Choice, Moment, VLMEyes
+from nodes.vlm.choice.hold import Event, Hold, LookRound
+from nodes.vlm.choice.next_action import LOOK_ROUND, how_many, lost, tried
+from nodes.vlm.choice.situation import MOST_TRIES, Decision, Situation
+from nodes.vlm.choice.things import as_reference, is_meant_by
+from nodes.vlm.parts import IMAGES_PER_GAZE, Belief, Choice, Moment, VLMEyes
 from nodes.vlm.talk import SORRY, VlmTalk, WorkUnderWay
 from runtime import to_ns
 
@@ -134,7 +135,7 @@ class VLMWork:
         if interrupt.depth in ("stop", "replan"):
             self.hold.hear_of_yes("something else is to be done", now.now_ns)
 
-    def stop_or_go(self, event: StopEvent, now: Moment) -> None:
+    def stop_or_go(self, event: Event, now: Moment) -> None:
         """After a stop: choose again from what is seen now; after a false alarm go on with what was being done."""
         if not self.hold.stop_or_go(event):
             return
@@ -194,7 +195,30 @@ class VLMWork:
         is_giving = now.is_giving and self.belief.holding is not None
         deeds.await_hand(now.now_ns, is_awaited=is_giving and self.belief.hand is None and not hold.is_stopped)
         decision = self.act(now)
-        return described(decision, self.situation(now), self.belief, self._target)
+        return self._described(decision, self.situation(now))
+
+    def _described(self, decision: Decision, now: Situation) -> SceneDescription:
+        """What the planner is told: what is done, seen and brought, and what went wrong."""
+        task, objects = now.subtask, self.belief.objects
+        names = ", ".join([thing.name for thing in objects] + list(self.belief.unplaced)) or "nothing"
+        held = f" It holds the {now.holding.name}." if now.holding is not None else ""
+        work = f" Subtask: {task.text}." if task is not None and task.text else ""
+        return SceneDescription(
+            text=f"The robot {_does(decision)}.{held}{work} It sees: {names}.",
+            subtask_id=task.id if task is not None else "",
+            progress=decision.progress,
+            objects=objects,
+            subtask=task,
+            why=(decision.why or decision.text) if decision.progress in ("failed", "finished") else "",
+            code=decision.code,
+            target=self._target,
+            left=now.vetoed,
+            did=now.did,
+            moved=tuple(map(as_reference, now.moved)),
+            wanted=how_many(now),
+            tried=tried(now),
+            gone=tuple(map(as_reference, lost(now))),
+        )
 
     def _look(self, now: Moment) -> None:
         looked = self.eyes.look(now)
@@ -208,11 +232,19 @@ class VLMWork:
 
     def situation(self, now: Moment) -> Situation:
         """All that choice knows."""
-        skills = now.skills or {}
-        may_look = not self.belief.has_looked and self.deeds.rounds < MOST_TRIES and self.looks_round.may_turn
-        return situation_of(
-            self.task, self.vetoed, now, self.belief, self.deeds, self.hold,
-            is_to_look=may_look and LOOK_ROUND in skills,
+        skills, task, belief, deeds, hold = now.skills or {}, self.task, self.belief, self.deeds, self.hold
+        may_look = not belief.has_looked and deeds.rounds < MOST_TRIES and self.looks_round.may_turn
+        state = now.states[-1] if now.states else None
+        return Situation(
+            subtask=task, vetoed=self.vetoed, skills=skills, now_ns=now.now_ns, is_grasping=now.is_grasping,
+            objects=belief.things(), relations=belief.relations, holding=belief.holding, moved=belief.moved,
+            gone=belief.gone(), hand=belief.hand, palm_m=belief.palm_m,
+            is_looking_over=belief.images >= IMAGES_PER_GAZE, is_to_look=may_look and LOOK_ROUND in skills,
+            doing=deeds.doing, outcome=deeds.outcome, why=deeds.why, code=deeds.code, ended_ns=deeds.ended_ns,
+            succeeded_ns=deeds.succeeded_ns, is_for_task=task is not None and deeds.done_for == task.id, did=deeds.did,
+            failures=dict(deeds.failures), reasons=dict(deeds.reasons), steps=dict(deeds.steps), looks=deeds.looks,
+            is_stopped=hold.is_stopped, is_waiting=hold.is_waiting, is_unconfirmed=hold.yes_state != "not asked",
+            base=(state.base_x_m, state.base_y_m, state.base_heading_rad) if state is not None else (0.0, 0.0, 0.0),
         )  # fmt: skip
 
     def act(self, now: Moment) -> Decision:
@@ -220,7 +252,6 @@ class VLMWork:
         return self._carry_out(self.choice(self.situation(now)), now)
 
     def _carry_out(self, decision: Decision, now: Moment) -> Decision:
-        self.deeds.count(decision.counts)
         if decision.skill != "keep":
             task_id = self.task.id if self.task is not None else ""
             self._node.send(self.deeds.begin(decision, task_id, self._node.name, now.now_ns))
@@ -232,6 +263,16 @@ class VLMWork:
         """Send the action under way once more."""
         if self.deeds.doing is not None:
             self._node.send(self.deeds.doing)
+
+
+def _does(decision: Decision) -> str:
+    """What it does, or how that ended, as the rest of a sentence: only what was measured is said to be finished."""
+    ended = {
+        "finished": "has finished: ",
+        "failed": "failed, because ",
+        "idle": "has " if "nothing" in decision.text else "is ",
+    }
+    return ended.get(decision.progress, "is ") + decision.text
 
 
 def _is_same(one: Subtask, other: Subtask) -> bool:

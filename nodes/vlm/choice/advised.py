@@ -9,17 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from nodes.msgs import Argument, SeenObject, Subtask
-from nodes.vlm.choice.next_action import (
-    MOST_TRIES,
-    Decision,
-    Situation,
-    await_hand,
-    decide,
-    held_up,
-    is_excluded,
-    measured,
-    spare,
-)
+from nodes.vlm.choice.next_action import await_hand, decide, held_up, measured, spare
+from nodes.vlm.choice.situation import MOST_TRIES, Decision, Situation
+from nodes.vlm.choice.things import is_excluded
 
 
 @dataclass(frozen=True, slots=True)

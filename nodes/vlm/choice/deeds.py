@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 from nodes.msgs import Action, Feedback, FeedbackCode, SeenObject, aimed_at
-from nodes.vlm.choice.next_action import HAND, LOOK_ROUND, MOST_TRIES, Decision, Outcome
+from nodes.vlm.choice.next_action import LOOK_ROUND
+from nodes.vlm.choice.situation import MOST_TRIES, Decision, Outcome
+from nodes.vlm.choice.things import HAND
 from runtime import to_s
 
 SILENCE_S = 4.0
@@ -28,7 +30,7 @@ class Deeds:
         self.code: FeedbackCode = ""  # and what programs ask of that
         self.ended_ns = self.succeeded_ns = 0
         self.is_answered = False
-        self.is_counted = False  # its failure
+        self._step = ""  # as what its failure counts
         self.did: tuple[str, ...] = ()  # what succeeded for the subtask
         self.failures: dict[str, int] = {}  # by the name of the thing
         self.reasons: dict[str, str] = {}  # of the last one
@@ -63,13 +65,12 @@ class Deeds:
         self.doing = Action(
             id=f"{name}-{self._count}",
             skill=decision.skill,
-            arguments=decision.arguments
-            or aimed_at(decision.target, "place" if decision.skill == "place" else "thing"),
+            arguments=decision.arguments or aimed_at(decision.target),
             text=decision.text,
         )
         self.done_for = task_id
         self.rounds += decision.skill == LOOK_ROUND
-        self.outcome, self.is_counted = "running", False
+        self.outcome, self._step = "running", decision.step
         self.ask(now_ns)
         return self.doing
 
@@ -95,6 +96,8 @@ class Deeds:
         if feedback.status == "running":
             return ""
         self.outcome, self.why, self.code, self.ended_ns = feedback.status, feedback.why, feedback.code, now_ns
+        if feedback.status == "failure" and self.done_for == task_id:
+            self.steps[self._step] = self.steps.get(self._step, 0) + 1
         if action.skill in ("look", LOOK_ROUND):
             self.looks += action.skill == "look"
             return "looked"
@@ -119,12 +122,6 @@ class Deeds:
             name = action.target.name
             self.failures[name] = self.failures.get(name, 0) + 1
             self.reasons[name] = why
-
-    def count(self, step: str) -> None:
-        """The failure of the action under way is one of that step ("": of none)."""
-        if step:
-            self.is_counted = True
-            self.steps[step] = self.steps.get(step, 0) + 1
 
     def await_hand(self, now_ns: int, *, is_awaited: bool) -> None:
         """Give up after a while where nobody holds out a hand."""

@@ -15,10 +15,14 @@ YES_WITHIN_S = 20.0
 YES_TO_POLICY_S = 0.4
 """After a yes: until the policy, which hears it too, has surely done so."""
 
-StopState = Literal["free", "told", "held"]
-"""Free to act; told to stop by an interrupt; held by the guard."""
-StopEvent = Literal["stop", "resume", "guard stops", "guard moves"]
-STOPS: Mapping[tuple[StopState, StopEvent], StopState] = {
+State = Literal["free", "told", "held", "not asked", "asked", "given"]
+"""Free to act; told to stop by an interrupt; held by the guard. The yes of a person, whom the policy asks before an
+action: nobody is asked; it is waited for; it was said."""
+Event = Literal[
+    "stop", "resume", "guard stops", "guard moves",
+    "policy asks", "person says yes", "something else is to be done", "time is over",
+]  # fmt: skip
+CHANGES: Mapping[tuple[State, Event], State] = {
     ("free", "stop"): "told",
     ("held", "stop"): "told",
     ("told", "resume"): "free",
@@ -26,13 +30,6 @@ STOPS: Mapping[tuple[StopState, StopEvent], StopState] = {
     ("free", "guard stops"): "held",
     ("told", "guard stops"): "held",
     ("held", "guard moves"): "free",
-}
-"""What is not listed changes nothing: a guard that still moves has not heard of the interrupt yet."""
-
-YesState = Literal["not asked", "asked", "given"]
-"""The yes of a person, whom the policy asks before an action: nobody is asked; it is waited for; it was said."""
-YesEvent = Literal["policy asks", "person says yes", "something else is to be done", "time is over"]
-YESSES: Mapping[tuple[YesState, YesEvent], YesState] = {
     ("not asked", "policy asks"): "asked",
     ("given", "policy asks"): "asked",
     ("asked", "person says yes"): "given",
@@ -41,8 +38,8 @@ YESSES: Mapping[tuple[YesState, YesEvent], YesState] = {
     ("asked", "time is over"): "not asked",
     ("given", "time is over"): "not asked",
 }
-"""What is not listed changes nothing."""
-YES_LASTS_S: Mapping[YesState, float] = {"asked": YES_WITHIN_S, "given": YES_TO_POLICY_S}
+"""What is not listed changes nothing: a guard that still moves has not heard of the interrupt yet."""
+YES_LASTS_S: Mapping[State, float] = {"asked": YES_WITHIN_S, "given": YES_TO_POLICY_S}
 
 
 class Hold:
@@ -52,9 +49,9 @@ class Hold:
         if not plan_wait_s > 0.0:
             raise ParameterError(f"vlm: plan_wait_s is {plan_wait_s:g}; expected a number above 0")
         self.plan_wait_s = plan_wait_s
-        self.stop_state: StopState = "free"
+        self.stop_state: State = "free"
         self.is_taken_back = False  # the last stop, as a false alarm
-        self.yes_state: YesState = "not asked"
+        self.yes_state: State = "not asked"
         self._yes_until_ns = 0
         self._waiting_ns = 0  # for a plan since then; 0: it does not
         self.objected_ns = 0  # somebody may have objected then, and nobody has said yet how it goes on
@@ -70,14 +67,14 @@ class Hold:
         """Whether a plan is waited for."""
         return self._waiting_ns > 0
 
-    def stop_or_go(self, event: StopEvent) -> bool:
+    def stop_or_go(self, event: Event) -> bool:
         """Whether the robot may act again."""
-        was_stopped, self.stop_state = self.is_stopped, STOPS.get((self.stop_state, event), self.stop_state)
+        was_stopped, self.stop_state = self.is_stopped, CHANGES.get((self.stop_state, event), self.stop_state)
         return was_stopped and not self.is_stopped
 
-    def hear_of_yes(self, event: YesEvent, now_ns: int) -> None:
+    def hear_of_yes(self, event: Event, now_ns: int) -> None:
         """Each event that is listed, and a yes or a question said again, begins a new wait."""
-        self.yes_state = YESSES.get((self.yes_state, event), self.yes_state)
+        self.yes_state = CHANGES.get((self.yes_state, event), self.yes_state)
         self._yes_until_ns = now_ns + to_ns(YES_LASTS_S.get(self.yes_state, 0.0))
 
     def has_no_yes(self, now_ns: int) -> bool:

@@ -1,110 +1,103 @@
-"""What to do next, as a pure function of what is known: the subtask, what was said, what is seen, and how it goes.
+"""What to do next: one table from the subtask and what is believed to the next action. It is pure.
 
-It also decides how often a grasp is tried (`MOST_TRIES`): the policy makes one try of each action.
+A thing is picked, then brought, given or used. A robot that stands is at all of it; one that drives in a room with a
+map goes there first, where its arm does not reach: a step as any other. What is under way is gone on with unless it is
+about something else, or its place has become clearly worse.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-import msgspec
-
-from nodes.msgs import (
-    Action,
-    Argument,
-    FeedbackCode,
-    Reference,
-    Relation,
-    SeenObject,
-    SkillArgument,
-    SkillSpec,
-    Subtask,
+from nodes.msgs import Argument, SeenObject, SkillArgument, Subtask, aimed_at
+from nodes.vlm.choice.situation import MOST_TRIES, Decision, Situation
+from nodes.vlm.choice.things import (
+    GAZES,
+    HAND,
+    before,
+    destination,
+    free_spot,
+    is_excluded,
+    is_from,
+    is_meant_by,
+    is_on_floor,
+    is_one_of,
+    is_same,
+    is_still_good,
+    moved_to,
+    place_of,
+    spot,
+    wanted,
 )
+from runtime import to_s
 
-Progress = Literal["idle", "working", "finished", "failed", "held"]
-Outcome = Literal["running", "success", "failure"]
+if TYPE_CHECKING:
+    from nodes.sim.world.world_file import WorldFile
 
-MOST_TRIES = 3
-"""After so many failures a thing is left, and the planner told."""
-SURE = 0.5
-ON_FLAT_M = 0.04
-"""What stands on something flat begins at most so far above it."""
-SPOT_STEP_M, ROOM_M = 0.08, 0.14
-"""Where things are set down: points of a grid, this far from what stands there."""
-CLEARLY_M = 0.04
-"""A place to set something down is left for another that has so much more room; less is how eyes and hands waver."""
-IN_BOX = 0.73
-"""A thing nearer to the middle of a box than this share of its narrower side lies in it, or in a corner of it."""
-FLOOR_M = 0.05
-"""What begins below this, and in no box, lies on the floor, which is at 0 in the odometry frame."""
-GAZES = ((0.0, -0.65, 0.5), (0.65, -0.55, 0.4), (-0.55, -0.60, 0.4), (0.9, 0.1, 0.3))
-"""Where to look for things, base frame, m: where the arm reaches, then ahead and behind of it, then straight ahead."""
 LOOK_ROUND, LOOKS_ROUND = "look_round", "I look round."
 """The skill by which the head alone turns, before anything is known, and what is said of it."""
-HAND = "hand"
-"""What a hand is called that is held out."""
 AWAY_M = 0.12
 """A hand that is further from where it was is drawn away; what the gripper hides of it moves it by a third of that."""
 FALLEN_M = 0.2
 """What falls from a hand is seen this near to it."""
 LOOKS_TO_BE_SURE = 2
 """How many gazes must show nothing more to do before the subtask counts as finished."""
+MOST_DRIVES = 4
+SEEN_WITHIN_S = 1.5
+"""How long after an action the eyes may still show what was before."""
+NEAR_M, NEAR_DRIVE_M = 0.12, 0.3
+"""A target that is as near as this to the one before is the same: what is under way is gone on with."""
+CARRIES = ("place", "pick", "hand_over")
+"""Subtasks about things that are taken one after the other."""
+WITH_THING = (*CARRIES, "take", "rinse", "open", "close", "point")
+ANYWHERE = ("look", "nod", "shake", "retreat", "hold", "drive")
+"""Skills that need no driving first."""
+RESTS = ("table", "countertop")
+"""Where anything may be put down."""
+LINE_M, HEADING_RAD, ALONG_M = 0.12, 0.10, 2.2
+"""A base this near to the line before a place, turned along it, gets to all of it by driving straight."""
+
+Words = Callable[[str, Situation], tuple[Sequence[SeenObject], bool]]
+"""The things that words may mean, and whether they name the first of them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
-    """All that the choice depends on; positions in the odometry frame, m and rad."""
+class MappedRoom:
+    """A room that a robot drives in, with a map: its eyes give things ids, and a subtask is about one of them."""
 
-    subtask: Subtask | None = None
-    skills: Mapping[str, SkillSpec] = field(default_factory=dict)  # what the policy declares; {}: not known yet
-    vetoed: tuple[Reference, ...] = ()  # what a person does not want touched
-    preferred: str = ""  # colour that a person asked for
-    objects: tuple[SeenObject, ...] = ()
-    relations: tuple[Relation, ...] = ()  # between them, where the eyes tell
-    holding: SeenObject | None = None
-    moved: tuple[SeenObject, ...] = ()  # brought to the place for this subtask
-    doing: Action | None = None
-    outcome: Outcome = "running"  # of `doing`
-    why: str = ""  # it failed
-    code: FeedbackCode = ""  # and what programs ask of that
-    is_counted: bool = False  # this failure is among `steps`
-    ended_ns: int = 0  # when the last action did
-    succeeded_ns: int = 0  # when one did last
-    now_ns: int = 0
-    is_for_task: bool = True  # `doing` was chosen for this subtask
-    did: tuple[str, ...] = ()  # actions that succeeded for it
-    failures: Mapping[str, int] = field(default_factory=dict)  # by name
-    reasons: Mapping[str, str] = field(default_factory=dict)  # of the last one
-    steps: Mapping[str, int] = field(default_factory=dict)  # failures by skill and thing
-    gone: tuple[SeenObject, ...] = ()  # what left its place without the robot, and was not seen again
-    looks: int = 0  # gazes completed since the robot last changed the scene
-    is_looking_over: bool = True  # False: the image of the last gaze is not in yet
-    is_stopped: bool = False
-    is_waiting: bool = False  # for the planner, after a new order
-    is_unconfirmed: bool = False  # a person has been asked, and has not said yes
-    hand: SeenObject | None = None  # that is held out to be given something, and still
-    palm_m: tuple[float, float, float] | None = None  # in the newest image; the robot's own hand may hide it
-    is_grasping: bool = True  # the gripper still has what it holds
-    is_to_look: bool = False  # nobody knows yet what there is, and the head may turn
-    base: tuple[float, float, float] = (0.0, 0.0, 0.0)  # x, y, heading
+    world: WorldFile
+    meant: Words
+
+    def about(self, now: Situation, task: Subtask) -> SeenObject | Decision | None:
+        """The thing of a subtask, as its planner says it or by its words; or what to ask."""
+        named = task.things[0] if task.things else None
+        ident = named.id if named is not None else ""
+        if task.skill in WITH_THING and not ident:
+            words = f"{named.colour} {named.label}".strip() if named is not None else task.text
+            found, is_named = self.meant(words, now)
+            if found and (len(found) > 1 or not is_named):
+                names = " or ".join(f"the {one.name}" for one in found)
+                return Decision("keep", "failed", f"I am not sure whether {names} is meant by “{words}”")
+            ident = found[0].id if found else ""
+        thing = next((one for one in now.objects if one.id == ident), None)
+        if ident and thing is None:
+            return Decision("keep", "failed", f"I do not see the {task.text or ident} any more")
+        return thing
+
+    def reaches(self, target: SeenObject, base: tuple[float, float, float]) -> bool:
+        """Whether the arm does from there."""
+        x, y, heading = self.world.stand_for(target.x_m, target.y_m)
+        turned = math.remainder(heading - base[2], 2 * math.pi)
+        dx, dy = x - base[0], y - base[1]
+        beside = -dx * math.sin(heading) + dy * math.cos(heading)
+        along = dx * math.cos(heading) + dy * math.sin(heading)
+        return abs(turned) < HEADING_RAD and abs(beside) < LINE_M and abs(along) < ALONG_M
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """The next skill ("keep": go on with what is under way), what to say about it and what to tell the planner."""
-
-    skill: str
-    progress: Progress
-    text: str  # for the planner: what the robot is doing, "picking up the red cup"
-    target: SeenObject | None = None
-    say: str = ""
-    arguments: tuple[Argument, ...] = ()  # where it takes more, or others, than the target
-    code: FeedbackCode = ""  # "failed": what programs ask of the reason
-    why: str = ""  # "failed": the reason alone, where `text` tells more
-    counts: str = ""  # the action under way has failed, and that is a failure of this step
+# --- what may be done at all
 
 
 def held_up(now: Situation) -> Decision | None:
@@ -119,150 +112,194 @@ def held_up(now: Situation) -> Decision | None:
     return _rest(now) if is_idle else None
 
 
-def decide(now: Situation) -> Decision:
-    """What to do now."""
+def _rest(now: Situation) -> Decision:
+    if now.is_doing(LOOK_ROUND):
+        return Decision("keep", "idle", "looking round")
+    if now.is_to_look:
+        return Decision(LOOK_ROUND, "idle", "looking round", say=LOOKS_ROUND)
+    if now.doing is not None and now.doing.skill != "hold" and now.outcome == "running":
+        return Decision("hold", "idle", "holding still")
+    return Decision("keep", "idle", "nothing to do")
+
+
+def spare(now: Situation) -> Decision | None:
+    """What is done at once where what is held, or gone for, is to be left alone; None where nothing is."""
+    target = now.doing.target if now.doing is not None else None
+    if now.holding is not None and is_excluded(now, now.holding):
+        return _put_back(now, now.holding)
+    if target is not None and now.is_doing("pick") and is_excluded(now, target):
+        return Decision("hold", "working", f"leaving the {target.name} alone")
+    return None
+
+
+# --- the table
+
+
+def decide(now: Situation, room: MappedRoom | None = None) -> Decision:
+    """What to do now; without a room the robot stands where it can reach all that it sees."""
+    if room is not None:  # the eyes tell what is held, and turn the head by themselves
+        held = next((one for one in now.objects if _is_held(now, one, "robot")), None)
+        now = replace(now, holding=held, is_to_look=False)
     task = now.subtask
-    if (held := held_up(now)) is not None or task is None:
-        return held or _rest(now)
-    if task.skill == "pick" and now.holding is not None and _means(task.things, now.holding):
-        return Decision("keep", "finished", f"holding the {now.holding.name}")
-    if task.skill == "hand_over" and task.skill in now.skills:
-        return _give(now, task)
-    if task.skill not in ("place", "pick"):
-        return _perform(now, task)
-    box = destination(now)
-    if now.holding is not None and task.skill == "place":
-        return _bring(now, now.holding, box, task)
-    chosen = wanted(now)
-    if (box is None and task.skill == "place") or not chosen:
-        return _search(now, box, task)
-    if _is_picking(now):
-        assert now.doing is not None
-        mine = [thing for thing in chosen if now.doing.target is not None and _is_same(thing, now.doing.target)]
-        has_better = now.preferred and not any(t.colour == now.preferred for t in mine) and _has(chosen, now.preferred)
-        if mine and not has_better:
-            return Decision("keep", "working", f"picking up the {mine[0].name}")
-    return _pick(now, chosen[0])
+    if (waits := held_up(now)) is not None or task is None:
+        return waits or _rest(now)
+    thing = _chosen(now, task) if room is None else room.about(now, task)
+    if isinstance(thing, Decision):
+        return thing
+    place, held = destination(now), now.holding
+    takes = room is None or thing is not None
+    if held is not None and thing is not held and takes and (task.skill in CARRIES or thing is not None):
+        return _aside(now, room, held, thing)
+    match task.skill:
+        case "place" if takes:
+            return _place(now, room, task, thing, place)
+        case "hand_over" if takes and (room is not None or task.skill in now.skills):
+            return _hand_over(now, room, task, thing)
+        case "pick" | "take" if thing is not None and thing is held:
+            return Decision("keep", "finished", f"holding the {thing.name}")
+        case "pick" | "take" if thing is not None:
+            return _get(now, room, thing)
+        case "pick" if takes:
+            return _search(now, task)
+        case "rinse" | "wipe" if thing is not None and thing is not held and not _has_succeeded(now, task):
+            return _get(now, room, thing)
+        case "rinse" | "wipe" if thing is not None and place is not None:
+            return _perform(now, room, task, place)
+        case "wait_here" if thing is not None and room is not None:
+            if (fills := room.world.fills(task.place)) in thing.state:
+                return Decision("keep", "finished", f"there is {fills} in the {thing.name}")
+            return Decision("keep", "working", f"waiting at the {task.place}")
+        case "put_back" if held is not None and room is not None:
+            return _aside(now, room, held, None)
+    return _perform(now, room, task, thing or place)
 
 
-def is_excluded(now: Situation, thing: SeenObject) -> bool:
-    """Whether it is not to be touched: the planner's word, or what was said since."""
-    planned = now.subtask.excluding if now.subtask is not None else ()
-    return _means((*planned, *now.vetoed), thing)
+def _chosen(now: Situation, task: Subtask) -> SeenObject | None:
+    """Of all things that a subtask is about: what is held, what is picked up by now, or the best."""
+    held, doing = now.holding, now.doing
+    if task.skill not in CARRIES:
+        return None
+    if held is not None and is_one_of(task.things, held) and not is_excluded(now, held):
+        return held
+    found = wanted(now)
+    under_way = doing.target if doing is not None and now.is_doing("pick") else None
+    mine = next((one for one in found if under_way is not None and is_same(one, under_way)), None)
+    if mine is not None and now.preferred and mine.colour != now.preferred == found[0].colour:
+        mine = None
+    return mine or (found[0] if found else None)
 
 
-def _means(references: Iterable[Reference], thing: SeenObject) -> bool:
-    return any(is_meant_by(one, thing) for one in references)
+def _get(now: Situation, room: MappedRoom | None, thing: SeenObject) -> Decision:
+    was_got = now.doing is not None and now.doing.skill in ("pick", "take") and now.outcome == "success"
+    if room is not None and was_got and not _is_seen_since(now):
+        return Decision("keep", "working", f"looking whether I hold the {thing.name}")
+    return _do(now, room, "take" if _is_held(now, thing) else "pick", thing, thing, f"picking up the {thing.name}")
 
 
-def is_meant_by(one: Reference, thing: SeenObject) -> bool:
-    """Whether the reference means the thing: by its id, else by what it is and its colour."""
-    if one.id and thing.id:
-        return one.id == thing.id
-    return one.label in ("", "*", thing.label) and one.colour in ("", thing.colour)
+def _aside(now: Situation, room: MappedRoom | None, held: SeenObject, thing: SeenObject | None) -> Decision:
+    """What is held is not what is wanted now: on the nearest flat place with it, or back where it stood."""
+    if room is not None:
+        flat = [one for one in now.objects if one.is_place and one.height_m == 0.0 and one.label in RESTS]
+        nearest = min(flat, key=lambda one: math.dist((one.x_m, one.y_m), now.base[:2]))
+        return _do(now, room, "place", _spot_on(now, room, nearest), held)
+    if thing is None:
+        return _put_back(now, held)
+    chosen = _get(now, room, thing)  # the policy puts what it holds back where it took it before it picks another thing
+    if chosen.skill == "keep":
+        return replace(chosen, text=f"putting the {held.name} back")
+    return replace(chosen, say=f"I put the {held.name} back. {chosen.say}")
 
 
-def destination(now: Situation) -> SeenObject | None:
-    """Where the subtask wants things, the surest one, or None while it is not seen."""
-    where = now.subtask.place if now.subtask is not None else ""
-    places = (one for one in now.objects if one.is_place and one.label == where)
-    return max(places, key=lambda one: one.confidence, default=None)
+def _put_back(now: Situation, held: SeenObject) -> Decision:
+    return _do(now, None, "place", held, held, f"putting the {held.name} back", f"I put the {held.name} back.")
 
 
-def is_in(thing: SeenObject, place: SeenObject) -> bool:
-    """Whether a thing is in, or on, a place."""
-    away_m = math.hypot(thing.x_m - place.x_m, thing.y_m - place.y_m)
-    if place.height_m == 0.0:  # something flat: what stands on it is as high as it; without a width it has no end
-        is_level = abs(thing.z_m - thing.height_m / 2 - place.z_m) < ON_FLAT_M
-        return is_level and (place.width_m == 0.0 or away_m < place.width_m / 2)
-    return away_m < IN_BOX * place.width_m
+def _place(
+    now: Situation, room: MappedRoom | None, task: Subtask, thing: SeenObject | None, place: SeenObject | None
+) -> Decision:
+    """Get it, and bring it into the box, or to where there is room on something flat."""
+    if room is not None and thing is not None:
+        is_there = any((one.subject, one.object) == (thing.id, task.place) and one.relation in ("in", "on")
+                       for one in now.relations)  # fmt: skip
+        if thing is not now.holding and is_there:
+            return Decision("keep", "finished", f"put the {thing.name} there")
+        if _has_succeeded(now, task) and not _is_seen_since(now):
+            return Decision("keep", "working", f"looking where the {thing.name} is")
+        if place is None:
+            return Decision("keep", "failed", f"I know no {task.place}")
+    if place is None or thing is None:
+        return _search(now, task)
+    if thing is not now.holding:
+        return _get(now, room, thing)
+    if now.failures.get(task.place, 0) >= MOST_TRIES and room is None:
+        text = f"I cannot reach the {task.place}, and still hold the {thing.name}"
+        return Decision("keep", "failed", text, say=f"{text}.")
+    text = f"putting the {thing.name} {task.relation or 'in'} the {task.place}"
+    return _do(now, room, "place", _spot_on(now, room, place), thing, text)
 
 
-def is_on_floor(thing: SeenObject) -> bool:
-    """Whether it lies there, where it is in no box."""
-    return not thing.is_place and thing.z_m - thing.height_m / 2 < FLOOR_M
-
-
-def place_of(thing: SeenObject, objects: Iterable[SeenObject]) -> SeenObject | None:
-    """What it is in, else what it is on."""
-    around = [one for one in objects if one.is_place and one is not thing and is_in(thing, one)]
-    return min(around, key=lambda one: (one.height_m == 0.0, one.width_m == 0.0), default=None)
-
-
-def wanted(now: Situation) -> tuple[SeenObject, ...]:
-    """Things the subtask is about that may be taken now, best first: asked for, clearly seen, near."""
-    task = now.subtask
-    if task is None:
-        return ()
-    places = [one for one in now.objects if one.is_place]
-    there = [one for one in places if one.label == task.place]
-    open_ones = [one for one in task.things if one.count == 0 or one.count > _count(one, now.moved)]
-    found = [
-        thing
-        for thing in now.objects
-        if not thing.is_place
-        and any(_means((one,), thing) and _is_from(one, thing, places) for one in open_ones)
-        and not is_excluded(now, thing)
-        and now.failures.get(thing.name, 0) < MOST_TRIES
-        and not (
-            task.relation != "beside"
-            and any(is_in(thing, one) for one in there)
-            and not _is_elsewhere(thing, there, places)
-        )
-    ]
-    x, y, _ = now.base
-
-    def rank(thing: SeenObject) -> tuple[bool, bool, int, float]:
-        distance = math.hypot(thing.x_m - x, thing.y_m - y)
-        tries = now.failures.get(thing.name, 0)
-        return thing.colour != now.preferred, thing.confidence < SURE, tries, distance
-
-    return tuple(sorted(found, key=rank))
-
-
-def _count(reference: Reference, moved: Iterable[SeenObject]) -> int:
-    return sum(_means((reference,), thing) for thing in moved)
-
-
-def _is_from(reference: Reference, thing: SeenObject, places: Iterable[SeenObject]) -> bool:
-    """Whether it stands where the order says; an id says enough by itself."""
-    return not reference.source or any(is_in(thing, one) for one in places if one.label == reference.source)
-
-
-def _is_elsewhere(thing: SeenObject, there: Sequence[SeenObject], places: Iterable[SeenObject]) -> bool:
-    """Whether it is in a box that stands beside the flat place."""
-    return any(is_in(thing, one) for one in places if one.height_m > 0.0 and one not in there)
-
-
-def free_spot(now: Situation, place: SeenObject) -> SeenObject:
-    """Where on a flat place there is room: the free point nearest to its middle."""
-    taken = [(one.x_m, one.y_m) for one in now.objects if one is not place]
-    steps = [number * SPOT_STEP_M for number in range(-4, 5)]
-    points = [(place.x_m + dx, place.y_m + dy) for dx in steps for dy in steps[2:7]]
-    free = [point for point in points if all(math.dist(point, other) > ROOM_M for other in taken)]
-    x, y = min(free or points, key=lambda point: math.dist(point, (place.x_m, place.y_m)))
-    spot: SeenObject = msgspec.structs.replace(place, x_m=x, y_m=y)  # type: ignore[type-var]  # a Struct
-    return spot
-
-
-def is_still_good(chosen: tuple[float, float], best: tuple[float, float], taken: Iterable[tuple[float, float]]) -> bool:
-    """Whether a point chosen before is kept: the best one now is not clearly further from what stands there."""
-    others = list(taken)
-
-    def room_m(at: tuple[float, float]) -> float:
-        return min((math.dist(at, other) for other in others), default=ROOM_M)
-
-    return room_m(chosen) > min(room_m(best), ROOM_M) - CLEARLY_M
-
-
-def _perform(now: Situation, task: Subtask) -> Decision:
-    """A declared skill that is one action by itself."""
-    doing, name = now.doing, task.skill or "do that"
+def _hand_over(now: Situation, room: MappedRoom | None, task: Subtask, thing: SeenObject | None) -> Decision:
+    """Pick it, wait for an open hand, and set it onto that."""
+    doing, held, given = now.doing, now.holding, now.moved[-1] if now.moved else None
     is_mine = doing is not None and doing.skill == task.skill and now.is_for_task
+    if room is None and is_mine and doing is not None and now.outcome == "running":
+        if now.is_grasping and _is_drawn_away(now.palm_m, doing.target):
+            return Decision("hold", "working", "the hand is not where it was")
+        return Decision("keep", "working", doing.text)
+    if room is None and given is not None:
+        return _given(now, given)
+    if thing is None:
+        return _look_for(now, task)
+    if room is not None and is_mine and (now.outcome == "success" or (thing is not held and _is_held(now, thing))):
+        if now.outcome == "running":
+            return Decision("keep", "working", f"drawing back from the {thing.name}")
+        return Decision("keep", "finished", f"gave the {thing.name}")
+    if thing is not held:
+        return _get(now, room, thing)
+    if room is None and now.failures.get(HAND, 0) >= MOST_TRIES:
+        return Decision("keep", "failed", f"there is no hand for the {thing.name}, and I still hold it")
+    hand = now.hand or next((one for one in now.objects if one.label == HAND), None)
+    if hand is None:
+        return await_hand(thing)
+    return _do(now, room, task.skill, hand, hand, f"giving the {thing.name} into a hand")
+
+
+def await_hand(held: SeenObject) -> Decision:
+    """Ask for a hand, and wait for it."""
+    say = f"Here is the {held.name}. Please hold out your hand."
+    return Decision("keep", "working", "waiting for an open hand", say=say)
+
+
+def _given(now: Situation, given: SeenObject) -> Decision:
+    """It was let go over a hand: whether it is there, and that was all."""
+    name, hand = given.name, now.doing.target if now.doing is not None else None
+    if not now.is_looking_over:
+        return Decision("keep", "working", f"looking whether the {name} stays in the hand")
+    below = (one for one in now.objects if (one.label, one.colour) == (given.label, given.colour))
+    if hand is not None and any(math.dist((one.x_m, one.y_m), (hand.x_m, hand.y_m)) < FALLEN_M for one in below):
+        return Decision("keep", "failed", f"the {name} did not stay in your hand")
+    if wanted(now):
+        return Decision("keep", "failed", f"I give one thing at a time, and gave the {name}")
+    return Decision("keep", "finished", f"gave the {name}")
+
+
+def _is_drawn_away(palm_m: tuple[float, float, float] | None, target: SeenObject | None) -> bool:
+    """Whether the hand that was to be given something is seen elsewhere."""
+    if palm_m is None or target is None:
+        return False
+    return math.dist(palm_m[:2], (target.x_m, target.y_m)) > AWAY_M
+
+
+def _perform(now: Situation, room: MappedRoom | None, task: Subtask, target: SeenObject | None) -> Decision:
+    """A skill that is one action by itself; where the robot stands, the eyes look for what its arguments name."""
+    name = task.skill or "do that"
+    is_mine = now.doing is not None and now.doing.skill == task.skill and now.is_for_task
+    if is_mine and now.outcome == "success":
+        return Decision("keep", "finished", f"done with {name if room is None else task.text}")
+    if room is not None:
+        return _do(now, room, task.skill, target, target)
     if is_mine and now.outcome == "running":
         return Decision("keep", "working", f"doing {name}")
-    if is_mine and now.outcome == "success":
-        return Decision("keep", "finished", f"done with {name}")
     if is_mine:
         return Decision("keep", "failed", f"I cannot {name}: {now.why}")
     spec = now.skills.get(task.skill)
@@ -285,165 +322,126 @@ def _perform(now: Situation, task: Subtask) -> Decision:
     return Decision(task.skill, "working", text, target, arguments=tuple(arguments))
 
 
-def _give(now: Situation, task: Subtask) -> Decision:
-    """Pick it, wait for an open hand, and set it onto that."""
-    doing, held, given = now.doing, now.holding, now.moved[-1] if now.moved else None
-    if doing is not None and doing.skill == task.skill and now.is_for_task and now.outcome == "running":
-        if now.is_grasping and _is_drawn_away(now.palm_m, doing.target):
-            return Decision("hold", "working", "the hand is not where it was")
-        return Decision("keep", "working", doing.text)
-    if given is not None:
-        return _given(now, given)
-    if held is not None and (is_excluded(now, held) or not _means(task.things, held)):
-        return _bring(now, held, None, task)
-    if held is None:
-        chosen = wanted(now)
-        under_way = doing.target if doing is not None and _is_picking(now) else None
-        if under_way is not None and any(_is_same(one, under_way) for one in chosen):
-            return Decision("keep", "working", f"picking up the {under_way.name}")
-        return _pick(now, chosen[0]) if chosen else _look_for(now, task)
-    if now.failures.get(HAND, 0) >= MOST_TRIES:
-        return Decision("keep", "failed", f"there is no hand for the {held.name}, and I still hold it")
-    if now.hand is None:
-        return await_hand(held)
-    return Decision(
-        task.skill, "working", f"giving the {held.name} into a hand", now.hand,
-        arguments=tuple(Argument(name=one.name, thing=now.hand) for one in now.skills[task.skill].arguments),
-    )  # fmt: skip
-
-
-def await_hand(held: SeenObject) -> Decision:
-    """Ask for a hand, and wait for it."""
-    say = f"Here is the {held.name}. Please hold out your hand."
-    return Decision("keep", "working", "waiting for an open hand", say=say)
-
-
-def _given(now: Situation, given: SeenObject) -> Decision:
-    """It was let go over a hand: whether it is there, and that was all."""
-    name = given.name
-    if not now.is_looking_over:
-        return Decision("keep", "working", f"looking whether the {name} stays in the hand")
-    if any(_has_fallen(thing, given, now.doing) for thing in now.objects):
-        return Decision("keep", "failed", f"the {name} did not stay in your hand")
-    if wanted(now):
-        return Decision("keep", "failed", f"I give one thing at a time, and gave the {name}")
-    return Decision("keep", "finished", f"gave the {name}")
-
-
-def _is_drawn_away(palm_m: tuple[float, float, float] | None, target: SeenObject | None) -> bool:
-    """Whether the hand that was to be given something is seen elsewhere."""
-    if palm_m is None or target is None:
-        return False
-    return math.dist(palm_m[:2], (target.x_m, target.y_m)) > AWAY_M
-
-
-def _has_fallen(thing: SeenObject, given: SeenObject, doing: Action | None) -> bool:
-    """Whether it is what was set onto a hand, and stands below that now."""
-    hand = doing.target if doing is not None else None
-    is_it = (thing.label, thing.colour) == (given.label, given.colour)
-    return is_it and hand is not None and math.dist((thing.x_m, thing.y_m), (hand.x_m, hand.y_m)) < FALLEN_M
-
-
 def _argument(now: Situation, task: Subtask, argument: SkillArgument) -> SeenObject | None:
     """What is seen that fills it."""
     if argument.type == "place" or (argument.type == "thing" and not task.things):
         return destination(now)
-    if argument.type == "thing":
-        places = [one for one in now.objects if one.is_place]
-        return next(
-            (
-                one
-                for one in now.objects
-                if not one.is_place and any(_means((ref,), one) and _is_from(ref, one, places) for ref in task.things)
-            ),
-            None,
-        )
-    return None
+    if argument.type != "thing":
+        return None
+    places, loose = ([one for one in now.objects if one.is_place is kind] for kind in (True, False))
+    meant = (one for one in loose if any(is_meant_by(ref, one) and is_from(ref, one, places) for ref in task.things))
+    return next(meant, None)
+
+
+def _do(
+    now: Situation, room: MappedRoom | None, skill: str, target: SeenObject | None, about: SeenObject | None,
+    text: str = "", say: str = "",
+) -> Decision:  # fmt: skip
+    """The action, or the way to it; or what is under way, or why it cannot be."""
+    name, doing = about.name if about is not None else "", now.doing
+    text = text or f"{skill.replace('_', ' ')} {name}".strip()
+    is_far = room is not None and target is not None and skill not in ANYWHERE and not room.reaches(target, now.base)
+    step = "drive" if is_far else skill
+    if doing is not None and now.is_doing(step) and _is_still(now, room, doing.target, target, step):
+        return Decision("keep", "working", text)
+    key = f"{step} {name}"
+    tries, most = now.failures.get(name, 0), MOST_TRIES
+    if room is not None:
+        tries, most = now.steps.get(key, 0), MOST_DRIVES if step == "drive" else MOST_TRIES
+        if tries >= most or (tries and now.code == "out_of_reach" and step != "drive"):
+            return Decision("keep", "failed", now.why or f"I cannot {text}", code=now.code)
+    if step == "drive" and target is not None:
+        where = target.label if target.is_place else name
+        say = "Excuse me, may I pass?" if tries else f"I drive to the {where}." if where != HAND else ""
+    elif step in ("pick", "take"):
+        say = f"I try the {name} again." if tries else f"I will pick up the {name}."
+    spec = now.skills.get(step)
+    argument = spec.arguments[0].name if spec is not None and spec.arguments else "thing"
+    return Decision(step, "working", text, target, say, aimed_at(target, argument), step=key)
+
+
+def _is_still(
+    now: Situation, room: MappedRoom | None, one: SeenObject | None, other: SeenObject | None, step: str
+) -> bool:
+    """Whether what is under way is about the same as what is to be done."""
+    if one is None or other is None or room is None:
+        return one is other if one is None or other is None else is_same(one, other)
+    near_m = NEAR_DRIVE_M if step == "drive" else NEAR_M
+    return now.is_for_task and math.dist((one.x_m, one.y_m), (other.x_m, other.y_m)) < near_m
+
+
+def _spot_on(now: Situation, room: MappedRoom | None, place: SeenObject) -> SeenObject:
+    """Where on a flat place there is room, and still is where it is put by now; a box as it is."""
+    found = room.world.places.get(place.label) if room is not None else None
+    if place.height_m > 0.0 or (room is not None and found is None):
+        return place
+    if found is None:
+        return free_spot(now, place)
+    taken = [(one.x_m, one.y_m) for one in now.objects if not one.is_place and one is not now.holding]
+    best = found.free_point_m(taken)
+    before_ = now.doing.target if now.doing is not None and now.is_doing("place", "drive") else None
+    if before_ is not None and found.holds(before_.x_m, before_.y_m):
+        at_m = before_.x_m, before_.y_m
+        return moved_to(place, at_m if is_still_good(at_m, best, taken) else best)
+    return moved_to(place, best)
+
+
+def _is_held(now: Situation, thing: SeenObject, by: str = "") -> bool:
+    relations = (one for one in now.relations if one.subject == thing.id and one.relation == "held by")
+    return any(by in ("", one.object) for one in relations)
+
+
+def _has_succeeded(now: Situation, task: Subtask) -> bool:
+    is_mine = now.doing is not None and now.is_for_task and now.doing.skill == task.skill
+    return is_mine and now.outcome == "success"
+
+
+def _is_seen_since(now: Situation) -> bool:
+    """Whether the eyes show by now what the last success has changed."""
+    return to_s(now.now_ns - now.succeeded_ns) >= SEEN_WITHIN_S
+
+
+# --- looking for it, and how it ends
 
 
 def _look_for(now: Situation, task: Subtask) -> Decision:
     """What the subtask is about is not seen: look around for it, then say so."""
-    if now.doing is not None and now.doing.skill == "look" and (now.outcome == "running" or not now.is_looking_over):
-        return Decision("keep", "working", "looking around")
-    if now.looks < len(GAZES):
-        return Decision("look", "working", "looking around", _gaze(now))
+    if (looking := _look(now, len(GAZES))) is not None:
+        return looking
     names = [f"{one.colour} {one.label}".strip() for one in task.things] or [task.place]
     return Decision("keep", "failed", f"I do not see the {' or the '.join(names)}")
 
 
-def _rest(now: Situation) -> Decision:
-    if now.doing is not None and now.doing.skill == LOOK_ROUND and now.outcome == "running":
-        return Decision("keep", "idle", "looking round")
-    if now.is_to_look:
-        return Decision(LOOK_ROUND, "idle", "looking round", say=LOOKS_ROUND)
-    if now.doing is not None and now.doing.skill != "hold" and now.outcome == "running":
-        return Decision("hold", "idle", "holding still")
-    return Decision("keep", "idle", "nothing to do")
-
-
-def _bring(now: Situation, held: SeenObject, box: SeenObject | None, task: Subtask) -> Decision:
-    """Something is in the gripper: into the box with it, or back where it stood when it is not to be touched."""
-    if is_excluded(now, held) or not _means(task.things, held):
-        others = [thing for thing in wanted(now) if not _is_same(thing, held)]
-        under_way = now.doing.target if now.doing is not None and _is_picking(now) else None
-        if under_way is not None and any(_is_same(one, under_way) for one in others):
-            return Decision("keep", "working", f"putting the {held.name} back")
-        if others:  # the policy puts what it holds back where it took it before it picks another thing
-            return _pick(now, others[0], before=f"I put the {held.name} back. ")
-        return _put_back(now, held)
-    if box is None:
-        return _search(now, box, task)
-    if now.failures.get(task.place, 0) >= MOST_TRIES:
-        text = f"I cannot reach the {task.place}, and still hold the {held.name}"
-        return Decision("keep", "failed", text, say=f"{text}.")
-    text = f"putting the {held.name} {task.relation or 'in'} the {task.place}"
-    if now.doing is not None and now.doing.skill == "place" and now.outcome == "running":
-        return Decision("keep", "working", text)
-    return Decision("place", "working", text, box if box.height_m > 0.0 else free_spot(now, box))
-
-
-def _put_back(now: Situation, held: SeenObject) -> Decision:
-    text = f"putting the {held.name} back"
-    is_returning = now.doing is not None and now.doing.skill == "place" and now.doing.target == held
-    if is_returning and now.outcome == "running":
-        return Decision("keep", "working", text)
-    return Decision("place", "working", text, held, f"I put the {held.name} back.")
-
-
-def spare(now: Situation) -> Decision | None:
-    """What is done at once where what is held, or gone for, is to be left alone; None where nothing is."""
-    doing = now.doing
-    if now.holding is not None and is_excluded(now, now.holding):
-        return _put_back(now, now.holding)
-    if doing is not None and doing.target is not None and _is_picking(now) and is_excluded(now, doing.target):
-        return Decision("hold", "working", f"leaving the {doing.target.name} alone")
-    return None
-
-
-def _pick(now: Situation, thing: SeenObject, before: str = "") -> Decision:
-    name = thing.name
-    if now.failures.get(name, 0):
-        say = f"I try the {name} again."
-    else:
-        say = f"I will pick up the {name}."
-    return Decision("pick", "working", f"picking up the {name}", thing, before + say)
-
-
-def _search(now: Situation, box: SeenObject | None, task: Subtask) -> Decision:
+def _search(now: Situation, task: Subtask) -> Decision:
     """Look around for the box, or for anything left to do."""
-    if now.doing is not None and now.doing.skill == "look":
-        is_under_way = now.outcome == "running" or not now.is_looking_over
-        if is_under_way:
-            return Decision("keep", "working", "looking around")
-    needs_box = box is None and task.skill == "place"
+    needs_box = destination(now) is None and task.skill == "place"
     most = len(GAZES) + bool(lost(now)) if needs_box or lost(now) else LOOKS_TO_BE_SURE
-    if now.looks < most:
-        return Decision("look", "working", "looking around", _gaze(now))
+    if (looking := _look(now, most)) is not None:
+        return looking
     if needs_box:
         return Decision("keep", "failed", f"I cannot find the {task.place}", say=f"I cannot find the {task.place}.")
     if task.skill == "pick" and not lost(now) and not _given_up(now):
         return _look_for(now, task)
     return measured(now)
+
+
+def _look(now: Situation, most: int) -> Decision | None:
+    """The look that is under way, or the next one; None after so many."""
+    if now.doing is not None and now.doing.skill == "look" and (now.outcome == "running" or not now.is_looking_over):
+        return Decision("keep", "working", "looking around")
+    return Decision("look", "working", "looking around", _gaze(now)) if now.looks < most else None
+
+
+def _gaze(now: Situation) -> SeenObject:
+    """The next place to look at: first the middle of what is known, then round the robot."""
+    known = [thing for thing in now.objects if now.subtask is None or not thing.is_place]
+    if known and now.looks == 0:
+        count = len(known)
+        middle = (sum(t.x_m for t in known) / count, sum(t.y_m for t in known) / count, known[0].z_m)
+        return spot("place", *middle, is_place=False)
+    if now.looks == len(GAZES) and (gone := lost(now)):  # the floor on this side of where it stood
+        return spot("place", (gone[0].x_m + now.base[0]) / 2, (gone[0].y_m + now.base[1]) / 2, 0.0, is_place=False)
+    return spot("place", *before(now.base, GAZES[now.looks % len(GAZES)]), is_place=False)
 
 
 def measured(now: Situation) -> Decision:
@@ -473,7 +471,7 @@ def _failed(why: str, so_far: str, say: str = "") -> Decision:
 def lost(now: Situation) -> tuple[SeenObject, ...]:
     """What the subtask is about and has left its place without the robot."""
     things = now.subtask.things if now.subtask is not None else ()
-    return tuple(one for one in now.gone if _means(things, one) and not is_excluded(now, one))
+    return tuple(one for one in now.gone if is_one_of(things, one) and not is_excluded(now, one))
 
 
 def how_many(now: Situation) -> int:
@@ -496,46 +494,3 @@ def _given_up(now: Situation) -> list[str]:
 
 def _names(things: Iterable[SeenObject]) -> str:
     return ", ".join(f"the {thing.name}" for thing in things)
-
-
-def arm_side(base: tuple[float, float, float]) -> tuple[float, float, float]:
-    """Where the arm reaches, odometry frame, m: things are there if anywhere."""
-    return _before(base, GAZES[0])
-
-
-def _before(base: tuple[float, float, float], at: tuple[float, float, float]) -> tuple[float, float, float]:
-    (x, y, heading), (ahead, left, up) = base, at
-    c, s = math.cos(heading), math.sin(heading)
-    return x + c * ahead - s * left, y + s * ahead + c * left, up
-
-
-def _gaze(now: Situation) -> SeenObject:
-    """The next place to look at: first the middle of what is known, then round the robot."""
-    known = [thing for thing in now.objects if now.subtask is None or not thing.is_place]
-    if known and now.looks == 0:
-        count = len(known)
-        middle = (sum(t.x_m for t in known) / count, sum(t.y_m for t in known) / count, known[0].z_m)
-        return spot("place", *middle, is_place=False)
-    if now.looks == len(GAZES) and (gone := lost(now)):  # the floor on this side of where it stood
-        return spot("place", (gone[0].x_m + now.base[0]) / 2, (gone[0].y_m + now.base[1]) / 2, 0.0, is_place=False)
-    return spot("place", *_before(now.base, GAZES[now.looks % len(GAZES)]), is_place=False)
-
-
-def spot(label: str, x_m: float, y_m: float, z_m: float, *, ident: str = "", is_place: bool = True) -> SeenObject:
-    """A place by where it is alone: to look at, or to set a thing onto."""
-    return SeenObject(
-        id=ident, label=label, colour="", x_m=x_m, y_m=y_m, z_m=z_m, width_m=0.0, height_m=0.0, u_px=0.0, v_px=0.0,
-        is_place=is_place,
-    )  # fmt: skip
-
-
-def _is_picking(now: Situation) -> bool:
-    return now.doing is not None and now.doing.skill == "pick" and now.outcome == "running"
-
-
-def _is_same(one: SeenObject, other: SeenObject) -> bool:
-    return one.id == other.id if one.id and other.id else (one.colour, one.label) == (other.colour, other.label)
-
-
-def _has(things: tuple[SeenObject, ...], colour: str) -> bool:
-    return any(thing.colour == colour for thing in things)

@@ -1,94 +1,71 @@
-"""From the parts of a VLM to the `Situation` that choice decides by; from a decision to what the planner is told."""
+"""`Situation`: all that the choice of the next action depends on; `Decision`: what it comes to."""
 
 from __future__ import annotations
 
-from nodes.msgs import Reference, SceneDescription, SeenObject, Subtask
-from nodes.vlm.choice.deeds import Deeds
-from nodes.vlm.choice.hold import Hold
-from nodes.vlm.choice.next_action import Decision, Situation, how_many, lost, tried
-from nodes.vlm.parts import IMAGES_PER_GAZE, Belief, Moment
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from nodes.msgs import Action, Argument, FeedbackCode, Reference, Relation, SeenObject, SkillSpec, Subtask
+
+Progress = Literal["idle", "working", "finished", "failed", "held"]
+Outcome = Literal["running", "success", "failure"]
+
+MOST_TRIES = 3
+"""After so many failures a thing is left, and the planner told: the policy makes one try of each action."""
 
 
-def situation_of(
-    task: Subtask | None,
-    vetoed: tuple[Reference, ...],
-    now: Moment,
-    belief: Belief,
-    deeds: Deeds,
-    hold: Hold,
-    *,
-    is_to_look: bool,
-) -> Situation:
-    """All that is known at that moment."""
-    state = now.states[-1] if now.states else None
-    return Situation(
-        subtask=task,
-        vetoed=vetoed,
-        objects=belief.things(),
-        relations=belief.relations,
-        skills=now.skills or {},
-        holding=belief.holding,
-        moved=belief.moved,
-        doing=deeds.doing,
-        outcome=deeds.outcome,
-        why=deeds.why,
-        code=deeds.code,
-        ended_ns=deeds.ended_ns,
-        succeeded_ns=deeds.succeeded_ns,
-        now_ns=now.now_ns,
-        is_counted=deeds.is_counted,
-        is_for_task=task is not None and deeds.done_for == task.id,
-        did=deeds.did,
-        failures=dict(deeds.failures),
-        reasons=dict(deeds.reasons),
-        steps=dict(deeds.steps),
-        gone=belief.gone(),
-        looks=deeds.looks,
-        is_looking_over=belief.images >= IMAGES_PER_GAZE,
-        is_stopped=hold.is_stopped,
-        is_waiting=hold.is_waiting,
-        is_unconfirmed=hold.yes_state != "not asked",
-        hand=belief.hand,
-        palm_m=belief.palm_m,
-        is_grasping=now.is_grasping,
-        is_to_look=is_to_look,
-        base=(state.base_x_m, state.base_y_m, state.base_heading_rad) if state is not None else (0.0, 0.0, 0.0),
-    )
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """All that is known; positions in the odometry frame, m and rad."""
+
+    subtask: Subtask | None = None
+    skills: Mapping[str, SkillSpec] = field(default_factory=dict)  # what the policy declares; {}: not known yet
+    vetoed: tuple[Reference, ...] = ()  # what a person does not want touched
+    preferred: str = ""  # colour that a person asked for
+    objects: tuple[SeenObject, ...] = ()
+    relations: tuple[Relation, ...] = ()  # between them, where the eyes tell
+    holding: SeenObject | None = None
+    moved: tuple[SeenObject, ...] = ()  # brought to the place for this subtask
+    doing: Action | None = None
+    outcome: Outcome = "running"  # of `doing`
+    why: str = ""  # it failed
+    code: FeedbackCode = ""  # and what programs ask of that
+    ended_ns: int = 0  # when the last action did
+    succeeded_ns: int = 0  # when one did last
+    now_ns: int = 0
+    is_for_task: bool = True  # `doing` was chosen for this subtask
+    did: tuple[str, ...] = ()  # actions that succeeded for it
+    failures: Mapping[str, int] = field(default_factory=dict)  # by name
+    reasons: Mapping[str, str] = field(default_factory=dict)  # of the last one
+    steps: Mapping[str, int] = field(default_factory=dict)  # failures by skill and thing, in this subtask
+    gone: tuple[SeenObject, ...] = ()  # what left its place without the robot, and was not seen again
+    looks: int = 0  # gazes completed since the robot last changed the scene
+    is_looking_over: bool = True  # False: the image of the last gaze is not in yet
+    is_stopped: bool = False
+    is_waiting: bool = False  # for the planner, after a new order
+    is_unconfirmed: bool = False  # a person has been asked, and has not said yes
+    hand: SeenObject | None = None  # that is held out to be given something, and still
+    palm_m: tuple[float, float, float] | None = None  # in the newest image; the robot's own hand may hide it
+    is_grasping: bool = True  # the gripper still has what it holds
+    is_to_look: bool = False  # nobody knows yet what there is, and the head may turn
+    base: tuple[float, float, float] = (0.0, 0.0, 0.0)  # x, y, heading
+
+    def is_doing(self, *skills: str) -> bool:
+        """Whether an action of one of these skills is under way."""
+        return self.doing is not None and self.doing.skill in skills and self.outcome == "running"
 
 
-def described(decision: Decision, now: Situation, belief: Belief, target: SeenObject | None) -> SceneDescription:
-    """What the planner is told: what is done, seen and brought, and what went wrong; `target` is held or gone for."""
-    task, objects = now.subtask, belief.objects
-    names = ", ".join([thing.name for thing in objects] + list(belief.unplaced)) or "nothing"
-    held = f" It holds the {now.holding.name}." if now.holding is not None else ""
-    work = f" Subtask: {task.text}." if task is not None and task.text else ""
-    return SceneDescription(
-        text=f"The robot {_does(decision)}.{held}{work} It sees: {names}.",
-        subtask_id=task.id if task is not None else "",
-        progress=decision.progress,
-        objects=objects,
-        subtask=task,
-        why=(decision.why or decision.text) if decision.progress in ("failed", "finished") else "",
-        code=decision.code,
-        target=target,
-        left=now.vetoed,
-        did=now.did,
-        moved=tuple(_named(one) for one in now.moved),
-        wanted=how_many(now),
-        tried=tried(now),
-        gone=tuple(_named(one) for one in lost(now)),
-    )
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The next skill ("keep": go on with what is under way), what to say about it and what to tell the planner."""
 
-
-def _does(decision: Decision) -> str:
-    """What it does, or how that ended, as the rest of a sentence: only what was measured is said to be finished."""
-    ended = {
-        "finished": "has finished: ",
-        "failed": "failed, because ",
-        "idle": "has " if "nothing" in decision.text else "is ",
-    }
-    return ended.get(decision.progress, "is ") + decision.text
-
-
-def _named(thing: SeenObject) -> Reference:
-    return Reference(id=thing.id, label=thing.label, colour=thing.colour)
+    skill: str
+    progress: Progress
+    text: str  # for the planner: what the robot is doing, "picking up the red cup"
+    target: SeenObject | None = None
+    say: str = ""
+    arguments: tuple[Argument, ...] = ()  # where it takes more, or others, than the target
+    code: FeedbackCode = ""  # "failed": what programs ask of the reason
+    why: str = ""  # "failed": the reason alone, where `text` tells more
+    step: str = ""  # as what a failure of it counts

@@ -9,7 +9,8 @@ import msgspec
 from nodes.msgs import Image, RobotState, SeenObject
 from nodes.robot.protocol import Body
 from nodes.vlm.belief import TableBelief
-from nodes.vlm.choice.next_action import LOOK_ROUND, is_on_floor
+from nodes.vlm.choice.next_action import LOOK_ROUND
+from nodes.vlm.choice.things import is_on_floor
 from nodes.vlm.eyes.poses import Images
 from nodes.vlm.parts import EyesAsk, Moment, VLMEyes
 

@@ -18,7 +18,7 @@ from nodes.policy.sight import state_at
 from nodes.robot.protocol import Body
 from nodes.vlm.belief import TableBelief
 from nodes.vlm.choice.advised import Counsel
-from nodes.vlm.choice.next_action import Situation
+from nodes.vlm.choice.situation import Situation
 from nodes.vlm.eyes.geometry_eyes import GeometryEyes
 from nodes.vlm.eyes.model_prompt import (
     COORDINATES,

@@ -15,7 +15,9 @@ import msgspec
 from nodes.models.answers import ModelError, named, quoted, read_answer, texts_of
 from nodes.msgs import SkillSpec, Subtask
 from nodes.planner.model_prompt import skills_text
-from nodes.vlm.choice.next_action import Situation, place_of, tried
+from nodes.vlm.choice.next_action import tried
+from nodes.vlm.choice.situation import Situation
+from nodes.vlm.choice.things import place_of
 
 Coordinates = Literal["pixel", "thousandth"]
 COORDINATES: tuple[Coordinates, ...] = get_args(Coordinates)

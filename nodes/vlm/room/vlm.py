@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from nodes.msgs import JOINTS, Image, RobotState, Scene, SeenObject
 from nodes.sim.world.world_file import WorldFile, load_world
 from nodes.vlm.belief import SceneBelief
-from nodes.vlm.choice.in_room import MappedRoom, decide_in
-from nodes.vlm.choice.next_action import HAND, LOOKS_ROUND, Situation, spot
+from nodes.vlm.choice.next_action import LOOKS_ROUND, MappedRoom, decide
+from nodes.vlm.choice.situation import Situation
+from nodes.vlm.choice.things import HAND, spot
 from nodes.vlm.eyes.poses import Images
 from nodes.vlm.node import VLM
 from nodes.vlm.parts import EyesAsk, Moment, VLMEyes
@@ -115,7 +116,7 @@ class KitchenVLM(VLM):
         self.by_images = SightEyes(kitchen, belief)
         room = MappedRoom(kitchen, lambda text, now: meant(text, now, self.by_images.likely))
         super().__init__(
-            self.by_images, belief, HoldStill(), lambda now: decide_in(room, now), speaker=speaker, looks_round="armed"
+            self.by_images, belief, HoldStill(), lambda now: decide(now, room), speaker=speaker, looks_round="armed"
         )
 
     def libraries(self) -> tuple[str, ...]:
@@ -158,7 +159,7 @@ class SimulatorEyesVLM(VLM):
     def __init__(self, speaker: str = "robot", world: str = "") -> None:
         belief, room = SceneBelief(), MappedRoom(load_world(world or "kitchen"), meant)
         super().__init__(
-            ToldEyes(lambda: self.shown.latest(), belief), belief, HoldStill(), lambda now: decide_in(room, now),
+            ToldEyes(lambda: self.shown.latest(), belief), belief, HoldStill(), lambda now: decide(now, room),
             speaker=speaker, looks_round="armed",
         )  # fmt: skip
 

@@ -7,9 +7,12 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from nodes.msgs import Action, Reference, SeenObject, Subtask, aimed_at
+from nodes.msgs import Action, Reference, Relation, SeenObject, Subtask, aimed_at
 from nodes.policy.hand_over import HAND_OVER
-from nodes.vlm.choice.next_action import GAZES, LOOKS_TO_BE_SURE, MOST_TRIES, Situation, decide, destination, wanted
+from nodes.sim.world.world_file import load_world, seen_place
+from nodes.vlm.choice.next_action import LOOKS_TO_BE_SURE, MappedRoom, decide
+from nodes.vlm.choice.situation import MOST_TRIES, Situation
+from nodes.vlm.choice.things import GAZES, destination, wanted
 from nodes.vlm.memory import Known, believed, update, without
 from tests.support.sentences import sentence
 
@@ -316,3 +319,32 @@ def test_what_left_its_place_is_looked_for_all_round_and_on_the_floor_before_it_
 def test_what_is_not_meant_or_is_to_be_left_alone_may_go() -> None:
     now = replace(LOOKED, moved=(RED,), gone=(thing("brown", "bottle"), GREEN), vetoed=(Reference(colour="green"),))
     assert decide(now).progress == "finished"
+
+
+KITCHEN = load_world("kitchen")
+ROOM = MappedRoom(KITCHEN, lambda words, now: ((), False))
+MUG = msgspec.structs.replace(thing("red", "mug"), id="mug-1")  # type: ignore[type-var]  # a Struct
+SINK = seen_place("sink", KITCHEN.places["sink"], is_dirty=False)
+MUG_TO_SINK = Subtask(
+    id="task-3.0", text="Put the red mug in the sink", state="work", skill="place",
+    things=(Reference(id="mug-1", label="mug", colour="red"),), relation="in", place="sink",
+)  # fmt: skip
+
+
+def test_a_robot_that_drives_goes_there_first_and_one_that_stands_does_the_same_without_that_step() -> None:
+    held = Relation(subject="mug-1", relation="held by", object="robot")
+    now = Situation(subtask=MUG_TO_SINK, objects=(MUG, SINK), base=KITCHEN.stand_for(MUG.x_m, MUG.y_m))
+    assert decide(now, ROOM).skill == decide(now).skill == "pick"
+    carrying = replace(now, relations=(held,), holding=MUG)
+    there = replace(carrying, base=KITCHEN.stand_for(SINK.x_m, SINK.y_m))
+    assert (decide(carrying, ROOM).skill, decide(carrying).skill) == ("drive", "place")
+    assert decide(carrying, ROOM).say == "I drive to the sink."
+    assert decide(there, ROOM).skill == "place"
+    assert decide(there, ROOM).text == decide(carrying).text == "putting the red mug in the sink"
+
+
+def test_what_is_under_way_is_gone_on_with_while_its_thing_wavers_and_not_once_that_was_moved() -> None:
+    now = Situation(subtask=MUG_TO_SINK, objects=(MUG, SINK), base=KITCHEN.stand_for(MUG.x_m, MUG.y_m))
+    for away_m, skill in ((0.05, "keep"), (0.2, "pick")):
+        before = msgspec.structs.replace(MUG, x_m=MUG.x_m + away_m)  # type: ignore[type-var]  # a Struct
+        assert decide(replace(now, doing=picking(before)), ROOM).skill == skill
