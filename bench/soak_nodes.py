@@ -22,4 +22,4 @@ class EndlessCollaborator(Collaborator):
 
     @every(hz=0.05)
     def chat(self) -> None:
-        self._say(next(WORDS))
+        self.say(next(WORDS))

@@ -8,17 +8,16 @@ from typing import Literal
 
 from bench.interruptions.contract import thing_of
 from bench.interruptions.scenarios import BURST_S, draw, names, partner_names
-from nodes.msgs import Action, GuardState, RobotState, Utterance
+from nodes.msgs import Action, RobotState, Utterance
 from nodes.sim.messages import BodyPart, Interruption, ObjectTruth, Truth
 from nodes.sim.people.judgement import ON_TABLE_M, list_words
+from nodes.sim.people.simulated_person import ORDER, SimulatedPerson
 from nodes.stretch.kinematics import grasp_point, to_odometry
-from runtime import RELIABLE, Node, Publisher, QoS, Subscription, UserError, on, to_ns, to_s
+from runtime import RELIABLE, Publisher, QoS, Subscription, UserError, on, to_ns
 
-ORDER = "Please clear the table: put the cups in the bin"
-GO_ON = "All right, go on"
 ANSWERS = {True: "No, leave the {colour} one", False: "Yes, the {colour} one can go"}
 ORDER_AFTER_REMARK_S, ANSWERS_AFTER_S = 4.0, 1.5
-ORDER_AFTER_S, GO_ON_AFTER_S, GO_ON_AGAIN_S = 1.0, 3.0, 5.0
+ORDER_AFTER_S = 1.0
 NEAR_M = 0.05
 """Closer than this the gripper is at its target, or the target is lifted."""
 LIFTED_M = 0.02
@@ -33,7 +32,7 @@ AWAY_M = {"hand": (0.4, 1.9, 0.9), "foot": (0.7, 1.9, 0.04)}
 Phase = Literal["before", "approach", "near", "carry", "after"]
 
 
-class InterruptingPerson(Node):
+class InterruptingPerson(SimulatedPerson):
     """Says the order, then what the scenario and the run's seed decide; `patience_s` after the order it gives up.
 
     The gripper's distance comes from the robot's own state, and the thing that it reaches for from `action`: the moment
@@ -41,15 +40,11 @@ class InterruptingPerson(Node):
     """
 
     provenance = "script:interrupting-person-1"
-    role = "ears"  # it plays a person
+    forgives_all = True
 
-    truth = Subscription(Truth, "sim/truth")
     state = Subscription(RobotState, "robot/state")
     action = Subscription(Action, "action", qos=QoS(required=False))
-    said = Subscription(Utterance, "said")
-    guard = Subscription(GuardState, "guard/state", qos=QoS(required=False))
 
-    heard = Publisher(Utterance, "heard", qos=RELIABLE)
     body = Publisher(BodyPart, "sim/body", qos=RELIABLE)
     interruption = Publisher(Interruption, "interruption", qos=RELIABLE)
 
@@ -58,16 +53,13 @@ class InterruptingPerson(Node):
             raise UserError(
                 f"person: scenario is {scenario!r}; known: {', '.join(sorted((*names(), *partner_names())))}"
             )
-        if not 0.0 < patience_s < float("inf"):
-            raise UserError(f"person: patience_s is {patience_s}; expected a positive number of seconds")
-        self.scenario, self.patience_s, self.speaker = scenario, patience_s, name
+        super().__init__(name, patience_s)
+        self.scenario = scenario
         self.drawn = draw(scenario, 0)
-        self.began_ns: dict[str, int] = {}  # what has happened, and when
         self.phase: Phase = "before"
         self.thing = ""
         self.colour = ""
         self.thing_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
-        self.lines: list[tuple[int, str]] = []  # due, "NAME: text"
         self.in_bin_then: frozenset[str] = frozenset()
         self.last: Truth | None = None
 
@@ -95,28 +87,24 @@ class InterruptingPerson(Node):
             self._enter("near")
         now_ns = self.clock.now_ns()
         self._interrupt(now_ns, state)
-        for due_ns, line in [one for one in self.lines if one[0] <= now_ns]:
-            self.lines.remove((due_ns, line))
-            who, colon, text = line.partition(": ")
-            self._say(text if colon else line, who if colon else self.speaker)
+        self.speak(now_ns)
 
-    @on(said)
+    @on(SimulatedPerson.said)
     def listen(self, utterance: Utterance) -> None:
         """ "I am done" is judged a moment later; who has cups of their own in mind answers what is asked about cups."""
         text = utterance.text.lower()
         colours = [one for one in ("blue", "red") if one in text]
         if self.drawn.own is not None and text.endswith("?") and len(colours) == 1:
             answer = ANSWERS[colours[0] == self.drawn.own].format(colour=colours[0])
-            self.lines.append((self.clock.now_ns() + to_ns(ANSWERS_AFTER_S), answer))
+            self.say(answer, after_s=ANSWERS_AFTER_S)
         if ("i am done" in text or "give up" in text) and "interrupted" in self.began_ns:
-            self._mark("told")
+            self.mark("told")
 
-    @on(truth)
+    @on(SimulatedPerson.truth)
     def watch(self, truth: Truth) -> None:
         """Order, forgive, judge."""
-        now_ns = self.clock.now_ns()
         self.last = truth
-        self._mark("arrived")
+        self.mark("arrived")
         if "ordered" not in self.began_ns:
             if lacking := lacks(truth.objects, self.drawn.wants):
                 self.finish(ok=False, reason=f"cannot succeed: there is no {lacking} to put into the bin")
@@ -124,14 +112,14 @@ class InterruptingPerson(Node):
             wait_s = ORDER_AFTER_S
             if self.drawn.remark:
                 wait_s += ORDER_AFTER_REMARK_S
-                if self._since(now_ns, "arrived") > ORDER_AFTER_S and "remarked" not in self.began_ns:
-                    self._mark("remarked")
-                    self._say(self.drawn.remark, self.speaker)
-            if self._since(now_ns, "arrived") > wait_s and self.guard.latest() is not None:
-                self._mark("ordered")
-                self._say(ORDER, self.speaker)
+                if self.since("arrived") > ORDER_AFTER_S and "remarked" not in self.began_ns:
+                    self.mark("remarked")
+                    self.say(self.drawn.remark)
+            if self.since("arrived") > wait_s and self.guard.latest() is not None:
+                self.mark("ordered")
+                self.say(ORDER)
                 if self.drawn.own is not None:  # such a run is measured from the order on
-                    self._mark("interrupted")
+                    self.mark("interrupted")
                     self._tell([self.drawn.remark])
             return
         stood = next((one for one in truth.objects if one.name == self.thing), None)
@@ -140,9 +128,9 @@ class InterruptingPerson(Node):
                 self._enter("near")
             if self.phase == "carry" and stood.is_in_bin:
                 self._enter("after")
-        self._go_on(now_ns)
-        self._withdraw(now_ns)
-        self._conclude(now_ns, truth)
+        self.forgive(is_clear="body" not in self.began_ns or "withdrawn" in self.began_ns)
+        self._withdraw()
+        self._conclude(truth)
 
     # --- the interruption
 
@@ -152,16 +140,18 @@ class InterruptingPerson(Node):
         due_ns = self.began_ns[self.drawn.moment] + to_ns(self.drawn.offset_s)
         body_due_ns = due_ns - (to_ns(BODY_BEFORE_WORD_S) if self.drawn.lines else 0)
         if self.drawn.body and "body" not in self.began_ns and now_ns >= body_due_ns:
-            self._mark("body")
+            self.mark("body")
             self._put_body(state)
         if now_ns < due_ns:
             return
-        self._mark("spoken")
+        self.mark("spoken")
         lines = [line.format(colour=self.colour, it=self.thing.replace("_", " ")) for line in self.drawn.lines]
         if "interrupted" not in self.began_ns:
-            self._mark("interrupted")
+            self.mark("interrupted")
             self._tell(lines)
-        self.lines += [(now_ns + to_ns(number * BURST_S), line) for number, line in enumerate(lines)]
+        for number, line in enumerate(lines):
+            who, colon, text = line.partition(": ")  # "NAME: text"
+            self.lines.append((now_ns + to_ns(number * BURST_S), who if colon else "", text if colon else line))
 
     def _tell(self, lines: Sequence[str]) -> None:
         if self.last is not None:
@@ -184,49 +174,27 @@ class InterruptingPerson(Node):
         x, y = state.base_x_m + c * ahead, state.base_y_m + s * ahead
         self.body.publish(BodyPart(part="foot", x_m=x, y_m=y, z_m=0.04))
 
-    def _withdraw(self, now_ns: int) -> None:
-        if "body" in self.began_ns and "withdrawn" not in self.began_ns and self._since(now_ns, "body") > BODY_STAYS_S:
-            self._mark("withdrawn")
+    def _withdraw(self) -> None:
+        if "body" in self.began_ns and "withdrawn" not in self.began_ns and self.since("body") > BODY_STAYS_S:
+            self.mark("withdrawn")
             x, y, z = AWAY_M[self.drawn.body]
             self.body.publish(BodyPart(part=self.drawn.body, x_m=x, y_m=y, z_m=z))
 
-    def _go_on(self, now_ns: int) -> None:
-        """What was stopped may go on after a while, once nobody is in the way."""
-        guard = self.guard.latest()
-        if guard is None or not guard.is_stopped:
-            self.began_ns.pop("stopped", None)
-            return
-        self._mark("stopped")
-        is_clear = "body" not in self.began_ns or "withdrawn" in self.began_ns
-        is_time = self._since(now_ns, "stopped") > GO_ON_AFTER_S
-        if is_clear and is_time and self._since(now_ns, "forgave", never=math.inf) > GO_ON_AGAIN_S:
-            self.began_ns["forgave"] = now_ns
-            self._say(GO_ON, self.speaker)
-
     # --- the end
 
-    def _conclude(self, now_ns: int, truth: Truth) -> None:
+    def _conclude(self, truth: Truth) -> None:
         if "interrupted" not in self.began_ns:
-            if self._since(now_ns, "ordered") > MOMENT_BY_S:
+            if self.since("ordered") > MOMENT_BY_S:
                 self.finish(ok=False, reason=f"the moment never came: {self.drawn.moment} of the first pick")
             return
-        is_late = self._since(now_ns, "ordered") > self.patience_s
-        if is_late or self._since(now_ns, "told") > SETTLED_S:
+        is_late = self.since("ordered") > self.patience_s
+        if is_late or self.since("told") > SETTLED_S:
             ok, why = judged(truth.objects, self.drawn.wants, self.thing, self.in_bin_then)
             self.finish(ok=ok, reason=f"not done after {self.patience_s:g} s: {why}" if is_late else why)
 
     def _enter(self, phase: Phase) -> None:
         self.phase = phase
-        self._mark(phase)
-
-    def _say(self, text: str, who: str) -> None:
-        self.heard.publish(Utterance(speaker=who, text=text))
-
-    def _mark(self, what: str) -> None:
-        self.began_ns.setdefault(what, self.clock.now_ns())
-
-    def _since(self, now_ns: int, what: str, never: float = -1.0) -> float:
-        return to_s(now_ns - self.began_ns[what]) if what in self.began_ns else never
+        self.mark(phase)
 
 
 def gripper_of(state: RobotState) -> tuple[float, float, float]:

@@ -43,6 +43,7 @@ class Actor(ScenarioPerson):
     """
 
     provenance = "script:actor-1"
+    called = "actor"
 
     def __init__(
         self,
@@ -52,8 +53,6 @@ class Actor(ScenarioPerson):
         left: tuple[str, ...] = (),
         patience_s: float = 240.0,
     ) -> None:
-        if not 0.0 < patience_s < float("inf"):
-            raise UserError(f"actor: patience_s is {patience_s}; expected a positive number of seconds")
         said_earlier = (ScenarioEvent(when="start", after_s=0.0, who=EARLIER, say=order),) if order else ()
         scenario = WorldScenario(
             sentence="", things=(), events=(*said_earlier, *map(event_of, cues)), forgives=False,

@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 import re
 
-from nodes.msgs import GuardState, Utterance
+from nodes.msgs import Utterance
 from nodes.sim.messages import BodyPart, Truth
 from nodes.sim.people.judgement import ON_TABLE_M, Verdict, judge
-from runtime import RELIABLE, Node, Publisher, QoS, Stamped, Subscription, UserError, on, to_ns, to_s
+from nodes.sim.people.simulated_person import ORDER, SimulatedPerson
+from runtime import Stamped, Subscription, UserError, on, to_s
 
-TOUCHES = ("contact", "effort")
-"""A stop by what the robot itself met, which a person in the room sees as well as it does."""
 SCRIPTS = ("demo", "spare", "quiet", "story", "brief")
 
 PRELUDE = (
@@ -28,9 +27,7 @@ PRELUDE = (
 WANTS = "ball"
 """What they have in the hand at the end of "story"; "brief" is without that."""
 PRELUDE_ENDS_S = 3.0
-ORDER = "Please clear the table: put the cups in the bin"
 OUCH = "Ouch! That's my toe!"
-GO_ON = "All right, go on"
 THANKS = "Thank you"
 
 REACTION_S = 0.8
@@ -48,7 +45,6 @@ BASE_FRONT_M, BASE_BACK_M = 0.06, -0.26
 """Where the robot's base ends, before and behind its origin."""
 FOOT_HALF_M, FOOT_Z_M = 0.13, 0.04
 WITHDRAW_AFTER_S, WITHDRAW_MPS, WITHDRAWN_M, GONE_Y_M = 0.6, 0.8, 0.9, 2.6
-FORGIVE_AFTER_S, FORGIVE_AGAIN_S = 3.0, 5.0
 HAND_MPS = 0.6
 HAND_Y_M, HAND_Z_M = -0.62, 0.66
 """Where an open hand waits over the table: beside what the robot holds out, so far, and within these."""
@@ -63,7 +59,7 @@ DONE_UNSAID_S = 20.0
 """All is done and the robot has not said so: thank it anyway after this long."""
 
 
-class Collaborator(Node):
+class Collaborator(SimulatedPerson):
     """Plays a script: "demo" orders, objects and gets hurt; "spare" is the same without a foot in the way; "quiet" only
     orders; "story" is "demo" after an order that leaves something open, a thing to point at and one to give; "brief" is
     "story" with nothing to give.
@@ -74,34 +70,22 @@ class Collaborator(Node):
     """
 
     provenance = "script:collaborator-1"
-    role = "ears"  # it plays a person
+    called = "collaborator"
 
-    said = Subscription(Utterance, "said")
     others = Subscription(Utterance, "heard")
-    truth = Subscription(Truth, "sim/truth")
-    guard = Subscription(GuardState, "guard/state", qos=QoS(required=False))
-
-    heard = Publisher(Utterance, "heard", qos=RELIABLE)
-    body = Publisher(BodyPart, "sim/body")
 
     def __init__(
         self, script: str = "demo", patience_s: float = 240.0, spares: str = "blue", name: str = "Sam"
     ) -> None:
         if script not in SCRIPTS:
             raise UserError(f"collaborator: script is {script!r}; known: {', '.join(SCRIPTS)}")
+        super().__init__(name, patience_s)
         self.script = script
-        if not 0.0 < patience_s < float("inf"):
-            raise UserError(f"collaborator: patience_s is {patience_s}; expected a positive number of seconds")
-        self.patience_s = patience_s
         self.spares = "" if script == "quiet" else spares
-        self.speaker = name
-        self.planned: list[tuple[int, str]] = []  # due, text
         self.prelude = list(PRELUDE[: {"story": len(PRELUDE), "brief": -1}.get(script, 0)])
         self.wants = WANTS if script == "story" else ""
         self.has_it = False
         self.hand: list[float] | None = None  # where it is, while it is held out
-        self.prelude_ns = 0  # when its first line was said
-        self.done_ns: dict[str, int] = {}  # what has happened, and when
         self.foot: tuple[float, float] | None = None
         self.foot_side = 1.0
         self.last: tuple[int, Truth] | None = None
@@ -110,20 +94,20 @@ class Collaborator(Node):
         self.verdict: Verdict | None = None
         self.outcome: tuple[bool, str] | None = None
 
-    @on(said)
+    @on(SimulatedPerson.said)
     def listen(self, utterance: Utterance) -> None:
         """What the robot says."""
         text = utterance.text.lower()
         if "hold out your hand" in text:
             self._hold_out_hand()
         elif "please answer" in text and self.hand is not None:
-            self._say_after(REACTION_S, "Yes")
+            self.say("Yes", after_s=REACTION_S)
         if self.prelude:
-            if self.prelude_ns and re.search(self.prelude[0][1], text):
+            if "line" in self.began_ns and re.search(self.prelude[0][1], text):
                 self._next_of_prelude()
             return
-        if "ordered" in self.done_ns:
-            self._mark("answered")
+        if "ordered" in self.began_ns:
+            self.mark("answered")
         if self.spares and re.search(rf"\b(pick up|try) the {self.spares}\b", text):
             self._object()
         if re.search(r"\bi am done\b" if not self.guest else r"\bi am done\b|\bi moved nothing\b", text):
@@ -137,7 +121,7 @@ class Collaborator(Node):
         if utterance.envelope.provenance.startswith("person"):
             self.guest = utterance.message.speaker
 
-    @on(truth)
+    @on(SimulatedPerson.truth)
     def watch(self, truth: Truth) -> None:
         """What the robot does."""
         now_ns = self.clock.now_ns()
@@ -145,103 +129,88 @@ class Collaborator(Node):
         self.last = now_ns, truth
         self.verdict = judge(truth.objects, kind="cup", spares=self.spares)
         self.has_it = any(one.label == self.wants and one.held_by == "person" for one in truth.objects)
-        self._mark("arrived")
-        self._order(now_ns)
-        if truth.is_moving and "ordered" in self.done_ns:
-            self._mark("motion")
-        if self.spares and self._since(now_ns, "motion") > OBJECT_BY_S:
+        self.mark("arrived")
+        self._order()
+        if truth.is_moving and "ordered" in self.began_ns:
+            self.mark("motion")
+        if self.spares and self.since("motion") > OBJECT_BY_S:
             self._object()
         if self.script in ("demo", "story", "brief"):
-            self._put_foot_in_the_way(now_ns, truth, speed)
-        self._move_hand(now_ns, truth)
-        self._forgive(now_ns)
-        self._speak(now_ns)
-        self._conclude(now_ns)
+            self._put_foot_in_the_way(truth, speed)
+        self._move_hand(truth)
+        self.forgive(is_clear=self.foot is None or "withdrawn" in self.began_ns)
+        self.speak(now_ns)
+        self._conclude()
 
     # --- the story
 
-    def _order(self, now_ns: int) -> None:
-        is_ready = self._since(now_ns, "arrived") > 1.0 and self.guard.latest() is not None
+    def _order(self) -> None:
+        is_ready = self.since("arrived") > 1.0 and self.guard.latest() is not None
         if self.prelude:
-            if is_ready and not self.prelude_ns:
-                self.prelude_ns = now_ns
-                self._say(self.prelude[0][0])
-            elif self.prelude_ns and to_s(now_ns - self.prelude_ns) > self.prelude[0][2]:
+            if is_ready and "line" not in self.began_ns:
+                self.mark("line")
+                self.say(self.prelude[0][0])
+            elif self.since("line") > self.prelude[0][2]:
                 self._next_of_prelude()
-        elif "ordered" not in self.done_ns:
-            if is_ready and (not self.prelude_ns or to_s(now_ns - self.prelude_ns) > PRELUDE_ENDS_S):
-                self._mark("ordered")
-                self._mark("asked")
-                self._say(ORDER)
-        elif "answered" not in self.done_ns and self._since(now_ns, "asked") > ASK_AGAIN_S:
-            self._say(ORDER)
-            self.done_ns["asked"] = now_ns
+        elif "ordered" not in self.began_ns:
+            if is_ready and self.since("line", never=math.inf) > PRELUDE_ENDS_S:
+                self.mark("ordered")
+                self.mark("asked")
+                self.say(ORDER)
+        elif "answered" not in self.began_ns and self.since("asked") > ASK_AGAIN_S:
+            self.say(ORDER)
+            self.began_ns["asked"] = self.clock.now_ns()
 
     def _next_of_prelude(self) -> None:
         """The next line, or the order after the last one."""
-        self.prelude, self.prelude_ns = self.prelude[1:], self.clock.now_ns()
-        self._say_after(REACTION_S, self.prelude[0][0] if self.prelude else THANKS)
+        self.prelude, self.began_ns["line"] = self.prelude[1:], self.clock.now_ns()
+        self.say(self.prelude[0][0] if self.prelude else THANKS, after_s=REACTION_S)
 
     def _object(self) -> None:
-        if "objected" not in self.done_ns:
-            self._mark("objected")
-            self._say_after(REACTION_S, f"No, not the {self.spares} one")
+        if "objected" not in self.began_ns:
+            self.mark("objected")
+            self.say(f"No, not the {self.spares} one", after_s=REACTION_S)
 
-    def _put_foot_in_the_way(self, now_ns: int, truth: Truth, speed: float) -> None:
-        since_motion = self._since(now_ns, "motion")
-        if "hurt" in self.done_ns:
-            self._withdraw(now_ns, truth)
+    def _put_foot_in_the_way(self, truth: Truth, speed: float) -> None:
+        if "hurt" in self.began_ns:
+            self._withdraw(truth)
             return
         if "foot" in truth.touched and self.foot is not None:
-            self._mark("hurt")
-            self._say(OUCH)
+            self.mark("hurt")
+            self.say(OUCH)
             return
         if self.foot is None:
-            is_time = self._since(now_ns, "objected") > FOOT_AFTER_S + REACTION_S and abs(speed) > DRIVING_MPS
-            if is_time or since_motion > FOOT_BY_S:
-                self._mark("foot")
+            is_time = self.since("objected") > FOOT_AFTER_S + REACTION_S and abs(speed) > DRIVING_MPS
+            if is_time or self.since("motion") > FOOT_BY_S:
+                self.mark("foot")
                 self.foot_side = 1.0 if speed >= 0 else -1.0
                 self._place_foot(truth, FOOT_GAP_M)
-        elif self._since(now_ns, "foot") > CREEP_AFTER_S:
+        elif self.since("foot") > CREEP_AFTER_S:
             self._creep(truth)
 
-    def _forgive(self, now_ns: int) -> None:
-        """What they or their foot has stopped may go on once nobody is in its way; what others stopped may not."""
-        guard = self.guard.latest()
-        is_theirs = guard is not None and guard.stopped_by in (self.speaker, *TOUCHES)
-        if guard is None or not guard.is_stopped or not is_theirs:
-            self.done_ns.pop("stopped", None)
-            return
-        self._mark("stopped")
-        is_clear = self.foot is None or "withdrawn" in self.done_ns
-        is_calm = min(self._since(now_ns, "stopped"), self._since(now_ns, "hurt", never=math.inf)) > FORGIVE_AFTER_S
-        if is_clear and is_calm and self._since(now_ns, "forgave", never=math.inf) > FORGIVE_AGAIN_S:
-            self.done_ns["forgave"] = now_ns
-            self._say(GO_ON)
-
-    def _conclude(self, now_ns: int) -> None:
+    def _conclude(self) -> None:
         if self.outcome is not None:
-            if self._since(now_ns, "ended") > THANKS_S:
+            if self.since("ended") > THANKS_S:
                 self.finish(ok=self.outcome[0], reason=self.outcome[1])
             return
         assert self.verdict is not None
-        if self.verdict.ok and "ordered" in self.done_ns:
-            self._mark("all done")
+        if self.verdict.ok and "ordered" in self.began_ns:
+            self.mark("all done")
         else:
-            self.done_ns.pop("all done", None)
-        if self._since(now_ns, "all done") > DONE_UNSAID_S:
+            self.began_ns.pop("all done", None)
+        if self.since("all done") > DONE_UNSAID_S:
             self._judge()
-        elif self._since(now_ns, "ordered") > self.patience_s:
+        elif self.since("ordered") > self.patience_s:
             self._end(False, f"not done after {self.patience_s:g} s: {self.verdict.reason}")
 
     def _judge(self) -> None:
         if self.verdict is None or self.outcome is not None:
             return
         if self.verdict.ok and (self.has_it or not self.wants):
-            self._say("Thank you!")
+            self.say("Thank you!")
             self._end(True, self.verdict.reason + (f"; {self.speaker} has the {self.wants}" if self.wants else ""))
         elif self.guest:
-            self._say(THANKS)
+            self.say(THANKS)
             self._end(
                 True, f"{self.guest} gave orders, too, so nobody judges whose the robot followed: {self.verdict.reason}"
             )
@@ -250,14 +219,14 @@ class Collaborator(Node):
         elif not self.is_reminded:
             self.is_reminded = True
             but = f", but not the {self.spares} one" if self.spares else ""
-            self._say_after(REACTION_S, f"That is not all. Please put the cups in the bin{but}")
+            self.say(f"That is not all. Please put the cups in the bin{but}", after_s=REACTION_S)
         else:
             self._end(False, f"the robot says it is done, but {self.verdict.reason}")
 
     def _end(self, ok: bool, reason: str) -> None:
         if self.outcome is None:
             self.outcome = ok, reason
-            self._mark("ended")
+            self.mark("ended")
 
     # --- hand, foot and voice
 
@@ -273,16 +242,16 @@ class Collaborator(Node):
         others = [one.x_m for one in things if one is not held and one.z_m > ON_TABLE_M]
         x_m = max(sides, key=lambda side: min((abs(side - other) for other in others), default=1.0))
         self.hand = [x_m, *BEHIND_M]
-        self.done_ns.pop("given", None)
-        self.done_ns["hand"] = self.clock.now_ns()
+        self.began_ns.pop("given", None)
+        self.began_ns["hand"] = self.clock.now_ns()
 
-    def _move_hand(self, now_ns: int, truth: Truth) -> None:
+    def _move_hand(self, truth: Truth) -> None:
         """A step of the hand on its way over the table, or back."""
         if self.hand is None:
             return
         if any(one.held_by == "person" for one in truth.objects):
-            self._mark("given")
-        is_over = self._since(now_ns, "given") > HAND_KEPT_S or self._since(now_ns, "hand") > HAND_LONGEST_S
+            self.mark("given")
+        is_over = self.since("given") > HAND_KEPT_S or self.since("hand") > HAND_LONGEST_S
         at, end = self.hand, [self.hand[0], *(BEHIND_M if is_over else (HAND_Y_M, HAND_Z_M))]
         left_m, step_m = math.dist(at, end), HAND_MPS * 0.1  # truth comes ten times a second
         self.hand = end if left_m <= step_m else [a + step_m / left_m * (b - a) for a, b in zip(at, end, strict=True)]
@@ -304,37 +273,18 @@ class Collaborator(Node):
         step = CREEP_MPS * 0.1  # truth comes ten times a second
         self._move_foot(self.foot[0] + math.copysign(step, truth.robot_x_m - 0.1 - self.foot[0]), self.foot[1])
 
-    def _withdraw(self, now_ns: int, truth: Truth) -> None:
+    def _withdraw(self, truth: Truth) -> None:
         """Out of the way, and on until it is out of the picture."""
-        if self.foot is None or self.foot[1] > GONE_Y_M or self._since(now_ns, "hurt") < WITHDRAW_AFTER_S:
+        if self.foot is None or self.foot[1] > GONE_Y_M or self.since("hurt") < WITHDRAW_AFTER_S:
             return
         x, y = self.foot
         self._move_foot(x + 0.01 * self.foot_side, y + WITHDRAW_MPS * 0.1)
         if y - truth.robot_y_m > WITHDRAWN_M:
-            self._mark("withdrawn")
+            self.mark("withdrawn")
 
     def _move_foot(self, x_m: float, y_m: float) -> None:
         self.foot = x_m, y_m
         self.body.publish(BodyPart(part="foot", x_m=x_m, y_m=y_m, z_m=FOOT_Z_M))
-
-    def _say(self, text: str) -> None:
-        self.heard.publish(Utterance(speaker=self.speaker, text=text))
-
-    def _say_after(self, seconds: float, text: str) -> None:
-        self.planned.append((self.clock.now_ns() + to_ns(seconds), text))
-
-    def _speak(self, now_ns: int) -> None:
-        due = [text for due_ns, text in self.planned if due_ns <= now_ns]
-        self.planned = [(due_ns, text) for due_ns, text in self.planned if due_ns > now_ns]
-        for text in due:
-            self._say(text)
-
-    def _mark(self, what: str) -> None:
-        self.done_ns.setdefault(what, self.clock.now_ns())
-
-    def _since(self, now_ns: int, what: str, never: float = -1.0) -> float:
-        """Seconds since something happened, or `never`."""
-        return to_s(now_ns - self.done_ns[what]) if what in self.done_ns else never
 
     def _speed_mps(self, now_ns: int, truth: Truth) -> float:
         """How fast the robot drives ahead."""

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import msgspec
 
-from nodes.msgs import GuardState, Utterance
+from nodes.msgs import Utterance
 from nodes.sim.messages import BodyPart, ObjectTruth, ScenarioVerdict, Truth
-from nodes.sim.people.collaborator import FORGIVE_AFTER_S, GO_ON, TOUCHES
+from nodes.sim.people.simulated_person import FORGIVE_AFTER_S, SimulatedPerson
 from nodes.sim.world.scenario import (
     DOES,
     ScenarioEvent,
@@ -31,7 +31,7 @@ from nodes.sim.world.scenario import (
     world_of,
 )
 from nodes.sim.world.world_file import WorldFile
-from runtime import Node, Publisher, QoS, Subscription, UserError, every, on, to_ns, to_s
+from runtime import Publisher, UserError, every, on, to_ns, to_s
 
 HAND_MPS = 0.6
 RATE_HZ = 20
@@ -60,18 +60,12 @@ class Waypoint(msgspec.Struct, frozen=True):
     pause_s: float = 0.0
 
 
-class ScenarioPerson(Node):
+class ScenarioPerson(SimulatedPerson):
     """Plays the person of the file `scenario`; `words` is another file with wordings, in tables by scenario name."""
 
     provenance = "script:kitchen-person-1"
-    role = "ears"  # it plays a person
+    again_s = FORGIVE_AFTER_S
 
-    said = Subscription(Utterance, "said")
-    truth = Subscription(Truth, "sim/truth")
-    guard = Subscription(GuardState, "guard/state", qos=QoS(required=False))
-
-    heard = Publisher(Utterance, "heard")
-    body = Publisher(BodyPart, "sim/body")
     verdict = Publisher(ScenarioVerdict, "sim/verdict")
 
     def __init__(self, scenario: str, words: str = "") -> None:
@@ -86,6 +80,7 @@ class ScenarioPerson(Node):
         words: Mapping[str, tuple[str, ...]], *, name: str,
     ) -> None:  # fmt: skip
         """Be this person; `name` is what the seed draws by."""
+        super().__init__(scenario.person, scenario.patience_s)
         self.scenario, self.criteria, self.words, self.world, self.name_of = scenario, verdict, words, world, name
         self.drawn = random.Random(0)
         self.seed = 0
@@ -98,7 +93,6 @@ class ScenarioPerson(Node):
         self.paused_until_ns = 0
         self.swing: tuple[str, int] | None = None
         self.now: Truth | None = None
-        self.stopped_ns = 0
 
     def on_start(self) -> None:
         """The run's seed draws wordings and places."""
@@ -106,7 +100,7 @@ class ScenarioPerson(Node):
         self.seed = self.run_info.seed
         self.drawn = random.Random(f"{self.name_of}/{self.seed}")
 
-    @on(said)
+    @on(SimulatedPerson.said)
     def listen(self, utterance: Utterance) -> None:
         """What the robot says."""
         self.lively_ns = self.clock.now_ns()
@@ -115,7 +109,7 @@ class ScenarioPerson(Node):
             if kind == "said" and self.arrived_ns and re.search(what, utterance.text, re.I):
                 self._plan(number)
 
-    @on(truth)
+    @on(SimulatedPerson.truth)
     def watch(self, truth: Truth) -> None:
         """What the robot does, and the time that goes by."""
         now_ns = self.clock.now_ns()
@@ -128,7 +122,8 @@ class ScenarioPerson(Node):
             kind, _, what = event.when.partition(": ")
             if kind in ("is", "ever") and holds(what, truth):
                 self._plan(number)
-        self._forgive(now_ns)
+        if self.scenario.forgives:
+            self.forgive()
         self.wrong = self.wrong or next((one for one in self.criteria.wrong if holds(one, truth)), "")
         for number, event in enumerate(self.scenario.events):
             if number not in self.done and self.due_ns.get(number, now_ns + 1) <= now_ns:
@@ -173,22 +168,6 @@ class ScenarioPerson(Node):
                 self._plan(number)
         return True
 
-    def _forgive(self, now_ns: int) -> None:
-        """What her own words or the robot's touch have stopped may go on after a moment."""
-        guard = self.guard.latest()
-        if (
-            not self.scenario.forgives
-            or guard is None
-            or not guard.is_stopped
-            or guard.stopped_by not in (*TOUCHES, self.scenario.person)
-        ):
-            self.stopped_ns = 0
-        elif not self.stopped_ns:
-            self.stopped_ns = now_ns
-        elif to_s(now_ns - self.stopped_ns) > FORGIVE_AFTER_S:
-            self.stopped_ns = now_ns
-            self.heard.publish(Utterance(speaker=self.scenario.person, text=GO_ON))
-
     def _plan(self, number: int) -> None:
         self.due_ns.setdefault(number, self.clock.now_ns() + to_ns(self.scenario.events[number].after_s))
 
@@ -199,7 +178,7 @@ class ScenarioPerson(Node):
             self._do(event.do)
         if event.say:
             texts = self.words.get(event.say, (event.say,))
-            self.heard.publish(Utterance(speaker=event.who or self.scenario.person, text=texts[self.seed % len(texts)]))
+            self.say(texts[self.seed % len(texts)], event.who)
         if number + 1 < len(self.scenario.events) and self.scenario.events[number + 1].when == "then":
             self._plan(number + 1)
 

@@ -11,8 +11,9 @@ import pytest
 
 from nodes.msgs import GuardState, Utterance
 from nodes.sim.messages import BodyPart, ObjectTruth, Truth
-from nodes.sim.people.collaborator import GO_ON, ORDER, OUCH, Collaborator
+from nodes.sim.people.collaborator import OUCH, Collaborator
 from nodes.sim.people.judgement import judge
+from nodes.sim.people.simulated_person import GO_ON, ORDER
 from runtime import UserError
 from runtime.clock import Clock, to_ns
 from runtime.message import Envelope, Message, Stamped
