@@ -9,10 +9,10 @@ import numpy as np
 from nodes.robot.protocol import RobotLimits
 from nodes.robot_file.body import PREFIX, put_into
 from nodes.robot_file.engine import mujoco
-from nodes.robot_file.model import GRIPPER, Driven, RobotModel, load_robot
+from nodes.robot_file.model import GRIPPER, RobotModel, load_robot
 from nodes.sim.messages import Truth
-from nodes.sim.physics import BASE_FORCE_N, BASE_TORQUE_NM, BuiltRobot, DrivenJoint, PhysicsRobot, Servo
-from nodes.sim.world.mjcf import BASE_GAIN, BASE_JOINTS, BASE_YAW_GAIN, HIDDEN_GROUP
+from nodes.sim.physics import BuiltRobot, DrivenJoint, PhysicsRobot
+from nodes.sim.world.mjcf import BASE_JOINTS, HIDDEN_GROUP
 from nodes.sim.world.room_mjcf import build_room
 from nodes.sim.world.scenario import CUBES, layout_of
 from nodes.sim.world.world_file import Layout
@@ -23,6 +23,8 @@ BANDWIDTH_HZ = 6.0
 SAG = 0.05
 """Where a model names no effort, its servo gives as much as an error of this many m or rad asks for."""
 CONTACT_PERCENT = 80.0
+BASE_FORCE_N, BASE_TORQUE_NM, BASE_GAIN, BASE_YAW_GAIN = 60.0, 12.0, 2500.0, 200.0
+"""The least that a base gives, and per m/s and rad/s: a blocked one shows its full force at 0.024 m/s."""
 BASE_RESERVE = 4.0
 """A base gives so many times what its acceleration takes: it drives at a quarter of its force."""
 ON_PLANE, FLOOR_MEETS_ARM = 2, 18
@@ -36,6 +38,8 @@ class FileRobot(PhysicsRobot):
 
     Effort beyond 80 % of a joint counts as contact. Gravity is compensated, as most arms' own controllers do it.
     """
+
+    folds_first = ""
 
     def __init__(self, file: str, seed: int = 0, scenario: str = CUBES) -> None:
         robot = load_robot(file)
@@ -63,9 +67,9 @@ def build(robot: RobotModel, layout: Layout, shown: Truth | None = None) -> Buil
                 name1=body, name2=one.thing.name, active=False, solref=(0.01, 1.0),
             )  # fmt: skip
     joints = _with_servos(spec, robot)
-    force_n, torque_nm = _drive(spec, robot) if drive is not None else (BASE_FORCE_N, BASE_TORQUE_NM)
     contact_percent = {joint.limit.name: (-CONTACT_PERCENT, CONTACT_PERCENT) for joint in joints}
     if drive is not None:
+        _drive(spec, robot)
         contact_percent["base"] = (-CONTACT_PERCENT, CONTACT_PERCENT)
     contact_percent.pop(GRIPPER, None)
     try:
@@ -82,8 +86,6 @@ def build(robot: RobotModel, layout: Layout, shown: Truth | None = None) -> Buil
         fingers=_fingers(model, joints[gripper] if gripper is not None else None, hand),
         contact_percent=contact_percent,
         base=BASE_JOINTS if drive is not None else (),
-        base_force_n=force_n,
-        base_torque_nm=torque_nm,
         gripper=gripper,
     )
 
@@ -116,8 +118,8 @@ def _put_on_wheels(room: mujoco.MjSpec, robot: RobotModel) -> mujoco.MjsBody | N
     return drive
 
 
-def _drive(spec: mujoco.MjSpec, robot: RobotModel) -> tuple[float, float]:
-    """A velocity actuator for each joint of the base; the most that they give: along the floor (N), turning (N m)."""
+def _drive(spec: mujoco.MjSpec, robot: RobotModel) -> None:
+    """A velocity actuator for each joint of the base, as strong as its acceleration asks for."""
     base = robot.limits.base
     model = spec.compile()
     data = mujoco.MjData(model)
@@ -134,7 +136,6 @@ def _drive(spec: mujoco.MjSpec, robot: RobotModel) -> tuple[float, float]:
             biastype=mujoco.mjtBias.mjBIAS_AFFINE, gainprm=[gain, *[0.0] * 9], biasprm=[0.0, 0.0, -gain, *[0.0] * 7],
             forcelimited=True, forcerange=[-most, most],
         )  # fmt: skip
-    return force_n, torque_nm
 
 
 def _make_solid(bodies: list[mujoco.MjsBody]) -> None:
@@ -187,28 +188,26 @@ def _with_servos(spec: mujoco.MjSpec, robot: RobotModel) -> tuple[DrivenJoint, .
     for driven in robot.driven:
         carriers = tuple(PREFIX + name for name in driven.carriers)
         moved = max(float(inertia[dof, dof]) for dof in (int(model.joint(name).dofadr[0]) for name in carriers))
-        servo = _servo(driven, moved)
+        turns = 2 * math.pi * BANDWIDTH_HZ
+        stiffness = max(moved, 0.02) * turns**2
+        damping, most = 2.0 * stiffness / turns, driven.effort or stiffness * SAG
         for name in carriers:
             spec.add_actuator(
                 name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT, gaintype=mujoco.mjtGain.mjGAIN_FIXED,
-                biastype=mujoco.mjtBias.mjBIAS_AFFINE, gainprm=[servo.stiffness, *[0.0] * 9],
-                biasprm=[0.0, -servo.stiffness, -servo.damping, *[0.0] * 7], forcelimited=True,
-                forcerange=[-servo.force, servo.force],
+                biastype=mujoco.mjtBias.mjBIAS_AFFINE, gainprm=[stiffness, *[0.0] * 9],
+                biasprm=[0.0, -stiffness, -damping, *[0.0] * 7], forcelimited=True, forcerange=[-most, most],
             )  # fmt: skip
         number = len(carriers)
         found.append(
             DrivenJoint(
-                driven.limit, carriers, servo, driven.folded, factor=number * driven.factor,
+                driven.limit,
+                carriers,
+                driven.folded,
+                factor=number * driven.factor,
                 offset=number * driven.offset,
             )
-        )  # fmt: skip
+        )
     return tuple(found)
-
-
-def _servo(driven: Driven, moved: float) -> Servo:
-    turns = 2 * math.pi * BANDWIDTH_HZ
-    stiffness = max(moved, 0.02) * turns**2
-    return Servo(stiffness, 2.0 * stiffness / turns, driven.effort or stiffness * SAG)
 
 
 def _fingers(model: mujoco.MjModel, gripper: DrivenJoint | None, hand: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""`PhysicsRobot`: a robot in MuJoCo behind the `Robot` protocol, whichever it is; a subclass builds it in its scene.
+"""`PhysicsRobot`: the simulated robot with physics, by MuJoCo, whichever it is; a subclass builds it in its scene.
 
 Simplified, on purpose: a base is a body on a plane whose wheels neither slip nor drop, odometry is exact, and gravity
 is compensated, so that effort is what the world pushes back with. The grip is helped: once both fingers press on the
@@ -16,23 +16,20 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.msgs import JointCommand, JointVector, RobotMode, RobotState, RobotStatus
+from nodes.msgs import JointCommand, JointVector, RobotState
 from nodes.robot.products import product
-from nodes.robot.protocol import JointLimit, RobotError, RobotLimits
+from nodes.robot.protocol import JointLimit
 from nodes.robot_file.engine import mujoco
 from nodes.sim.grip import Grip
 from nodes.sim.hand_over import PersonsHand
+from nodes.sim.kinematic import WATCHDOG_S, SimulatedRobot
 from nodes.sim.messages import BodyPart, ObjectTruth, Truth, World
-from nodes.sim.motion import JointSetPoints, WheelSpeeds
+from nodes.sim.motion import JointSetPoints
 from nodes.sim.rules import RULE_PERIOD_S, HouseRules
 from nodes.sim.world.room_mjcf import PHYSICS_STEP_S
 from nodes.sim.world.world_file import Layout, place_at
 from runtime.clock import to_ns, to_s
 
-BASE_FORCE_N = 60.0
-BASE_TORQUE_NM = 12.0
-WATCHDOG_S = 0.5
-"""Without a command for this long the base stops by itself, as a real robot's driver does."""
 CATCH_UP_S = 0.25
 """The most time that one `advance` makes up; what is beyond is left out and the robot's time moves on without it."""
 EFFORT_FILTER_S = 0.06
@@ -51,24 +48,15 @@ Vector = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 
-class Servo(msgspec.Struct, frozen=True):
-    """A position-controlled joint: stiffness and damping per m or rad, and the most it can give (N or N m)."""
-
-    stiffness: float
-    damping: float
-    force: float
-
-
 class DrivenJoint(msgspec.Struct, frozen=True):
     """One entry of the joint vectors: what the model moves for it, and how.
 
-    `carriers` are joints of the model, and actuators of the same names; together they are at `factor` times the value
-    plus `offset`, each at its even share.
+    `carriers` are joints of the model, and position servos of the same names, which are alike; together they are at
+    `factor` times the value plus `offset`, each at its even share.
     """
 
     limit: JointLimit
     carriers: tuple[str, ...]
-    servo: Servo
     folded: float
     still_speed: float = STILL_SPEED
     factor: float = 1.0
@@ -79,7 +67,6 @@ class BuiltRobot(msgspec.Struct, frozen=True):
     """A robot in its scene, as the simulation drives it.
 
     `base` are three joints, along x, along y and around z, with velocity actuators of the same names; (): it stands.
-    Force and torque are the most that they give.
     `hand` is the body to which things are fixed, by welds called "hold_" and the thing; `fingers` are two bodies.
     `contact_percent` says beyond which efforts a joint, or "base", reports contact.
     """
@@ -91,22 +78,21 @@ class BuiltRobot(msgspec.Struct, frozen=True):
     fingers: tuple[str, str]
     contact_percent: Mapping[str, tuple[float, float]]
     base: tuple[str, ...] = ()
-    base_force_n: float = BASE_FORCE_N
-    base_torque_nm: float = BASE_TORQUE_NM
     gripper: int | None = None
-    folds_first: int = 0
 
 
-class PhysicsRobot:
-    """The simulated robot and all that stands around it; a subclass builds both. It begins folded."""
+class PhysicsRobot(SimulatedRobot):
+    """The simulated robot and all that stands around it; a subclass builds both. It begins folded, homed, and without a
+    battery.
+    """
 
-    is_hardware = False
-    limits: RobotLimits
+    homing_s = 0.0
 
     def __init__(self, built: BuiltRobot, begins: JointVector | None = None) -> None:
         self._built = built
-        self._folded = np.array([joint.folded for joint in built.joints])
-        posture = self._folded if begins is None else np.array(begins)
+        self.folded = tuple(joint.folded for joint in built.joints)
+        super().__init__(battery_v=None)
+        posture = np.array(self.folded if begins is None else begins)
         self.model = built.model
         self.data = mujoco.MjData(self.model)
         # Views: asking the data for them at each step costs as much as a small step itself.
@@ -120,7 +106,6 @@ class PhysicsRobot:
         self._grip = Grip(self.model, names, hand=built.hand, fingers=built.fingers)
         self._place(posture)
         self.set_points = JointSetPoints(self.limits, posture)
-        self._wheels = WheelSpeeds(self.limits.base)
         self._effort = np.zeros(len(posture))
         self._still_speed = np.array(
             [math.inf if joint.limit.name in HEAD else joint.still_speed for joint in built.joints]
@@ -137,34 +122,23 @@ class PhysicsRobot:
         self._roll = next((n for n, joint in enumerate(built.joints) if joint.limit.name == "wrist_roll"), None)
         self._rule_ns = 0
         self._wrench = np.zeros(6)  # of one contact: force along its normal and its two tangents in N, then torques
-        self._now_ns = 0
         self._next_step_ns = 0
-        self._commanded_ns = 0
         self._is_stopped = True
-        self._is_runstopped = False
-        self._is_stowing = False
         self.skipped_s = 0.0
 
     def start(self, now_ns: int) -> None:
         """Begin the robot's time at now. Nothing moves."""
-        self._now_ns = self._next_step_ns = self._commanded_ns = self._rule_ns = now_ns
+        super().start(now_ns)
+        self._next_step_ns = self._rule_ns = now_ns
         mujoco.mj_forward(self.model, self.data)
         for one in self.layout.things:
             if one.spec.at == "hand" or one.spec.hidden:
                 self.hand.give(one.thing.name)
 
     def command(self, command: JointCommand) -> None:
-        """Take joint targets and base velocity. Raises ValueError where they are not finite, one a joint."""
-        velocity = (command.base_v_mps, command.base_w_radps)
-        number = len(self._folded)
-        if len(command.position) != number or not all(map(math.isfinite, (*command.position, *velocity))):
-            raise ValueError(f"joint command {command} is refused; expected {number} finite positions")
-        if self._is_runstopped or self._is_stowing:
-            return
-        self.set_points.aim(np.array(command.position))
-        self._wheels.aim(*velocity)
-        self._commanded_ns = self._now_ns
-        self._is_stopped = False
+        """Take joint targets and base velocity. Raises ValueError for what is not one finite number a joint."""
+        super().command(command)
+        self._is_stopped = self._is_stopped and self._mode != "ready"
 
     def stop(self) -> None:
         """Let the base brake and hold the joints where they are; the gripper keeps its grip."""
@@ -178,37 +152,21 @@ class PhysicsRobot:
             position[gripper] = self.set_points.position[gripper]
         self.set_points.hold(position)
 
-    def status(self, now_ns: int) -> RobotStatus:
-        """Always homed; it has no battery."""
-        mode: RobotMode = "runstopped" if self._is_runstopped else "stowing" if self._is_stowing else "ready"
-        why = {"runstopped": "the runstop is pressed", "stowing": "it folds itself"}.get(mode, "")
-        return RobotStatus(read_ns=now_ns, mode=mode, why=why, is_runstopped=self._is_runstopped)
-
-    def home(self) -> None:
-        """Its zeros are known. Raises RobotError while the runstop is pressed."""
-        self._refuse_runstopped("home")
-
     def stow(self) -> None:
-        """Begin to fold. Raises RobotError while the runstop is pressed."""
-        self._refuse_runstopped("stow")
-        self._wheels.aim(0.0, 0.0)
-        self._is_stopped = self._is_stowing = True
+        """Brake, and begin to fold. Raises RobotError while the runstop is pressed."""
+        super().stow()
+        self._is_stopped = True
 
     def runstop(self, is_on: bool) -> None:
-        """Stop as by the button on the head, or let go of it."""
-        self._is_stowing = self._is_stopped = False
-        self.stop()
-        self._is_runstopped = is_on
-
-    def _refuse_runstopped(self, what: str) -> None:
-        if self._is_runstopped:
-            raise RobotError(f"the robot does not {what} while its runstop is pressed; release it first")
+        """Press or release the button; pressing it also ends stowing."""
+        self._is_stopped = False
+        super().runstop(is_on)
 
     def advance(self, now_ns: int) -> None:
         """Step the physics up to now."""
         self._now_ns = now_ns
         if self._is_stowing:
-            self._is_stowing = not self.set_points.fold(self._folded, first=self._built.folds_first)
+            self._is_stowing = not self.set_points.fold(np.array(self.folded), first=self._first)
         step_ns = to_ns(PHYSICS_STEP_S)
         behind_ns = now_ns - self._next_step_ns - to_ns(CATCH_UP_S)
         if behind_ns > 0:
@@ -235,13 +193,9 @@ class PhysicsRobot:
             base_heading_rad=heading,
             base_v_mps=vx * math.cos(heading) + vy * math.sin(heading),
             base_w_radps=w,
-            contact=self._contact(),
+            contact=(*self._felt(), *self._contact),
             is_grasping=self._grip.is_grasping,
         )
-
-    def close(self) -> None:
-        """Stand still; there is nothing to release."""
-        self.stop()
 
     def move_person(self, part: str, place_m: tuple[float, float, float]) -> None:
         """Put the collaborator's hand or foot somewhere at once. Raises ValueError for another part."""
@@ -355,8 +309,8 @@ class PhysicsRobot:
 
     def _feel_base(self, forward_n: float, turning_nm: float) -> None:
         """Filter the effort of the base, the stronger one of driving and turning."""
-        forward = forward_n * 100.0 / self._built.base_force_n
-        turning = turning_nm * 100.0 / self._built.base_torque_nm
+        along, _, around = self._index.base_most
+        forward, turning = forward_n * 100.0 / along, turning_nm * 100.0 / around
         strongest = forward if abs(forward) > abs(turning) else turning
         self._base_effort += (strongest - self._base_effort) * (PHYSICS_STEP_S / EFFORT_FILTER_S)
 
@@ -384,7 +338,7 @@ class PhysicsRobot:
                 mujoco.mj_contactForce(self.model, self.data, number, self._wrench)
                 self._impulse_n_s[part] += math.hypot(*self._wrench[:3].tolist()) * PHYSICS_STEP_S
 
-    def _contact(self) -> tuple[str, ...]:
+    def _felt(self) -> tuple[str, ...]:
         efforts = dict(zip((joint.limit.name for joint in self._built.joints), self._effort.tolist(), strict=True))
         efforts["base"] = self._base_effort
         limits = self._built.contact_percent
@@ -459,6 +413,7 @@ class _Index:
         self.base_qpos = np.array([model.joint(name).qposadr[0] for name in built.base], dtype=np.int64)
         self.base_qvel = np.array([model.joint(name).dofadr[0] for name in built.base], dtype=np.int64)
         self.base_actuator = [int(model.actuator(name).id) for name in built.base]
+        self.base_most = model.actuator_forcerange[self.base_actuator, 1].tolist()  # N, N, N m
         # Set points of the joints times this: of the actuators. Forces of those times that: efforts in percent.
         self.factor = np.array([joint.factor for joint in joints])
         self.offset = np.array([joint.offset for joint in joints])
@@ -466,12 +421,14 @@ class _Index:
         self.servo_of_joint = np.zeros((len(joints), model.nu))
         self.servo_offset = np.zeros(model.nu)
         self.percent_of_force = np.zeros((model.nu, len(joints)))
-        self.damping_over_stiffness = np.array([joint.servo.damping / joint.servo.stiffness for joint in joints])
+        servos = [int(model.actuator(joint.carriers[0]).id) for joint in joints]
+        self.damping_over_stiffness = model.actuator_biasprm[servos, 2] / -model.actuator_gainprm[servos, 0]
         for place, joint in enumerate(joints):
             actuators = [model.actuator(name).id for name in joint.carriers]
             self.servo_of_joint[place, actuators] = joint.factor / len(actuators)
             self.servo_offset[actuators] = joint.offset / len(actuators)
-            percent = math.copysign(100.0, joint.factor) / joint.servo.force / len(actuators)
+            most = float(model.actuator_forcerange[actuators[0], 1])
+            percent = math.copysign(100.0, joint.factor) / most / len(actuators)
             self.percent_of_force[actuators, place] = percent
         # Which geoms are which part of the collaborator.
         self.person_part = {

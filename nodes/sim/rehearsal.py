@@ -71,13 +71,13 @@ class RehearsalRobot(SimRobot):
             joints=tuple(replace(joint, speed=FREE * joint.speed) for joint in self.limits.joints),
             base=replace(self.limits.base, wheel_speed_mps=FREE, acceleration_mps2=FREE * FREE),
         )
-        self.set_points, self._wheels = JointSetPoints(fast, self._folded), WheelSpeeds(fast.base)
+        self.set_points, self._wheels = JointSetPoints(fast, np.array(self.folded)), WheelSpeeds(fast.base)
         self._told: Told | None = None
         self._rolled_m: list[float] = []  # how far the body's wheels were sent so far
 
     def start(self, now_ns: int) -> None:
         """Switch the twin on, folded, and connect the driver to it. Raises RobotError in words where that fails."""
-        self.player.stand_at(tuple(self._folded.tolist()))
+        self.player.stand_at(self.folded)
         self.player.start(now_ns)
         self.limits = self.player.limits
         super().start(now_ns)

@@ -6,7 +6,7 @@ from nodes.msgs import JOINTS
 from nodes.robot.protocol import RobotLimits
 from nodes.robot_file.engine import mujoco
 from nodes.sim.physics import STILL_SPEED, BuiltRobot, DrivenJoint, PhysicsRobot
-from nodes.sim.world.mjcf import BASE_JOINTS, FINGER, SERVOS, build_stretch
+from nodes.sim.world.mjcf import BASE_JOINTS, build_stretch
 from nodes.sim.world.scenario import DEMO, layout_of
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.errors import UserError
@@ -45,7 +45,6 @@ class SimRobot(PhysicsRobot):
                     DrivenJoint(
                         limit=limit,
                         carriers=("finger_left", "finger_right") if limit.name == "gripper" else (limit.name,),
-                        servo=SERVOS.get(limit.name, FINGER),
                         folded=folded,
                         still_speed=STILL_SPEEDS_MPS.get(limit.name, STILL_SPEED),
                     )
@@ -56,7 +55,6 @@ class SimRobot(PhysicsRobot):
                 contact_percent=CONTACT_PERCENT,
                 base=BASE_JOINTS,
                 gripper=JOINTS.index("gripper"),
-                folds_first=JOINTS.index("arm"),
             ),
             begins=tuple(begins.values()),
         )

@@ -13,7 +13,7 @@ to 0.12 m and extend the arm; lower to `lift_m`; close towards 0 until `is_grasp
 tallest thing also with a cup in hand; drive until the bin's centre is abeam, arm to its depth, lower to 0.10 m above
 its rim, open. Errors of 15 mm in x and y are harmless.
 
-The dimensions are nominal. The simulator's model is built from them, and its own positions prove these functions.
+The dimensions are nominal. The simulator's model has the same, and its own positions prove these functions.
 """
 
 from __future__ import annotations

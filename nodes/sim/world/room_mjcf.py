@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import math
 import random
+import xml.etree.ElementTree as ElementTree
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 
 from nodes.sim.messages import ObjectTruth, Truth
-from nodes.sim.world.world_file import Kind, Laid, Layout, Obstacle, Place, Rgb, RoomSize
+from nodes.sim.world.world_file import NORMALS, Kind, Laid, Layout, Obstacle, Place, Rgb, RoomSize
 
 PHYSICS_STEP_S = 0.004
 COLLISION_STATIC = 'contype="1" conaffinity="6"'
-COLLISION_ROBOT = 'contype="2" conaffinity="0"'
 COLLISION_THING = 'contype="4" conaffinity="6"'
-COLLISION_PERSON = 'contype="8" conaffinity="2"'
 COLLISION_NONE = 'contype="0" conaffinity="0"'
 CAMERA_FOVY_DEG = {"head": 55.0, "wrist": 58.0, "room": 50.0}
 """Vertical field of view, pinhole, square pixels."""
@@ -41,8 +43,9 @@ def build_room(layout: Layout, shown: Truth | None = None, *, robot: str = "", b
     bodies += [_thing(one, layout, things_now.get(one.thing.name)) for one in layout.things]
     if shown is not None:
         bodies += [_spilt(name, layout.world.places[name]) for name in shown.dirty_places]
-    parts = {**PARTS, "hand": PARTS[layout.world.hand_shape]}
-    bodies += [_body(part, parts[part], f' mocap="true" pos="{join_numbers(at)}"')
+    shapes = {one.get("name"): texts_of(one) for one in model_file("person.xml")[0]}
+    shapes["hand"] = shapes[layout.world.hand_shape]
+    bodies += [_body(part, shapes[part], f' mocap="true" pos="{join_numbers(at)}"')
                for part, at in layout.world.person.items()]  # fmt: skip
     repeat, lamp = FLOOR_HALF_M / TILE_SIZE_M, layout.lamp
     return f"""<mujoco model="polyrhythm room">
@@ -69,6 +72,17 @@ def build_room(layout: Layout, shown: Truth | None = None, *, robot: str = "", b
 </mujoco>"""
 
 
+@cache
+def model_file(name: str) -> ElementTree.Element:
+    """An MJCF file beside this one."""
+    return ElementTree.parse(Path(__file__).with_name(name)).getroot()
+
+
+def texts_of(table: ElementTree.Element) -> str:
+    """What is in it."""
+    return "".join(ElementTree.tostring(one, "unicode") for one in table)
+
+
 def _room_camera_xml() -> str:
     back = np.subtract(ROOM_CAMERA_M, ROOM_CAMERA_TARGET_M)
     right = np.cross((0.0, 0.0, 1.0), back)
@@ -92,25 +106,21 @@ def _body(name: str, geoms: str, more: str = "") -> str:
 
 
 def _walls(room: RoomSize, rgb: Rgb) -> str:
-    (west, east), (south, north) = room.x_m, room.y_m
-    middle_x, middle_y, half_x, half_y = (west + east) / 2, (south + north) / 2, (east - west) / 2, (north - south) / 2
     size = join_numbers((FLOOR_HALF_M, FLOOR_HALF_M, 0.1))
     parts = [f'<geom name="floor" type="plane" size="{size}" material="tiles" {COLLISION_STATIC}/>']
     for side in room.walls:
-        sign = 1.0 if side in ("north", "east") else -1.0
-        end = {"south": south, "north": north, "west": west, "east": east}[side]
-        if side in ("south", "north"):
-            parts.append(
-                box(f"wall_{side}", (middle_x, end + sign * 0.05, 1.2), (half_x, 0.05, 1.2), rgb, COLLISION_STATIC)
-            )
-            skirting = (middle_x, end - sign * 0.005, 0.05), (half_x, 0.008, 0.05)
-        else:
-            parts.append(
-                box(f"wall_{side}", (end + sign * 0.05, middle_y, 1.2), (0.05, half_y, 1.2), rgb, COLLISION_STATIC)
-            )
-            skirting = (end - sign * 0.005, middle_y, 0.05), (0.008, half_y, 0.05)
-        if room.skirting is not None:
-            parts.append(box(f"skirting_{side}", *skirting, room.skirting, COLLISION_NONE))
+        is_along_x = side in ("south", "north")
+        (low, high), ends = (room.x_m, room.y_m) if is_along_x else (room.y_m, room.x_m)
+        sign, end = (1.0, ends[1]) if side in ("north", "east") else (-1.0, ends[0])
+        for name, aside, up, thick, tall, colour, how in (
+            ("wall", end + sign * 0.05, 1.2, 0.05, 1.2, rgb, COLLISION_STATIC),
+            ("skirting", end - sign * 0.005, 0.05, 0.008, 0.05, room.skirting, COLLISION_NONE),
+        ):
+            (x, half_x), (y, half_y) = ((low + high) / 2, (high - low) / 2), (aside, thick)
+            if not is_along_x:
+                x, half_x, y, half_y = y, half_y, x, half_x
+            if colour is not None:
+                parts.append(box(f"{name}_{side}", (x, y, up), (half_x, half_y, tall), colour, how))
     return "".join(parts)
 
 
@@ -145,29 +155,18 @@ def _place(name: str, place: Place, rgb: Rgb) -> str:
         f'<geom name="{id_}_ground" type="box" pos="{x} {y} {floor - floor / 4}" '
         f'size="{half_x} {half_y} {floor / 4}" rgba="0 0 0 0" {COLLISION_STATIC}/>',
     ]  # fmt: skip
-    for side, sign in (("east", 1), ("west", -1)):
-        parts.append(
-            box(f"{id_}_{side}", (x + sign * half_x, y, middle), (_THICK_M, half_y, half_z), rgb, COLLISION_STATIC)
-        )
-    for side, sign in (("north", 1), ("south", -1)):
-        parts.append(
-            box(f"{id_}_{side}", (x, y + sign * half_y, middle), (half_x, _THICK_M, half_z), rgb, COLLISION_STATIC)
-        )
+    for side in ("east", "west", "north", "south"):
+        nx, ny = NORMALS[side]
+        thick = (_THICK_M, half_y, half_z) if nx else (half_x, _THICK_M, half_z)
+        parts.append(box(f"{id_}_{side}", (x + nx * half_x, y + ny * half_y, middle), thick, rgb, COLLISION_STATIC))
     if place.ridge:
         parts.append(
             f'<geom name="{id_}_ridge" type="capsule" pos="{x} {y} {floor}" euler="{math.pi / 2} 0 0" '
             f'size="0.025 {half_y - 0.03}" rgba="{join_numbers(dark)} 1" {COLLISION_STATIC}/>'
         )
     if place.washes:
-        parts.append(
-            box(
-                f"{id_}_tap",
-                (x, place.y_m[1] - 0.02, rim + 0.10),
-                (0.012, 0.012, 0.10),
-                (0.8, 0.8, 0.82),
-                COLLISION_NONE,
-            )
-        )
+        at, size = (x, place.y_m[1] - 0.02, rim + 0.10), (0.012, 0.012, 0.10)
+        parts.append(box(f"{id_}_tap", at, size, (0.8, 0.8, 0.82), COLLISION_NONE))
     return "".join(parts)
 
 
@@ -217,11 +216,9 @@ def _looks(kind: Kind, radius: float, half: float, rgb: Rgb, now: ObjectTruth) -
     """What a camera sees of a thing besides its body."""
     colour, parts = f"{join_numbers(rgb)} 1", ""
     if kind.vessel and kind.handle:
-        parts += _shown("capsule", (0.007,), colour, fromto=(radius, 0, 0.5 * half, radius + 0.022, 0, 0.35 * half))
-        parts += _shown(
-            "capsule", (0.007,), colour, fromto=(radius + 0.022, 0, 0.35 * half, radius + 0.02, 0, -0.4 * half)
-        )
-        parts += _shown("capsule", (0.007,), colour, fromto=(radius + 0.02, 0, -0.4 * half, radius, 0, -0.5 * half))
+        bow = ((0.0, 0.5), (0.022, 0.35), (0.02, -0.4), (0.0, -0.5))
+        for one, other in pairwise((radius + out, 0, up * half) for out, up in bow):
+            parts += _shown("capsule", (0.007,), colour, fromto=(*one, *other))
     if kind.lid and not now.is_open:
         parts += _shown("cylinder", (radius + 0.002, 0.006), f"{join_numbers(_lighter(rgb))} 1", pos=(0, 0, half))
     if now.fill > 0.0 and now.contents:
@@ -271,35 +268,3 @@ def _lighter(rgb: Rgb) -> Rgb:
 
 def _darker(rgb: Rgb, shade: float = 0.55) -> Rgb:
     return rgb[0] * shade, rgb[1] * shade, rgb[2] * shade
-
-
-_SKIN, _SHIRT, _SHOE = "0.87 0.66 0.54 1", "0.25 0.33 0.50 1", "0.20 0.20 0.24 1"
-PARTS = {
-    part: "".join(
-        f'<geom name="{name}" {look} rgba="{rgba}" {COLLISION_NONE if name == "face_nose" else COLLISION_PERSON}/>'
-        for name, look, rgba in geoms
-    )
-    for part, geoms in {
-        "hand": (
-            ("hand", 'type="box" size="0.085 0.045 0.014"', _SKIN),
-            ("hand_finger", 'type="capsule" fromto="0.08 0 0 0.14 0 0" size="0.010"', _SKIN),
-            ("hand_arm", 'type="capsule" fromto="-0.09 0 0 -0.40 0 0.02" size="0.032"', _SHIRT),
-        ),
-        "thumb": (
-            ("hand", 'type="box" size="0.085 0.045 0.016"', _SKIN),
-            ("hand_thumb", 'type="capsule" fromto="0.0 0.04 0 0.045 0.075 0" size="0.013"', _SKIN),
-            ("hand_arm", 'type="capsule" fromto="-0.09 0 0 -0.40 0 0.06" size="0.035"', _SHIRT),
-        ),
-        "foot": (
-            ("foot", 'type="box" size="0.13 0.045 0.035"', _SHOE),
-            ("foot_leg", 'type="capsule" fromto="0.08 0 0.05 0.08 0 0.45" size="0.045"', _SHIRT),
-        ),
-        "body": (("body", 'type="capsule" size="0.13 0.50"', _SHIRT),),
-        "face": (
-            ("face", 'type="sphere" size="0.10"', _SKIN),
-            ("face_nose", 'type="capsule" fromto="0.10 0 0 0.13 0 0" size="0.015"', _SKIN),
-        ),
-    }.items()
-}
-"""What a person has that the robot can meet. A hand is a palm with a pointing finger, its arm behind it; "thumb" is the
-hand that a picture of 160 x 120 tells from a thing on the table."""

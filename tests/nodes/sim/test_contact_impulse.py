@@ -8,15 +8,16 @@ import mujoco
 import pytest
 
 from nodes.robot.protocol import JointLimit, RobotLimits
-from nodes.sim.physics import BuiltRobot, DrivenJoint, PhysicsRobot, Servo
+from nodes.sim.physics import BuiltRobot, DrivenJoint, PhysicsRobot
 from nodes.sim.robot import SimRobot
-from nodes.sim.world.room_mjcf import COLLISION_PERSON, COLLISION_ROBOT, PHYSICS_STEP_S
+from nodes.sim.world.room_mjcf import PHYSICS_STEP_S
 from nodes.sim.world.scenario import layout_of
 from runtime.clock import to_ns
 
 WEIGHT_KG, SLED_KG = 2.0, 3.0
 G_MPS2 = 9.81
 REACH_M = 0.1
+COLLISION_ROBOT, COLLISION_PERSON = 'contype="2" conaffinity="0"', 'contype="8" conaffinity="2"'
 SCENE = f"""
 <mujoco>
   <option timestep="{PHYSICS_STEP_S}" gravity="0 0 -{G_MPS2}" integrator="implicitfast" cone="elliptic"/>
@@ -29,7 +30,7 @@ SCENE = f"""
       <geom type="box" size="0.05 0.05 0.05" mass="{SLED_KG}" {COLLISION_ROBOT}/></body>
     <body name="arm" pos="0 5 0" gravcomp="1"><joint name="wrist" axis="0 0 1"/><geom size="0.05" mass="1"/></body>
   </worldbody>
-  <actuator><position name="wrist" joint="wrist" kp="1"/></actuator>
+  <actuator><position name="wrist" joint="wrist" kp="1" kv="0.1" forcerange="-1 1"/></actuator>
 </mujoco>
 """
 WRIST = JointLimit(name="wrist", lowest=-1.0, highest=1.0, speed=1.0, acceleration=1.0)
@@ -41,12 +42,11 @@ class Bodies(PhysicsRobot):
     limits = RobotLimits(joints=(WRIST,))
 
     def __init__(self) -> None:
-        servo = Servo(stiffness=1.0, damping=0.1, force=1.0)
         super().__init__(
             BuiltRobot(
                 model=mujoco.MjModel.from_xml_string(SCENE),
                 layout=replace(layout_of("clear-table"), things=()),
-                joints=(DrivenJoint(limit=WRIST, carriers=("wrist",), servo=servo, folded=0.0),),
+                joints=(DrivenJoint(limit=WRIST, carriers=("wrist",), folded=0.0),),
                 hand="arm",
                 fingers=("arm", "arm"),
                 contact_percent={},
