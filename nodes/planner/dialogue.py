@@ -145,6 +145,14 @@ _NEEDLESS = re.compile(
     r"(?! (?:worry|ask|rush|hurry)\b)", re.I
 )  # fmt: skip
 _REPENTS = re.compile(r"\b(?:changed my mind|second thoughts?|thought better of)\b", re.I)
+_HEDGES = re.compile(
+    r"\b(?:not|no|never|but|only|except|instead|if|unless|until|wait|leave|keep|other|rather|later|first|last|and)\b|n['’]t\b|\?",
+    re.I,
+)
+_ONLY = re.compile(r"^\W*(?:just|only)\b|\bonly\W*$", re.I)
+_THAT_TOO = re.compile(r"(?:that|this|it|them|those|these)(?: ones?)?(?: too| as well| also)?")
+_OUT_AGAIN = re.compile(r"\b(?:out|back)\b", re.I)
+_REGRETS = re.compile(r"\b(?:meant|mean|wrong|instead|mistake|sorry|oops|not|no)\b|n['’]t\b", re.I)
 _PROMISES = re.compile(r"(?:Then )?I will (?!remember)[^.?]*\. ?")
 """What a stopped robot says with all that waits, and not before."""
 _YES = re.compile(
@@ -312,6 +320,8 @@ class Dialogue:
     def ask_whether(self, things: Sequence[Reference], now_ns: int, *, at_stop: bool = False) -> str:
         """Hold, and ask whether these are still meant: something was said of them that may forbid it."""
         about = tuple(one for one in self.orders if self._is_about(one, things) and not self._is_there(one))
+        if self.order is not None and self.order.skill == "put_back":
+            return ""  # nobody ordered that in so many words
         if not self._each and self.order is not None:
             about = (_about_alone(self.order, tuple(things)),)
         if not about:
@@ -843,7 +853,9 @@ class Dialogue:
         order = intent.orders[0] if is_done else Order("")
         is_yes = is_done and asked.awaits == "yes" and intent.orders == asked.orders[:1]
         is_named = any(noun.kind or noun.colour for clause in clauses for noun in clause.nouns)
-        is_yes = is_yes and not (is_named and order.skill == "undo")  # "Yes, the green one": of something else
+        is_only = is_named and _ONLY.search(self.heard[-1][1] if self.heard else "") is not None
+        is_yes = is_yes and not (is_named and (is_only or order.skill == "undo"))  # "Yes, the green one": of another
+        is_yes = is_yes or (asked.awaits == "yes" and not is_asking and self._says_so(asked))
         is_yes = is_yes or (
             is_done and asked.about == "may" and all(covers(asked.choices[0], one) for one in order.things)
         )
@@ -856,7 +868,8 @@ class Dialogue:
             self._close(asked)
             self.talk = replace(talk, question=None, awaits="")
             self._release([one for order in asked.orders for one in order.things])
-            return self.do(_with_orders(intent, asked.orders), now_ns, speaker, is_answer=True)
+            agreed = intent if is_done else Intent("do")
+            return self.do(_with_orders(agreed, asked.orders), now_ns, speaker, is_answer=True)
         if is_yes and asked.about == "still" and (again := self._objected(asked)):
             return self.ask(replace(asked, text=again, since_ns=now_ns))
         if asked.awaits == "yes" and asked.about != "order" and (is_yes or is_no):
@@ -889,6 +902,25 @@ class Dialogue:
             self.talk = replace(talk, question=None, awaits="")
             return self._choose(asked, one, now_ns)
         return None
+
+    def _says_so(self, asked: OpenQuestion) -> bool:
+        """ "Yes, that one too", "it can go", "in the bin with it": the deed that was asked about, in other words."""
+        text = self.heard[-1][1] if self.heard else ""
+        parts, ids = parts_heard(self, text), self._ids_of(asked.choices or self._about(asked))
+        skills = {"", *(one.skill for one in asked.orders)}
+        places = {"", *(one.place for one in asked.orders)}
+        is_it = all(
+            (one.act in ("yes", "deed", "on", "social", "name") or _THAT_TOO.fullmatch(one.words))
+            and not (one.is_named and not {thing.id for thing in one.things} <= ids)
+            and one.skill in skills and one.place in places and not (one.unknown or one.apart)
+            for one in parts
+        )  # fmt: skip
+        is_deed = any(one.act == "deed" for one in parts) and bool(skills & {"place", "rinse", "hand_over"})
+        return is_it and bool(ids) and (parts[0].act == "yes" or is_deed) and not _HEDGES.search(text)
+
+    @staticmethod
+    def _about(asked: OpenQuestion) -> tuple[Reference, ...]:
+        return tuple(one for order in asked.orders for one in order.things)
 
     def _agreed(self, asked: OpenQuestion, now_ns: int, speaker: str) -> str:
         match asked.about:
@@ -1069,7 +1101,7 @@ class Dialogue:
         order = self.order
         rest = [one for one in self.later if not self._is_about(one, left)]
         self.later = tuple(rest if self._each else [_excluding(one, left, released) for one in rest])
-        if order is None:
+        if order is None or order.skill == "put_back":
             return
         changed = order if self._each else _excluding(order, left, released)
         self.revision += changed != order
@@ -1230,24 +1262,42 @@ class Dialogue:
         is_new = not is_answer and not self._asked()
         if is_new and not intent.is_addition and (text := self._contradiction(intent, now_ns, other)):
             return self.ask(OpenQuestion("instead", text, now_ns, intent.orders))
-        orders = tuple(self._pointed_out(order) for order in intent.orders)
+        orders = tuple(self._brought_back(self._pointed_out(order)) for order in intent.orders)
+        if text := self._nothing_to_put_back(orders):
+            return text
         if self._each:
+            ordered = {one for order in orders for one in self._ids_of(order.things)}
+            self.questions = tuple(
+                one for one in self.questions
+                if one.about != "still" or not self._ids_of(one.choices) <= ordered or self._objected(one)
+            )  # fmt: skip
             said = self._do_each(_with_orders(intent, orders), now_ns, speaker)
             self._close_overtaken()
             behind = intent.why == "instead" and not self._asked() and self.later
             return f"{said} Then I will {list_words(in_short(behind))}." if behind else said
         if text := self._ambiguous(orders):
             return self.ask(OpenQuestion("order", text, now_ns, orders[:1], missing="thing"))
-        is_more = any(one.is_more for one in self.questions)
-        if (((intent.is_addition or other) and is_new) or is_more) and self.order is not None:
-            self.questions = ()
-            self.later = (*self.later, *(one for one in orders if one not in self.orders))[: MOST_ORDERS - 1]
-            return f"All right. Then {' Then '.join(promise(order) for order in orders)}"
-        waits = self._asked()[0] if intent.is_addition and not is_answer and self._asked() else None
-        is_apart = waits is not None and not any(
+        return self._do_whole(_with_orders(intent, orders), other, now_ns, speaker, is_answer=is_answer)
+
+    def _do_whole(self, intent: Intent, other: str, now_ns: int, speaker: str, *, is_answer: bool) -> str:
+        """Carry whole orders out in place of what is under way, or behind it; a question of something else stays."""
+        orders = intent.orders
+        asked = None if is_answer else next(iter(self._asked()), None)
+        is_apart = asked is not None and not any(
             covers(two, one) or covers(one, two)
-            for order in orders for one in order.things for asked in waits.orders for two in asked.things
+            for order in orders for one in order.things for about in asked.orders for two in about.things
         )  # fmt: skip
+        is_others = bool(other) and not intent.is_correction
+        is_more = (intent.is_addition or is_others) and not is_answer and (asked is None or is_apart)
+        if self.order is not None and (is_more or any(one.is_more for one in self.questions)):
+            ways = [(one.skill, one.things, one.place) for one in self.orders]
+            new = tuple(one for one in orders if (one.skill, one.things, one.place) not in ways)
+            self.later = (*self.later, *new)[: MOST_ORDERS - 1]
+            said = f"All right. Then {' Then '.join(promise(order) for order in orders)}"
+            if is_more and asked is not None:
+                return f"{said} {self.ask(replace(asked, since_ns=now_ns))}"
+            self.questions = ()
+            return said
         before, self.questions = self.order, ()
         if before is not None and _is_same(orders, (before,)):
             self.current, self.later, self.revision, self.is_paused = orders[0], (), self.revision + 1, False
@@ -1259,11 +1309,9 @@ class Dialogue:
         is_dropped = before is not None and not intent.is_correction and orders[0].things != before.things
         dropped = f" I no longer {small(describe(before))}." if before is not None and is_dropped else ""
         said = f"Sure. {' Then '.join(promise(order) for order in orders)}{dropped}"
-        return (
-            f"{said} {self.ask(replace(waits, since_ns=now_ns, is_more=True))}"
-            if waits is not None and is_apart
-            else said
-        )
+        if intent.is_addition and asked is not None and is_apart:
+            return f"{said} {self.ask(replace(asked, since_ns=now_ns, is_more=True))}"
+        return said
 
     def ids_of(self, references: Iterable[Reference]) -> set[str]:
         """The ids of what these mean of what is seen."""
@@ -1343,6 +1391,33 @@ class Dialogue:
                     return f"{other} said the {order.place}. Shall I {small(describe(new))} instead?"
                 return f"You said the {order.place} a moment ago. Shall I use the {new.place} instead?"
         return ""
+
+    def _brought_back(self, order: Order) -> Order:
+        """ "Put it back", "get it out again", of what is in no hand: to where it stood before it was brought away."""
+        is_back = order.skill == "put_back" or (
+            order.skill in ("pick", "take") and self.heard and _OUT_AGAIN.search(self.heard[-1][1])
+        )
+        ids = self._ids_of(order.things)
+        moved = next((one for one in reversed(self.done) if ids and ids <= self._ids_of(one.moved)), None)
+        if not is_back or moved is None or ids & held_by_robot(self._scene):
+            return order
+        things = self.refs([one for one in self._things() if one.id in ids])
+        return self._placed(things, moved.origin or ("table" if "table" in self.around.world.places else ""))
+
+    def _nothing_to_put_back(self, orders: Sequence[Order]) -> str:
+        """What to say to putting back what is neither in the hand nor was moved."""
+        things = [
+            one for order in orders if order.skill == "put_back" for ref in order.things for one in self._fitting(ref)
+        ]
+        held = held_by_robot(self._scene)
+        if len(orders) != 1 or not things or any(one.id in held for one in things):
+            return ""
+        refs = self.refs(things)
+        is_meant = any(self._is_about(one, refs) for one in self.orders)
+        if is_meant:
+            self._drop(refs)
+            return _joined([f"All right, I leave {named(refs)}.", self._next_if_idle()])
+        return f"I do not hold {named(refs)}. {where_are(things, self._scene)}"
 
     def _pointed_out(self, order: Order) -> Order:
         """The order about the things that somebody points at, where its words leave it open which are meant."""
@@ -1786,7 +1861,8 @@ class Dialogue:
         return (self._placed(things, place) if skill == "place" else Order(skill, things, (), place),)
 
     def _placed(self, things: tuple[Reference, ...], place: str) -> Order:
-        return Order("place", things, (), place, relation_to(place, self._scene) if place else "")
+        relation = relation_to(place, self._scene) if self._each else "in" if place in INSIDE else "on"
+        return Order("place", things, (), place, relation if place else "")
 
     def _add(self, steps: Sequence[Order], now_ns: int, *, asks_first: SeenObject | None = None) -> str:
         """Take steps on, once what has to be asked before is asked."""
@@ -1869,6 +1945,8 @@ class Dialogue:
         """ "No, the blue one", of what has just been brought: that goes back to where it stood, first of all."""
         last = self.done[-1]
         thing = self._thing(last.order)
+        if not _REGRETS.search(self.heard[-1][1] if self.heard else ""):
+            return ""
         kinds = {one.label for one in self._things() if one.id in meant}
         if thing is None or thing.id in meant or kinds != {thing.label} or last.order.skill != "place":
             return ""

@@ -1959,7 +1959,8 @@ _NO_MATTER = (
     r"|(?:it )?(?:does not|doesn't) matter(?: which(?: one)?)?"
 )
 ANY_OF_THEM = re.compile(
-    rf"(?:(?:oh|well|hm|um|ah|just|honestly)\W+)*(?:{_NO_MATTER})(?:\W+(?:{_NO_MATTER}|really|please|thanks))*$"
+    rf"(?:(?:oh|well|hm|um|ah|just|honestly|not sure|no idea|i (?:do not|don't) know)\W+)*"
+    rf"(?:{_NO_MATTER})(?:\W+(?:{_NO_MATTER}|really|please|thanks))*$"
 )
 """Who answers so does not mind which one."""
 _SHOWS = {

@@ -571,3 +571,58 @@ def test_who_stopped_it_is_said_and_what_waits(hands: type[TableHands]) -> None:
     said = world.play("What are you waiting for?")
     assert said.startswith("Ben said: “Watch out!” I am stopped.")
     assert world.play("Carry on, as I told you").startswith("I am stopped") or not world.is_stopped
+
+
+@BOTH
+@pytest.mark.parametrize("text", ["Yes, that one too.", "It can go.", "{place} with it."])
+def test_the_deed_that_was_asked_about_in_other_words_is_a_yes(hands: type[TableHands], text: str) -> None:
+    world = hands()
+    world.play(ALL.format(thing=world.thing, goal=world.goal), 5, "The white one has a crack.", 2)
+    assert world.last.startswith("Shall I still")
+    world.play(text.format(place=world.goal.capitalize()), 60)
+    assert {"red", "blue", "white"} <= set(moved(world))
+
+
+@BOTH
+def test_only_the_one_that_was_asked_about_is_only_that_one(hands: type[TableHands]) -> None:
+    world = played(hands, [ALL, 5, "The white one has a crack.", 2, "Just the white one."])
+    assert moved(world) == ["white"]
+
+
+@BOTH
+def test_an_order_beside_a_question_of_what_is_under_way_comes_behind_it(hands: type[TableHands]) -> None:
+    last = "ball" if hands is TableHands else "apple"
+    turns: list[Turn] = [ALL, 5, "The white one has a crack.", 2, f"Put the {last} {{goal}}, too.", 2, "Yes."]
+    world = played(hands, turns)
+    assert {"red", "blue", "white"} <= set(moved(world))
+    assert len(moved(world)) == (5 if hands is TableHands else 4)
+
+
+@BOTH
+@pytest.mark.parametrize("text", ["Put it back, please.", "Put the red {thing} back where it was."])
+def test_what_was_brought_goes_back_to_where_it_stood(hands: type[TableHands], text: str) -> None:
+    world = hands()
+    world.play(f"Put the red {world.thing} {world.goal}", 25, text.format(thing=world.thing), 25)
+    assert world.ends() == {}
+
+
+@BOTH
+def test_what_is_in_no_hand_and_was_not_moved_is_not_put_back(hands: type[TableHands]) -> None:
+    world = hands()
+    assert world.play(f"Put the red {world.thing} back.").startswith("I do not hold")
+    world.play(f"Put the red {world.thing} {world.goal}", 1, "Put it back.", 20)
+    assert world.ends() == {}
+
+
+@BOTH
+def test_a_correction_of_somebody_elses_answer_takes_its_place(hands: type[TableHands]) -> None:
+    world = hands()
+    world.play(f"Put the {world.thing} {world.goal}", 2, ("Ben", "The blue one."), 2, "No, the red one.", 40)
+    assert moved(world) == ["red"]
+
+
+def test_going_back_is_held_by_no_question_whether_it_is_still_meant() -> None:
+    world = TableHands()
+    world.play("Put the ball in the bin", 5, "Don't you dare, that is my ball!", 2)
+    said = world.play(("Ben", "It is only a ball."))
+    assert "Shall I still put back" not in said
