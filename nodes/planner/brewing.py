@@ -14,7 +14,7 @@ import msgspec
 
 from nodes.msgs import Reference, SeenObject
 from nodes.planner.household import Recipe, plain
-from nodes.planner.lexicon import SETS, WORDS
+from nodes.planner.lexicon import SETS, WORDS, lexicon_file
 from nodes.planner.orders import Order
 from nodes.planner.replies import list_words
 
@@ -24,13 +24,15 @@ _KIND_OF = r"(?:(?:more|cups? of|mugs? of|black|white|nice|hot|strong|fresh|larg
 _TOTAL = re.compile(rf"\bmake (?:it|that|them) {_MANY[2:]}\b", re.I)
 _PORTION = (
     r"(?:[,.;]+ ?(?:and |then )*| and (?:then )?| plus )"
-    r"(?=(?:(?:the )?(?:other|second|first)(?: one)?|another|one|mine)\b|for [A-Z]|(?:(?:a|an) )?{what})"
+    r"(?=(?:(?:the )?(?:other|second|first)(?: one)?|another|one|mine|hers|his)\b|for [A-Z]|(?:(?:a|an) )?{what})"
 )
 _ANOTHER = re.compile(
     r"\b(?:another|one more|one (?=for|with|without|in|to|as|too|please|each|of)|a second|one$)", re.I
 )
-_THAT_ONE = re.compile(r"\b(?:the|that|this|my|no|which|any) (?:\w+ )?one\b", re.I)
-_AS_WELL = re.compile(r"\bsame (?:again|for)\b|\b(?:too|as well|also)\b", re.I)
+_THAT_ONE = re.compile(
+    r"\b(?:the|that|this|my|no|which|any|(?:make|have) (?:it|that|this|mine)(?: an?)?) (?:\w+ )?one\b", re.I
+)
+_AS_WELL = re.compile(r"\b(?:do|make) (?:it|that|one) again\b|\bsame (?:again|for)\b|\b(?:too|as well|also)\b", re.I)
 _CHANGES = re.compile(r"\b(?:that|this|the) (?:\w+ )?one\b|\bmine\b|\bout of\b|\bit\b", re.I)
 _EVERY = re.compile(r"\b(?:either|both|each|all|everyone)\b", re.I)
 _WITHOUT = re.compile(
@@ -69,7 +71,6 @@ class Cup:
     has_extra: bool | None = None
     whom: str = ""
     problem: str = ""  # why the vessel that was named will not do
-    instead: str = ""  # its id: what is asked for in place of that
 
 
 class Brewing(msgspec.Struct, frozen=True):
@@ -120,6 +121,7 @@ def is_of_recipe(text: str, bar: Bar) -> bool:
     """Whether the words name the recipe's parts, and nothing else."""
     words = set(re.findall(r"[a-z]+(?:'[a-z]+)?", text.lower().replace("’", "'")))
     names = {word.lower() for word in re.findall(r"(?<=\w )[A-Z]\w+|^[A-Z]\w+(?=\s+too\b)", text)}
+    names |= {f"{name}'s" for name in names}
     colours = {one.colour for one in bar.vessels}
     parts = {bar.recipe.vessel, f"{bar.recipe.vessel}s", "cup", "cups", "milk", bar.recipe.left_out}
     named = {word for word in words if re.search(bar.recipe.words, word)}
@@ -153,13 +155,24 @@ def is_addition(text: str, bar: Bar) -> bool:
 
 def cups_said(text: str, bar: Bar, *, is_new: bool) -> list[Cup]:
     """What is said of each, in turn."""
-    text = text.replace("’", "'").strip(" .!?")
+    text = re.sub(r"\b(?:the )?same as (?:the )?\w+(?: \w+)?", "", text.replace("’", "'")).strip(" .!?,")
     what = bar.recipe.words.strip("\\b")
     pieces = re.split(_PORTION.replace("{what}", what), text)
     many = re.search(rf"{_MANY} {_KIND_OF}(?:{what}|of (?:those|them)|for|please)", text, re.I)
+    many = many or re.search(rf"\bfor {_MANY[2:]}\b", text, re.I)
     number = _COUNTS[many["n"].lower()] if many is not None else 1
-    found = [cup for piece in pieces for cup in _cups_in(piece, bar)]
-    told = [one for one in found if one != Cup()]
+    told: list[Cup] = []
+    for piece in pieces:
+        whose = re.match(r"\W*(mine|hers|his)\b", piece, re.I)
+        is_own = whose is not None and whose[1].lower() == "mine"
+        about = [one for one in told if whose is not None and (one.whom in ("", bar.speaker)) == is_own]
+        new = [one for one in _cups_in(piece, bar) if one != Cup()]
+        if about and new:  # "A coffee for Ann and one for me. Hers with cream, mine without."
+            old = about[0]
+            extra = old.has_extra if new[0].has_extra is None else new[0].has_extra
+            told[told.index(old)] = replace(new[0], whom=old.whom, vessel=new[0].vessel or old.vessel, has_extra=extra)
+        else:
+            told += new
     every = [_extra(part, bar.recipe) for part in re.split(r"[,.;]", text) if _EVERY.search(part)]
     if has := [one for one in every if one is not None]:  # "no cream for either"
         told = [replace(one, has_extra=has[-1]) for one in told]
@@ -169,12 +182,17 @@ def cups_said(text: str, bar: Bar, *, is_new: bool) -> list[Cup]:
         if len(told) > number and many is not None and is_new:  # "two coffees with cream, one in the red one"
             return told[:number] if told[0].vessel or told[0].whom else told[1:]
         return told + [Cup()] * (number - len(told))
-    return (told or [Cup()]) * number
+    one = (told or [Cup()])[0]
+    is_only = one.vessel and one.has_extra is not None and re.search(r"\b(?:only|just)\b", text, re.I)
+    other = replace(one, vessel="", has_extra=not one.has_extra if is_only else one.has_extra)
+    return [one, *[other] * (number - 1)]
 
 
 def _cups_in(piece: str, bar: Bar) -> list[Cup]:
     recipe = bar.recipe
     cup = Cup(has_extra=_extra(piece, recipe))
+    if cup.has_extra is None and re.search(r"\bblack one\b", piece) and all(x.colour != "black" for x in bar.vessels):
+        cup, piece = replace(cup, has_extra=False), piece.replace("black one", "one")
     whom = next((found for one in _WHOM if (found := one.search(piece)) is not None), None)
     vessel, problem = _vessel(piece, bar)
     cup = replace(cup, vessel=vessel, problem=problem)
@@ -295,7 +313,9 @@ def _told(chosen: Sequence[tuple[SeenObject, Cup]], recipe: Recipe, orders: Sequ
 
 def _extras(text: str) -> list[str]:
     found = [word for one in re.findall(_IN_IT, plain(text).replace(",", " and")) for word in one.split()]
-    known = {*WORDS["colours"], "without", "for", "in", "mine"}
+    known = {*WORDS["colours"], "without", "for", "in", "mine"} | {
+        one for each in lexicon_file().verbs.values() for one in each
+    }
     return list(dict.fromkeys(word for word in found if word not in _SMALL | known))
 
 

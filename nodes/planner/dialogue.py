@@ -397,7 +397,7 @@ class Dialogue:
         self.names, said = naming(text, self._scene, self.names, pointed_at.pop() if len(pointed_at) == 1 else "")
         if said:
             return said
-        is_owner = any(owner == "my" for owner, _ in self.talk.owners)
+        is_owner = any(owner == "my" for owner, _ in self.talk.owners) or self._is_of_recipe(text)
         spelled = spelled_out(text, self._scene, self.names, speaker, self._kind_meant(), is_owner=is_owner)
         if (seen := self._seen_from(text)) is not None:
             return self._choose(seen[0], seen[1], now_ns)
@@ -1566,6 +1566,10 @@ class Dialogue:
 
     # --- recipes
 
+    def _is_of_recipe(self, text: str) -> bool:
+        """Whether "mine" in it is what the speaker is to have of a recipe."""
+        return any(re.search(one.words, plain(text)) for one in self.household.recipes.values())
+
     def _bar(self, recipe: Recipe, speaker: str, spared: set[str]) -> Bar:
         """What is said of a recipe is read against this."""
         things = self._things()
@@ -1602,12 +1606,19 @@ class Dialogue:
             is_more = (asked is not None or bool(bar.cups) or is_last) and is_of_recipe(text, bar)
             if (is_more or is_named) and not is_wish and asks_of_recipe(text):
                 return self._told_of_cup(text, bar, asked)
+            washes = _WASHES.search(text) is not None and _CANCELS.search(plain(text)) is None
+            if asked is not None and asked.orders[0].skill == "rinse" and washes:
+                return self.agree(asked, now_ns, speaker)  # "Yes, wash it first."
             is_new = is_addition(text, bar)
             if (is_wish and (is_new or not bar.cups)) or (is_more and is_new):
                 if asked is not None and (is_wish or not bar.cups):
                     self._close(asked)
-                said = self._made(brewed(text, cups_said(text, bar, is_new=True), bar), now_ns)
-                return _joined([said_first, said, self._heard(then, speaker, now_ns) if then else ""])
+                made = brewed(text, cups_said(text, bar, is_new=True), bar)
+                said = self._made(made, now_ns)
+                if len(made.cups) == 1:
+                    then = _IT.sub(f"the {bar.name(made.cups[0][0])}", then)
+                said_then = self._heard(then, speaker, now_ns) if then else ""
+                return _joined([said_first, said, said_then])
             if bar.cups and is_named and _CANCELS.search(plain(text)) and not is_more:
                 return self._cancel_cups(bar, is_own=re.search(r"\b(?:i|me)\b", plain(text)) is not None)
             cups = cups_said(text, bar, is_new=False) if is_more else []
@@ -1670,7 +1681,8 @@ class Dialogue:
         if found is None and extra not in text.lower():
             return None
         if not known:
-            return "I have made none yet."
+            full = [one for one in self._things() if any(re.search(bar.recipe.words, word) for word in one.state)]
+            return f"There is some in {named(self.refs(full))}." if full else "I have made none yet."
         ident = self._cup_meant(cups_said(text, bar, is_new=False)[0].vessel, bar) if bar.cups else known[0]
         thing = next((one for one in self._things() if one.id == ident), None)
         if found is None:
@@ -1961,9 +1973,15 @@ class Dialogue:
             ident: one for ref, one in moved for ids in [self._ids_of((ref,))] if len(ids) == 1 or ref.count == ALL
             for ident in ids
         }  # fmt: skip
-        self.later = tuple(one for one in self.later if one.skill != "place" or one.things[0].id not in ways)
+        machines = self._machines()
+        filled = {one.things[0].id for one in self.orders if one.skill == "wait_here"}  # what is filled goes there then
+        self.later = tuple(
+            one for one in self.later
+            if one.skill not in ("place", "hand_over") or one.place in machines or one.things[0].id not in ways
+            or (one.skill == "hand_over" and one.things[0].id not in filled)
+        )  # fmt: skip
         order = self.order
-        if order is not None and order.things and order.skill in ("place", "hand_over"):
+        if order is not None and order.things and order.skill in ("place", "hand_over") and order.place not in machines:
             new = ways.get(order.things[0].id, order)
             is_same = (new.skill, new.place) == (order.skill, order.place) and new.relation != "beside"
             self.is_over = not is_same  # "No, on the tray."
@@ -2157,8 +2175,10 @@ _NEEDS = frozenset({"rinse", "pick", "place", "hand_over", "open", "close", "tak
 _VERBS_ASKED = {"rinse": "wash", "place": "put there", "hand_over": "hand over"}
 _USES = re.compile(r"\b(?:in|into|use|using|instead|rather)\b", re.I)
 """What names a vessel says so that it is filled."""
+_IT = re.compile(r"\b(?:it|that)\b(?! (?:is|was)\b)", re.I)
+_WASHES = re.compile(r"\b(?:wash|rinse|clean)\b", re.I)
 _CANCELS = re.compile(
-    r"\b(?:forget|cancel|never mind|no longer|no(?= (?:more )?coffee)|not|don't|stop|skip|leave|drop)\b"
+    r"\b(?:forget|cancel|never mind|no longer|no(?= (?:more )?coffee)|not|don't|stop|skip|leave|drop)\b|n't\b"
 )
 _ALL = re.compile(r"\b(?:both|all|each|everyone)\b", re.I)
 _PARTS = re.compile(r"(?:,? (?:and )?then |,? and |[.;!?,]+ )", re.I)

@@ -90,7 +90,9 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         said = plain(text)
         if re.search(rf"\b(?:no|not|without|neither)(?: any| more)? {self.words}", said):
             return False
-        is_bid = re.match(rf"(?:{self.words})(?:$|,| (?:for|with|without|in|please|and|now|black|then)\b)", said)
+        few = r"(?:(?:an?|one|two|three|some|another|\d) )?(?:(?:black|white|nice|hot|strong|quick) )*"
+        behind = "for|with|without|in|please|and|now|black|then|each"
+        is_bid = re.match(rf"{few}(?:{self.words})(?:$|[,.]| (?:{behind})\b)", said)
         if is_bid and not re.search(rf"\b(?:is|are|was|were)\b|{self.unless}", said):
             return not text.rstrip().endswith("?")  # "Coffee, black, for Ben."
         return is_wished(self.words, text, clauses, wish="" if is_order else self.wish, unless=self.unless)

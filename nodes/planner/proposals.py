@@ -115,7 +115,7 @@ def propose(mind: Dialogue, text: str, speaker: str, now_ns: int, intent: Intent
     acts = {part.act for part in parts}
     if "ask" in acts and not acts & {"deed", "spare", "back"}:
         return mind.answered(text, speaker, intent)
-    if len(parts) == 1 and _REMARK.search(parts[0].words):
+    if len(parts) == 1 and _REMARK.search(parts[0].words) and "would" not in parts[0].words.split():
         return "I see."
     if is_to_somebody(mind, text, speaker, parts):
         return " "

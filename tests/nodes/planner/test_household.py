@@ -585,6 +585,9 @@ def filled(mind: Dialogue) -> dict[str, bool]:
          {"mug-3": False, "mug-1": False}),
         ("Make coffee for me and Ben.", {"mug-1": True, "mug-2": True}),
         ("Coffee, blue mug, no cream.", {"mug-2": False}),
+        ("Coffee for two, please.", {"mug-1": True, "mug-2": True}),
+        ("A coffee each for Ben and me. His without cream, mine with.", {"mug-1": False, "mug-2": True}),
+        ("Two coffees. Cream in the blue one only.", {"mug-2": True, "mug-1": False}),
     ],
 )  # fmt: skip
 def test_every_part_of_a_coffee_that_is_said_belongs_to_it(text: str, mugs: dict[str, bool]) -> None:
@@ -598,6 +601,7 @@ def test_every_part_of_a_coffee_that_is_said_belongs_to_it(text: str, mugs: dict
     [
         ([("Ann", "In the white one, and hold the cream.")], {"mug-3": False}),
         ([("Ann", "Leave the cream out of it.")], {"mug-1": False}),
+        ([("Ann", "Make it a black one.")], {"mug-1": False}),
         ([("Ben", "Me too, please.")], {"mug-1": True, "mug-2": True}),
         ([("Ben", "And one for me in the white mug, black.")], {"mug-1": True, "mug-3": False}),
         ([("Ben", "Make that two.")], {"mug-1": True, "mug-2": True}),
@@ -780,3 +784,20 @@ def test_a_coffee_in_that_one_is_in_the_mug_that_was_spoken_of_or_in_none() -> N
     hear(mind, "The blue mug is mine.", 1.0, "Cara")
     assert "Cara said" in hear(mind, "Make me a coffee in that one.", 2.0, "Dan")
     assert planned(mind) == []
+
+
+def test_a_mug_that_is_filled_is_filled_before_it_goes_elsewhere() -> None:
+    mind = mind_with(RED, BLUE)
+    hear(mind, "Make a coffee in the red mug, without cream.")
+    hear(mind, "Put the red mug on the tray.", 2.0)
+    assert planned(mind) == [
+        ("place", "mug-1", "coffee machine"), ("wait_here", "mug-1", "coffee machine"), ("place", "mug-1", "tray"),
+    ]  # fmt: skip
+
+
+def test_a_mug_that_was_offered_a_wash_before_the_coffee_gets_it() -> None:
+    mind = mind_with(thing("mug-1", "mug", "red", "dirty"))
+    hear(mind, "Make me a coffee.")
+    hear(mind, "Yes, rinse it first.", 2.0)
+    assert planned(mind)[0] == ("rinse", "mug-1", "sink")
+    assert filled(mind) == {"mug-1": True}
