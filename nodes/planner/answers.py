@@ -1,43 +1,28 @@
 """What the scripted planner answers to a question: from what is seen, done, ordered and told. Pure functions.
 
-What it does not know it says so, in one sentence.
+A question that can be answered with yes or no is; what it does not know it says so, in one sentence.
 """
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from nodes.msgs import Reference, Scene, SeenObject, SkillSpec
 from nodes.planner.cues import cue
 from nodes.planner.lexicon import plural_of
 from nodes.planner.orders import Order
 from nodes.planner.parser import segments_of
-from nodes.planner.referents import fits, held_by_robot, place_of
-from nodes.planner.replies import (
-    MOST_NAMED,
-    abilities,
-    describe,
-    in_short,
-    list_words,
-    short,
-    small,
-    things_words,
-    where_are,
-)
-
-if TYPE_CHECKING:
-    from nodes.planner.dialogue import Finished
+from nodes.planner.referents import fits, held_by_robot, is_still_meant, place_of, relation_to
+from nodes.planner.replies import MOST_NAMED, abilities, describe, in_short, list_words, short, small, where_are
+from nodes.planner.spelled import place_in_row
 
 STATES = ("dirty", "clean", "full", "half full", "empty", "open", "closed", "shut")
 UNKNOWN = "I do not know that."
 _SAME_STATE = {"shut": "closed"}
 _ABOUT_ROBOT = cue("answers", "about_robot")
 _PAST = cue("answers", "past")
-_MOVED = cue("answers", "moved")
 _LEFT = cue("answers", "left")
 _DONE = cue("answers", "done")
 _NEXT = cue("answers", "next")
@@ -46,10 +31,27 @@ _SAID = cue("answers", "said")
 _WHOSE = cue("answers", "whose")
 _WHY = cue("answers", "why")
 _WHO = cue("answers", "who")
-_CAN = cue("answers", "can")
+_TO_DO = cue("answers", "to_do")
 _STOPPED = re.compile(r"(?=.*\b(?:why|how come|what for|what made|who)\b).*\b(?:stop|stopped|stopping|halt|halted)\b")
 _WAITS = re.compile(r"(?=.*\b(?:why|how come|what)\b).*\b(?:waiting|not moving|standing (?:still|there)|stuck)\b")
-_TOUCHED = cue("answers", "touched")
+_CONTENTS = re.compile(r" (?:something|anything|much|some|any|coffee|tea|water|milk|cream) (?:\w+ )?in ")
+_APART = re.compile(r" (?:besides|apart from|except(?: for)?|other than|but) ")
+_DEEDS = {
+    "touch": r"touch(?:ed)?|hands? on|finger on",
+    "rinse": r"rins(?:e|ed)|wash(?:ed)?|clean(?:ed)?",
+    "wipe": r"wiped?",
+    "open": r"open(?:ed)?", "close": r"closed?|shut", "pour": r"pour(?:ed)?|empt(?:y|ied)|tip(?:ped)?",
+    "hand_over": r"g[ai]ven?|hand(?:ed)?|pass(?:ed)?", "wait_here": r"fill(?:ed)?|ma[kd]e|brew(?:ed)?",
+    "place": r"put|moved?|shift(?:ed)?|t[ao]ken?|took|br(?:ing|ought)|carr(?:y|ied)|clear(?:ed)?|placed?|thr[eo]wn?"
+    r"|chuck(?:ed)?|bin(?:ned)?|get rid|got rid|went|gone|tid(?:y|ied)|remov(?:e|ed)|pick(?:ed)?|end(?:ed)?|manage[d]?",
+}  # fmt: skip
+"""How deeds are spoken of, looked for in this order."""
+_TOLD = {
+    "rinse": "washed the {name}",
+    "open": "opened the {name}", "close": "closed the {name}", "pour": "emptied the {name}",
+    "hand_over": "gave you the {name}", "wipe": "wiped the {place}", "wait_here": "filled the {name} at the {place}",
+    "place": "put the {name} {relation} the {place}",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,18 @@ class WhyLeft:
 
 
 @dataclass(frozen=True, slots=True)
+class DoneDeed:
+    """What the robot did with one thing, and for whom."""
+
+    skill: str
+    id: str = ""
+    name: str = ""
+    place: str = ""
+    origin: str = ""
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Answerable:
     """What a question is answered from."""
 
@@ -69,28 +83,51 @@ class Answerable:
     skills: Sequence[SkillSpec] = ()
     order: Order | None = None
     later: Sequence[Order] = ()
-    done: Sequence[Finished] = ()
+    deeds: Sequence[DoneDeed] = ()
     by: str = ""
     asked: str = ""  # the question that the robot waits with
+    help: str = ""  # what it has asked somebody to do
     is_stopped: bool = False  # nothing moves before a "go on"
     stop: tuple[str, str] = ("", "")  # who stopped it last, by which words
     told: Sequence[WhyLeft] = ()
     heard: Sequence[tuple[str, str]] = field(default=())  # who said what, the newest last
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
-def answer(
-    text: str, about: Sequence[Reference], things: Sequence[SeenObject], now: Answerable, speaker: str = ""
-) -> str:
-    """The answer to a question or a greeting. `about`: what it asks about, as read; `things`: which these are."""
-    asked = [
-        one for one in re.findall(r"[^.!?]+[.!?]*", text) if one.rstrip().endswith("?")
-    ]  # and not the thanks before
-    words = f" {' '.join(word for segment in segments_of(' '.join(asked) or text) for word in segment.words)} "
-    place = next((one.label for one in now.scene.things if one.is_place and f" {one.label} " in words), "")
-    for answered in (_of_talk, _of_work, _of_things):
-        if said := answered(words, about, things, place, now, speaker):
-            return said
-    return f"{UNKNOWN} {doing(now)}"
+@dataclass(frozen=True, slots=True)
+class AskedOf:
+    """What is asked, as it was read."""
+
+    words: str  # in small letters, with a space before and behind
+    things: tuple[SeenObject, ...] = ()  # which it is about
+    is_named: bool = False  # by their names, and not by "it"
+    kinds: frozenset[str] = frozenset()
+    colour: str = ""
+    place: str = ""
+    unseen: str = ""  # what is named and not seen
+    speaker: str = ""
+
+    @property
+    def asks(self) -> str:
+        """Its word of asking; "" where yes or no answers it."""
+        found = re.search(r" (how many|who|whose|whom|what|which|where|why|when|how) ", self.words)
+        is_aside = found is not None and re.match(r" (?:is|are|was|were|did|do|does|have|has) ", self.words)
+        return "" if found is None or is_aside else found[1]
+
+    @property
+    def skill(self) -> str:
+        """The deed that it speaks of; "" where none."""
+        return next((one for one, words in _DEEDS.items() if re.search(rf" (?:{words}) ", self.words)), "")
+
+
+def answer(asked: AskedOf, now: Answerable) -> str:
+    """The answer to a question."""
+    readers: tuple[Callable[[AskedOf, Answerable], str], ...] = (
+        _of_talk, _of_row, _of_reasons, _of_plans, _of_deeds, _of_things,
+    )  # fmt: skip
+    return (
+        next((said for reader in readers if (said := reader(asked, now))), "") or f"{UNKNOWN} {now.asked or doing(now)}"
+    )
 
 
 def is_of_all(text: str) -> bool:
@@ -112,199 +149,457 @@ def answer_to_manners(text: str) -> str:
     return ""
 
 
-def _of_talk(
-    words: str, about: Sequence[Reference], things: Sequence[SeenObject], place: str, now: Answerable, speaker: str
-) -> str:
+def _has(words: str, *any_of: str) -> bool:
+    return any(f" {one} " in words for one in any_of)
+
+
+def _the(things: Sequence[SeenObject], joint: str = "and") -> str:
+    return list_words([f"the {one.name}" for one in things[:MOST_NAMED]], joint)
+
+
+def _of_talk(asked: AskedOf, now: Answerable) -> str:
     """Of who said what, of the robot itself, and manners."""
-    last = now.order or (now.done[-1].order if now.done else None)
-    if not things and (_STOPPED.search(words) or (now.is_stopped and _WAITS.search(words))):
-        told = f"{now.stop[0] or 'Somebody'} said: “{now.stop[1]}” " if now.stop[1] else ""
-        return f"{told}{following(now) if now.is_stopped else 'That is why I stopped.' if told else ''}".strip()
+    words = asked.words
     if _SAID.search(words) and now.heard:
-        return _said(words, things, now, speaker)
-    if _WHO.search(words):
-        return _who(last, now.by)
-    if any(f" {word} " in words for word in ("thank", "thanks", "well done", "good job", "nice work")):
+        return _said(asked, now)
+    if _WHO.search(words) or (asked.asks in ("who", "whom") and _has(words, "for")):
+        return _who(asked, now)
+    if _has(words, "thank", "thanks", "well done", "good job", "nice work"):
         return "You are welcome."
-    if " who are you " in words or " help " in words or (_CAN.search(words) and not things):
+    if _has(words, "who are you", "help") or re.search(
+        r" what (?:else )?(?:can you do|are you able|do you know how) ", words
+    ):
         return f"I am a robot with one arm. I can {abilities(now.skills) or 'do nothing yet'}."
     if _ABOUT_ROBOT.search(words):
         return "I am a robot; I cannot tell you more about that."
-    if re.search(r"\bwhat (?:do|does|is|did) .*\b(?:mean|on about|talking about)\b", words):
-        others = [one for one in now.heard[:-1] if one[0] != speaker]
+    if re.search(r" what (?:do|does|is|did) .*(?:mean|on about|talking about) ", words):
+        others = [one for one in now.heard[:-1] if one[0] != asked.speaker]
         quoted = f"{others[-1][0]} said: “{others[-1][1]}” " if others else ""
         return f"{quoted}{now.asked or 'I cannot tell you more than that.'}"
-    return ""
-
-
-def _of_work(
-    words: str, about: Sequence[Reference], things: Sequence[SeenObject], place: str, now: Answerable, speaker: str
-) -> str:
-    """Of what is done, was done and will be."""
-    if _WHY.search(words):
-        return _why(things, now)
-    if _LONG.search(words):
-        return f"I cannot tell how long that takes. {doing(now)}"
-    is_past = _PAST.search(words) is not None
-    if things and _TOUCHED.search(words):
-        return " ".join(_touched(one, now) for one in things[:MOST_NAMED])
-    if is_past and _MOVED.search(words) and not (things and (" where " in words or _is_yes_or_no(words))):
-        if " not " in words or "n't " in words:
-            return _finished(now)
-        return _done(now, place if place and re.search(rf" (?:in|on|into|onto|to) the {place} ", words) else "")
-    if not things and _DONE.search(words) and not place:
-        return _finished(now)
-    if " how many " in words and re.search(r" (?:going to|will you|left to|to go) ", words):
-        return _finished(now)
-    is_of_one = any(f" {one.label} " in words or (one.colour and f" {one.colour} " in words) for one in things)
-    if (
-        (_NEXT.search(words) and not (is_of_one or place))
-        or " are you holding " in words
-        or " are you waiting " in words
-    ):
-        following = now.later if now.order is not None else ()
-        then = f" Then I will {list_words(in_short(following))}." if following else ""
-        return f"{doing(now)}{then}"
-    if re.search(r" else .* (?:on|in) there ", words) and (
-        last := now.order or (now.done[-1].order if now.done else None)
-    ):
-        return at_place(last.place or "table", now.scene)
-    is_which = " which " in words or re.search(r" how many ", words)
-    if _LEFT.search(words) and not things and not is_which:
-        return _left(now, place)
-    return ""
-
-
-def _of_things(
-    words: str, about: Sequence[Reference], things: Sequence[SeenObject], place: str, now: Answerable, speaker: str
-) -> str:
-    """Of what is seen."""
-    scene = now.scene
-    found = list(things) or [one for ref in about[:2] for one in _fitting(ref, scene)]
-    unseen = next((one for one in about if not _fitting(one, scene)), None)
-    if said := _which(words, found, place, now, speaker):
-        return said
-    if _WHOSE.search(words):
-        return _whose(found, now)
-    if " how many " in words and (about or found):
-        return _how_many(words, about, place, now)
-    if found and re.search(
-        r" (?:something|anything|much|some|any|coffee|tea|water) (?:left |still |yet )?in "
-        r"(?:it|there|that|the|this|my|your|his|her|mine) ",
-        words,
-    ):
-        return _how(found, "full", scene)
-    if (state := next((one for one in STATES if f" {one} " in words), "")) and found:
-        return _how(found, state, scene)
-    if " where " in words and found:
-        return where_are(found, scene)
-    if (
-        unseen is not None
-        and not things
-        and (unseen.colour or any(f" {word} " in words for word in ("a", "any", "the", "where")))
-    ):
-        name = f"{unseen.colour} {unseen.label}".strip()
-        return f"I have not seen a {short(name)}. It may be where I have not looked." if name else ""
-    if things:
-        kept = [_reason(one, now) for one in things]
-        return " ".join(dict.fromkeys([where_are(things, scene), *(one for one in kept if one)]))
-    if place and " where " in words:
-        return f"The {place} is here."
-    if place and any(f" {word} " in words for word in ("what", "anything", "is", "are", "which", "in", "on")):
-        return at_place(place, scene)
-    if " see " in words or " what is " in words or " there " in words or " where do things stand " in words:
-        return _seen(scene)
-    if any(f" {word} " in words for word in ("hello", "hi", "hey", "morning", "evening", "afternoon", "welcome")):
+    if asked.asks in ("who", "which", "what") and re.search(r" (?:called|name) ", words):
+        return _called(asked, now)
+    if not asked.asks and _has(words, "hello", "hi", "hey", "morning", "evening", "afternoon", "welcome"):
         return f"Hello. {doing(now)}"
-    if any(f" {word} " in words for word in ("bye", "goodbye", "night", "see you")):
-        return "Goodbye."
     return ""
 
 
-def _touched(thing: SeenObject, now: Answerable) -> str:
-    """Whether the robot moved it, from what it holds and what it has done."""
-    if thing.id in held_by_robot(now.scene):
-        return f"Yes, the {thing.name} is in my hand."
-    done = next((one for one in reversed(now.done) for ref in one.moved if fits(thing, ref, now.scene)), None)
-    if done is not None:
-        return f"Yes. {things_words(tuple(ref for ref in done.moved if fits(thing, ref, now.scene)), done.order)}"
-    return f"No, I have brought the {thing.name} nowhere. {where_are((thing,), now.scene)}"
+def _called(asked: AskedOf, now: Answerable) -> str:
+    told = [f"The {one.name} is called {name.capitalize()}." for name, ident in now.names.items()
+            for one in asked.things
+            if one.id == ident]  # fmt: skip
+    what = f"the {asked.things[0].name}" if asked.things else "it"
+    return " ".join(told) or f"Nobody has told me a name of {what}."
 
 
-def _which(words: str, found: Sequence[SeenObject], place: str, now: Answerable, speaker: str) -> str:
-    """Which of several: by its place, its colour, what is in it or where it stands; "" where that is not asked."""
-    words = words.replace(" 's ", " is ")
-    asked = re.search(r" (?:which|what)(?: \w+){0,4}? (?:is|are|has|stands|lies|was|colour|color) ", words)
-    if asked is None:
-        return ""
-    kinds = {one.label for one in now.scene.things if not one.is_place and _is_kind_in(one.label, words)}
-    things = [one for one in now.scene.things if not one.is_place and (one.label in kinds or not kinds)]
-    if kinds and place:
-        there = [f"the {one.name}" for one in things if place_of(one.id, now.scene) == place]
-        return f"{capital(list_words(there))} {'is' if len(there) == 1 else 'are'} {_at(place, now)}." if there else (
-            f"I see no {list_words(sorted(kinds), 'or')} {_at(place, now)}.")  # fmt: skip
-    if re.search(r" colou?r ", words) and found:
-        return " ".join(f"That is the {one.name}." for one in found[:MOST_NAMED])
-    if re.search(r" (?:something|anything|coffee|tea|water|milk) (?:left )?in (?:it|there) ", words):
-        filled = [one for one in things if {"full", "half full"} & set(one.state)]
-        return capital(f"{list_words([f'the {one.name}' for one in filled])}, as far as I see.") if filled else (
-            "I do not see that anything is in one of them.")  # fmt: skip
-    if re.search(
-        r" (?:middle|between the (?:other )?(?:two|others)|nearer|nearest|closer|closest|further|furthest) ", words
-    ):
-        return _by_place(words, list(found) if len(found) > 1 else things, now, speaker)
-    return ""
-
-
-def _by_place(words: str, things: Sequence[SeenObject], now: Answerable, speaker: str) -> str:
-    """Which one stands in the middle, or nearest; the speaker's place is known only where the speaker is seen."""
-    if re.search(r" (?:middle|between) ", words):
-        row = sorted(things, key=lambda one: one.x_m)
-        return f"That is the {row[len(row) // 2].name}." if len(row) % 2 else "None of them is in the middle."
-    people = [one for one in now.scene.people if one.id == speaker] or list(now.scene.people)
-    if " you " in words and " me " not in words:
-        at_m = (0.0, 0.0)
-    elif len(people) == 1:
-        at_m = (people[0].x_m, people[0].y_m)
-    else:
-        return "I do not see where you are, so I cannot tell."
-    is_far = re.search(r" (?:further|furthest) ", words) is not None
-    row = sorted(things, key=lambda one: math.dist(at_m, (one.x_m, one.y_m)), reverse=is_far)
-    return f"That is the {row[0].name}." if row else ""
-
-
-def _is_kind_in(label: str, words: str) -> bool:
-    return any(f" {one} " in words or f" {one}s " in words for one in (label, plural_of(label)))
-
-
-def _at(place: str, now: Answerable) -> str:
-    return f"{next((one.relation for one in now.scene.relations if one.object == place), 'at')} the {place}"
-
-
-def capital(text: str) -> str:
-    """The text as the beginning of a sentence."""
-    return f"{text[:1].upper()}{text[1:]}"
-
-
-def _is_yes_or_no(words: str) -> bool:
-    return re.match(r" (?:(?:so|and|but|oh|well) )*(?:did|have|has|was|were|had|you) ", words) is not None
-
-
-def _said(words: str, things: Sequence[SeenObject], now: Answerable, speaker: str) -> str:
-    ids = {one.id for one in things}
+def _said(asked: AskedOf, now: Answerable) -> str:
+    ids = {one.id for one in asked.things}
     about = [one for one in now.told if one.ids & ids]
     if about:
         return f"{about[-1].speaker or 'Somebody'} said: “{about[-1].text}”"
-    before = [one for one in now.heard[:-1] if one[0] == speaker] or list(now.heard[:-1])
+    if asked.is_named:
+        named = [one for one in now.heard[:-1] if any(each.label in one[1].lower() for each in asked.things)]
+        named = [one for one in named if "?" not in one[1]] or named
+        return f"{named[-1][0] or 'Somebody'} said: “{named[-1][1]}”" if named else f"Nothing of {_the(asked.things)}."
+    before = [one for one in now.heard[:-1] if one[0] == asked.speaker] or list(now.heard[:-1])
     if not before:
         return "You have told me nothing before that."
     return f"{before[-1][0] or 'Somebody'} said: “{before[-1][1]}” {now.asked}".strip()
 
 
-def _who(order: Order | None, by: str) -> str:
-    if order is None:
-        return "Nobody has asked me for anything yet. I tell what I see."
-    return f"{by or 'Somebody'} asked me to {small(describe(order))}."
+def _who(asked: AskedOf, now: Answerable) -> str:
+    """Who wanted it: the deed with what is named, what is left alone, or what is done now."""
+    ids = {one.id for one in asked.things}
+    deed = next((one for one in reversed(now.deeds) if one.id in ids), None)
+    if asked.things and deed is None and (why := [one for each in asked.things if (one := _reason(each, now))]):
+        return " ".join(why)
+    if deed is not None and (now.order is None or asked.is_named):
+        return f"{deed.by or 'Somebody'} asked me. I {_did(deed, now)}."
+    if now.order is not None:
+        return f"{now.by or 'Somebody'} asked me to {small(describe(now.order))}."
+    if now.deeds:
+        return f"{now.deeds[-1].by or 'Somebody'} asked me. I {_did(now.deeds[-1], now)}."
+    return "Nobody has asked me for anything yet. I tell what I see."
+
+
+def _of_row(asked: AskedOf, now: Answerable) -> str:
+    """Of what stands where, seen from somebody's side."""
+    scene = now.scene
+    of_these = asked.things if len(asked.things) > 1 else ()
+    marks = {one.label for one in asked.things} if asked.is_named and len(asked.things) == 1 else set()
+    kinds = asked.kinds - marks
+    things = [one for one in of_these or scene.things if not one.is_place and (not kinds or one.label in kinds)]
+    things = [one for one in scene.things if not one.is_place] if len(of_these) == 2 and asked.is_named else things
+    if not of_these and asked.place:
+        things = [one for one in things if place_of(one.id, scene) == asked.place]
+    named = asked.things if asked.is_named or len(asked.things) == 2 else ()
+    return place_in_row(asked.words, things, named, scene, asked.speaker)
+
+
+def _of_reasons(asked: AskedOf, now: Answerable) -> str:
+    """Why something stands where it does, or why the robot does what it does, or does not."""
+    words = asked.words
+    if not asked.is_named and (_STOPPED.search(words) or (now.is_stopped and _WAITS.search(words))):
+        told = f"{now.stop[0] or 'Somebody'} said: “{now.stop[1]}” " if now.stop[1] else ""
+        return f"{told}{following(now) if now.is_stopped else 'That is why I stopped.' if told else ''}".strip()
+    if _WAITS.search(words) and now.asked:
+        return f"I wait for an answer: {now.asked}"
+    if _LONG.search(words):
+        return f"I cannot tell how long that takes. {doing(now)}"
+    if not _WHY.search(words):
+        return ""
+    things = asked.things or (() if now.order is not None else _left_alone(now))
+    if reasons := list(dict.fromkeys(why for one in things if (why := _reason(one, now)))):
+        return " ".join(reasons)
+    ids = {one.id for one in things}
+    deed = next((one for one in reversed(now.deeds) if one.id in ids), None)
+    if deed is not None:
+        return f"{deed.by or 'Somebody'} asked me to. I {_did(deed, now)}."
+    if now.help and (not things or any(f"the {one.name}" in now.help.lower() for one in things)):
+        return now.help.partition(". ")[0] + "."
+    if now.asked:
+        return f"I wait for an answer: {now.asked}"
+    if now.order is not None and any(_is_pending(one, now) for one in things):
+        return f"{now.by or 'Somebody'} asked me to. I have not come to that yet. {doing(now)}"
+    if things and now.order is None:
+        return f"Nobody has asked me to move {_the(things)}."
+    return _who(asked, now)
+
+
+def _of_plans(asked: AskedOf, now: Answerable) -> str:
+    """Of what is done now and will be."""
+    words, plans = asked.words, todo(now)
+    thing = asked.things[0] if asked.things else None
+    is_going = thing is not None and asked.asks in ("where", "what") and not _PAST.search(words)
+    if thing is not None and is_going and re.search(
+        r" (?:going|go|goes|taking|take|putting|bringing|headed|up to|doing with|do with) ", words
+    ):  # fmt: skip
+        order = next((one for one in _orders(now) if any(fits(thing, ref, now.scene) for ref in one.things)), None)
+        if order is not None:
+            return f"I {'am to' if now.asked else 'will'} {small(describe(order))}."
+        return f"{where_are([thing], now.scene)} I am to do nothing with it." if asked.asks == "what" else ""
+    if asked.asks == "how many" and _TO_DO.search(words):
+        return f"{capital(_number(len(plans)))}: {list_words(plans)}." if plans else f"None. {now.asked}".strip()
+    if _TO_DO.search(words) or (
+        not asked.is_named and asked.asks and _has(words, "left", "remaining") and not asked.place
+    ):
+        kept = " ".join(dict.fromkeys(why for one in _left_alone(now) if (why := _reason(one, now))))
+        left = f"I still have to {list_words(plans)}." if plans else now.asked or "I have nothing left to do."
+        return f"{left} {kept}".strip()
+    if asked.asks in ("what", "which", "where") and re.search(
+        r" (?:after|once|when) .*(?:that|this|it|one|those|done) $| com(?:es|ing) after| (?:next|then) $", words
+    ):  # fmt: skip
+        if now.order is None:
+            return now.asked or f"Nothing. {doing(now)}"
+        return f"Then I will {list_words(plans[1:])}." if plans[1:] else f"Nothing comes after that. {doing(now)}"
+    is_future = (_NEXT.search(words) or _has(words, "about to")) and not asked.is_named
+    if is_future or _has(words, "are you holding", "do you have there", "do you hold"):
+        then = f" Then I will {list_words(plans[1:])}." if plans[1:] and now.order is not None else ""
+        return f"{doing(now)}{then}"
+    is_meant = re.match(
+        r" (?:are|were|will|do)(?: not)? you .*(?:ing|plan|about to) | you (?:are|will)(?: not)? \w+ing ", words
+    )
+    if not asked.asks and is_meant and not _PAST.search(words):
+        machines = [one.place for one in _orders(now) if f" {one.place.split(' ')[0]} " in words]
+        is_yes = (
+            any(_is_pending(one, now) for one in asked.things)
+            if not re.search(r" (?:cream|milk) ", words)
+            else machines
+        )
+        return f"{'Yes' if is_yes else 'No'}. {doing(now)}"
+    return ""
+
+
+def _orders(now: Answerable) -> list[Order]:
+    return [one for one in (now.order, *now.later) if one is not None]
+
+
+def _is_pending(thing: SeenObject, now: Answerable) -> bool:
+    return any(is_still_meant(thing, one, now.scene) for one in _orders(now))
+
+
+def todo(now: Answerable) -> list[str]:
+    """What is still to be done, thing by thing, what is in the hand first."""
+    found: list[Order] = []
+    held = held_by_robot(now.scene)
+    for order in _orders(now):
+        things = [one for one in now.scene.things if not one.is_place and is_still_meant(one, order, now.scene)]
+        if order.skill != "place" or len(things) < 2 or all(one.count == 1 for one in order.things):
+            found.append(order)
+            continue
+        for one in sorted(things, key=lambda each: each.id not in held):
+            ref = Reference(label=one.label, colour=one.colour)
+            found.append(Order("place", (ref,), (), order.place, order.relation))
+    return list(dict.fromkeys(in_short(found)))
+
+
+def _of_deeds(asked: AskedOf, now: Answerable) -> str:
+    """Of what was done, or touched, or is finished."""
+    words, skill = asked.words, asked.skill
+    is_past = _PAST.search(words) is not None or _has(words, "went", "got", "took")
+    if _has(words, "which one was that", "what was that", "which was that") or (
+        asked.asks and _has(words, "was that one")
+    ):
+        return f"That was the {now.deeds[-1].name}." if now.deeds else f"I have moved nothing yet. {now.asked}".strip()
+    is_of_work = _DONE.search(words) and not (asked.is_named or asked.place or (skill and asked.things))
+    if not asked.asks and is_of_work and (is_past or re.match(r" (?:is|are|all|done|ready|finished|every)", words)):
+        return _finished(now)
+    if is_past and now.deeds and re.search(r" (?:which|what) order ", words):
+        return f"I {', then '.join(_did(one, now) for one in now.deeds)}."
+    if is_past and asked.asks in ("what", "how") and re.search(r" (?:done|do|doing|been up to) ", words):
+        return _told_deeds(now)
+    if not is_past or not skill:
+        return ""
+    if skill == "touch" and re.search(r" (?:anything|something|which|what|any) .*(?:not|never) ", words):
+        ids = {one.id for one in now.deeds} | held_by_robot(now.scene)
+        left = [one for one in now.scene.things if not one.is_place and one.id not in ids]
+        return f"I have not touched {_the(left)}." if left else "I have touched everything that I see."
+    place = asked.place
+    if _has(words, "thrown", "threw", "bin", "binned") and not place:
+        place = next((one.label for one in now.scene.things if one.is_place and "waste" in one.state), "bin")
+    if asked.asks in ("which", "what", "how many", "where", "how", "who"):
+        return _which_deed(asked, place, now)
+    if asked.asks:
+        return ""
+    if not asked.things:
+        if not now.deeds or skill == "wipe":
+            wiped = [one for one in now.deeds if one.skill == skill and place in ("", one.place)]
+            return f"Yes. I {_did(wiped[-1], now)}." if wiped else f"No. {_told_deeds(now)}"
+        return (
+            f"Yes. {_told_deeds(now)}"
+            if any(place in ("", one.place) for one in now.deeds)
+            else f"No. {_told_deeds(now)}"
+        )
+    return " ".join(dict.fromkeys(_did_it(one, skill, place, now) for one in asked.things[:MOST_NAMED]))
+
+
+def _which_deed(asked: AskedOf, place: str, now: Answerable) -> str:
+    words, skill = asked.words, asked.skill
+    is_any = skill == "place" and not place
+    found = [one for one in now.deeds if is_any or (one.skill == skill and (not place or one.place == place))]
+    if asked.kinds:
+        found = [one for one in found if any(one.name.endswith(kind) for kind in asked.kinds)]
+    if not found:
+        return f"None. {_told_deeds(now)}" if asked.asks in ("which", "how many") else _told_deeds(now)
+    if asked.asks == "how many":
+        names = list(dict.fromkeys(f"the {one.name}" for one in found))
+        return f"{capital(_number(len(names)))}: {list_words(names)}."
+    if _has(words, "first"):
+        return f"First I {_did(found[0], now)}."
+    if _has(words, "last"):
+        return f"Last I {_did(found[-1], now)}."
+    return f"I {list_words(list(dict.fromkeys(_did(one, now) for one in found)))}.{_besides(now)}"
+
+
+def _did(deed: DoneDeed, now: Answerable) -> str:
+    relation = relation_to(deed.place, now.scene) if deed.place else "at"
+    told = _TOLD.get(deed.skill, deed.skill.replace("_", " ") + " the {name}")
+    return told.format(name=deed.name or "thing", place=deed.place, relation=relation)
+
+
+def _did_it(thing: SeenObject, skill: str, place: str, now: Answerable) -> str:
+    """Whether it was done to this thing, with what is so instead."""
+    mine = [one for one in now.deeds if one.id == thing.id]
+    found = [one for one in mine if skill == "touch" or (one.skill == skill and (not place or one.place == place))]
+    found = found or [one for one in mine if skill == "place" and not place]
+    if thing.id in held_by_robot(now.scene):
+        is_yes = skill in ("touch", "pick") or bool(found)
+        return f"{'Yes, the' if is_yes else 'Not yet: the'} {thing.name} is in my hand."
+    if found:
+        where = where_are([thing], now.scene) if skill in ("place", "touch") and place_of(thing.id, now.scene) else ""
+        return f"Yes, I {_did(found[-1], now)}.{f' {where}' if where and found[-1].place not in where else ''}"
+    if _is_pending(thing, now):
+        return f"Not yet. {doing(now)}"
+    verb = {"touch": "touched", "place": "moved", "rinse": "washed", "pour": "emptied", "hand_over": "given"}.get(
+        skill, "done that to"
+    )
+    verb = "put" if skill == "place" and mine else verb
+    there = f" {relation_to(place, now.scene)} the {place}" if verb == "put" and place else ""
+    return (
+        f"No, I have not {verb} the {thing.name}{there}. {where_are([thing], now.scene)} {_reason(thing, now)}".strip()
+    )
+
+
+def _told_deeds(now: Answerable) -> str:
+    """All that was done."""
+    if not now.deeds:
+        return f"I have finished nothing yet.{_besides(now)}"
+    return f"I {list_words(list(dict.fromkeys(_did(one, now) for one in now.deeds)))}.{_besides(now)}"
+
+
+def _besides(now: Answerable) -> str:
+    return f" {doing(now)}" if now.order is not None else ""
+
+
+def _finished(now: Answerable) -> str:
+    """Whether all is done, and what is not."""
+    kept = " ".join(dict.fromkeys(why for one in _left_alone(now) if (why := _reason(one, now))))
+    if now.asked:
+        return f"Not yet. {now.asked}"
+    if plans := todo(now):
+        return f"Not yet: I still have to {list_words(plans)}. {kept}".strip()
+    if not now.deeds:
+        return f"I have nothing to do. {kept}".strip()
+    return f"Yes, my part is done. {_told_deeds(now)} {kept}".strip()
+
+
+def _of_things(asked: AskedOf, now: Answerable) -> str:
+    """Of what is seen: whose, how, how many, where, and what is there."""
+    for reader in (_of_state, _of_place):
+        if said := reader(asked, now):
+            return said
+    words, scene, things = asked.words, now.scene, asked.things
+    if asked.unseen and not things:
+        return f"I have not seen a {short(asked.unseen)}. It may be where I have not looked."
+    is_where = asked.asks == "where" or re.search(r" (?:here|there|in|on|still|stand|going|see|got|have) ", words)
+    if things and is_where and (asked.is_named or asked.asks in ("where", "what", "which")):
+        kept = [_reason(one, now) for one in things if asked.asks != "where"]
+        return " ".join(dict.fromkeys([where_are(things, scene), *(one for one in kept if one)]))
+    if asked.place and asked.asks == "where":
+        return f"The {asked.place} is here."
+    if _has(words, "see", "what is") or re.search(r" (?:there|here|where do things stand) ", words):
+        names = [f"the {one.name}" for one in scene.things]
+        return f"I see {list_words(names[:MOST_NAMED]) or 'nothing'}."
+    return ""
+
+
+def _of_state(asked: AskedOf, now: Answerable) -> str:
+    """Whose it is, how it is, and what is in it."""
+    words, things = asked.words, list(asked.things)
+    if _WHOSE.search(words.replace(" of mine ", " ")) or (things and re.search(r" 's (?:again )?$", words)):
+        return _whose(asked, now)
+    if re.search(r" colou?r ", words) and things:
+        return " ".join(f"That is the {one.name}." for one in things[:MOST_NAMED])
+    alike = [one for one in now.scene.things if not one.is_place and (not asked.kinds or one.label in asked.kinds)]
+    state = next((one for one in STATES if _has(words, one)), "")
+    if asked.place and (state or asked.asks in ("which", "what", "how many")):
+        alike = [one for one in alike if place_of(one.id, now.scene) == asked.place]
+    if (
+        things
+        and not asked.place
+        and re.match(r" (?:and )?what (?:is|have we got|do you see)(?: \w+)? in(?:side)? ", words)
+    ):
+        told = [f"the {one.name} is {_state_of(one)}" for one in things if one.state]
+        return f"As far as I see, {list_words(told)}." if told else f"I see nothing in {_the(things)}."
+    if _CONTENTS.search(words) and not asked.place:
+        filled = [one for one in things or alike if {"full", "half full"} & set(one.state)]
+        if asked.asks == "which":
+            return (
+                f"{capital(_the(filled))}, as far as I see."
+                if filled
+                else "I do not see that anything is in one of them."
+            )
+        return _how(things, "full", filled) if things else ""
+    if not state:
+        return ""
+    if things and re.search(
+        r" (?:open or (?:shut|closed)|(?:shut|closed) or open|(?:full|empty) or (?:empty|full)"
+        r"|(?:clean|dirty) or (?:dirty|clean)) ",
+        words,
+    ):
+        is_first = ("open", "full", "dirty")
+        known = next((one for one in is_first if one in words and any(_is_so(each, one) for each in things)), "")
+        other = {"open": "closed", "full": "empty", "dirty": "clean"}
+        state = known or next(other[one] for one in is_first if one in words)
+        return f"{capital(_the(things))} {'is' if len(things) == 1 else 'are'} {state}, as far as I see."
+    fitting = [one for one in alike if _is_so(one, state)]
+    is_of_many = asked.asks in ("which", "what", "how many") or (
+        not things and re.search(r" (?:any|anything|is there|are there) ", words)
+    )
+    if is_of_many:
+        count = f"{capital(_number(len(fitting)))}: " if asked.asks == "how many" and fitting else ""
+        return (
+            f"{count or 'As far as I see, '}{_the(fitting)} {'is' if len(fitting) == 1 else 'are'} {state}."
+            if fitting
+            else f"None, as far as I see, is {state}."
+        )
+    return _how(things, state, [one for one in things if _is_so(one, state)]) if things else ""
+
+
+def _is_so(thing: SeenObject, state: str) -> bool:
+    known = set(thing.state)
+    if state in ("clean", "empty", "closed", "shut"):
+        return not known & {
+            {"clean": "dirty", "empty": "full"}.get(state, "open"),
+            "half full" if state == "empty" else "",
+        }
+    return state in known or (state == "full" and "half full" in known)
+
+
+def _how(things: Sequence[SeenObject], state: str, so: Sequence[SeenObject]) -> str:
+    told = [f"the {one.name} is {_state_of(one)}" for one in things[:MOST_NAMED] if one.state]
+    said = "Yes" if len(so) == len(things) else "No" if not so else "Not all"
+    if told:
+        return f"{said}: as far as I see, {list_words(told)}."
+    are = "is" if len(things) == 1 else "are"
+    if _SAME_STATE.get(state, state) == "closed":
+        return f"Yes, {_the(things)} {are} closed, as far as I see."
+    no = "" if state in ("clean", "empty") else "No, "
+    return f"{no}I do not see that {_the(things)} {are} {state}."
+
+
+def _state_of(thing: SeenObject) -> str:
+    """ "Half full of coffee": what it is, and what is in it."""
+    known = [one for one in thing.state if one in STATES]
+    within = [one for one in thing.state if one not in STATES]
+    return f"{list_words(known)} of {list_words(within)}" if known and within else list_words(thing.state)
+
+
+def _of_place(asked: AskedOf, now: Answerable) -> str:
+    """What and how many are somewhere, and whether something is."""
+    words, scene, place = asked.words, now.scene, asked.place
+    apart = _APART.split(words)
+    is_open = bool(asked.kinds or asked.colour) and bool(
+        re.search(
+            r" (?:any|anything|something|a|an|some|which|what|how many|are there|have we got|do you see|can you see) ",
+            apart[0],
+        )
+    )
+    fitting = [
+        one for one in scene.things
+        if (not one.is_place or one.label in asked.kinds) and one.id not in held_by_robot(scene)
+        and (not asked.kinds or len(apart) > 1 or one.label in asked.kinds) and asked.colour in ("", one.colour)
+        and (not place or one.label == place or place_of(one.id, scene) == place)
+        and (not _has(words, "of mine", "my", "mine") or one.owner.lower() == asked.speaker.lower())
+    ]  # fmt: skip
+    fitting = [one for one in fitting if not (len(apart) > 1 and one.label in asked.kinds)]
+    at = f" {relation_to(place, scene)} the {place}" if place else ""
+    if asked.asks == "how many" and (is_open or place or asked.kinds):
+        kind = next(iter(asked.kinds)) if len(asked.kinds) == 1 else "thing"
+        kind = kind if len(fitting) == 1 else plural_of(kind)
+        return f"I see {len(fitting)} {asked.colour} {kind}{at}.".replace("  ", " ")
+    is_of_it = asked.is_named or re.match(
+        r" (?:is|are|was|were)(?: not)? (?:it|that|this|they|he|she|those|both) ", words
+    )
+    if place and not asked.asks and is_of_it and asked.things and not is_open:
+        there = [one for one in asked.things if place_of(one.id, scene) == place]
+        return f"{'Yes' if len(there) == len(asked.things) else 'No'}. {where_are(asked.things, scene)}"
+    if place and (asked.asks == "which" or (asked.asks and asked.kinds and not asked.is_named)):
+        name = list_words(sorted(asked.kinds), "or") or "thing"
+        return (
+            f"{capital(_the(fitting))} {'is' if len(fitting) == 1 else 'are'}{at}."
+            if fitting
+            else f"I see no {name}{at}."
+        )
+    if place and asked.asks in ("", "what") and (not asked.is_named or is_open):
+        if not asked.asks and (is_open or _has(words, "anything", "something", "any")):
+            return (
+                f"Yes: I see {_the(fitting)}{at}."
+                if fitting
+                else f"No, I see nothing{' like that' if is_open else ''}{at}."
+            )
+        return at_place(place, scene) if not asked.kinds else f"I see {_the(fitting) or 'nothing like that'}{at}."
+    if is_open and not place and not asked.asks and fitting and not asked.unseen:
+        return f"Yes: {where_are(fitting, scene)}"
+    return "No, I see nothing like that." if is_open and not fitting and not asked.asks and not asked.unseen else ""
+
+
+def _number(count: int) -> str:
+    return ("none", "one", "two", "three", "four", "five", "six")[count] if count < 7 else str(count)
+
+
+def capital(text: str) -> str:
+    """The text as the beginning of a sentence."""
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def why_left(thing: SeenObject, told: Sequence[WhyLeft]) -> str:
@@ -318,85 +613,21 @@ def _reason(thing: SeenObject, now: Answerable) -> str:
     return f"I leave the {thing.name}, as {why}" if why else ""
 
 
-def _why(things: Sequence[SeenObject], now: Answerable) -> str:
-    """Why something stands where it does, or why the robot does what it does."""
-    meant = list(things) or ([] if now.order is not None else _left_alone(now))
-    reasons = [why for one in meant if (why := _reason(one, now))]
-    if reasons:
-        return " ".join(reasons)
-    if now.asked:
-        return f"I wait for an answer: {now.asked}"
-    if things:
-        done = next((one for one in reversed(now.done) for ref in one.moved if ref.id in {x.id for x in things}), None)
-        if done is not None:
-            return _who(done.order, now.by)
-        if now.order is not None:
-            return f"I have not come to that yet. {doing(now)}"
-        return f"Nobody has asked me to move {list_words([f'the {one.name}' for one in things[:MOST_NAMED]])}."
-    return _who(now.order or (now.done[-1].order if now.done else None), now.by)
+def _left_alone(now: Answerable) -> tuple[SeenObject, ...]:
+    return tuple(one for one in now.scene.things if any(one.id in why.ids for why in now.told))
 
 
-def _left_alone(now: Answerable) -> list[SeenObject]:
-    return [one for one in now.scene.things if any(one.id in why.ids for why in now.told)]
-
-
-def _done(now: Answerable, place: str = "") -> str:
-    """All that was brought anywhere, and is still there."""
-    moved: dict[tuple[str, str], list[Reference]] = {}
-    for one in now.done:
-        if one.order.skill == "place" and (not place or one.order.place == place):
-            for ref in one.moved:
-                thing = next((each for each in now.scene.things if fits(each, ref, now.scene)), None)
-                if thing is None or place_of(thing.id, now.scene) == one.order.place:
-                    moved.setdefault((one.order.place, one.order.relation), []).append(ref)
-    if moved:
-        orders = [
-            (Order("place", tuple(refs), (), where, how), tuple(dict.fromkeys(refs)))
-            for (where, how), refs in moved.items()
-        ]
-        return " ".join(things_words(refs, order) for order, refs in orders) + _besides(now)
-    others = [small(describe(one.order)) for one in now.done[-3:] if one.order.skill != "place"]
-    if others:
-        return f"The last thing I was asked was to {others[-1]}."
-    last = now.done[-1] if now.done else None
-    if place:
-        return f"I have put nothing there. {at_place(place, now.scene)}"
-    if last is not None and last.moved:
-        return f"The last thing I did: {things_words(last.moved, last.order)}"
-    return f"I have finished nothing yet.{_besides(now)}"
-
-
-def _besides(now: Answerable) -> str:
-    return f" {doing(now)}" if now.order is not None else ""
-
-
-def _finished(now: Answerable) -> str:
-    """Whether all is done, and what is not."""
-    left = _left_alone(now)
-    kept = " ".join(why for one in left if (why := _reason(one, now)))
-    if now.asked:
-        return f"Not yet. {now.asked}"
-    orders = [one for one in (now.order, *now.later) if one is not None]
-    if orders:
-        return f"Not yet: I still have to {list_words(in_short(orders))}. {kept}".strip()
-    if not now.done:
-        return f"I have nothing to do. {kept}".strip()
-    return f"My part is done. {_done(now)} {kept}".strip()
-
-
-def _left(now: Answerable, place: str) -> str:
-    """What is still to be done, or still stands somewhere."""
-    if place:
-        return at_place(place, now.scene)
-    orders = [one for one in (now.order, *now.later) if one is not None]
-    todo = f"I still have to {list_words(in_short(orders))}." if orders else now.asked or "I have nothing left to do."
-    moved = {ref.id for one in now.done for ref in one.moved}
-    stands = [one for one in now.scene.things if not one.is_place and one.id not in moved]
-    kept = " ".join(why for one in _left_alone(now) if (why := _reason(one, now)))
-    return " ".join(one for one in (todo, where_are(stands, now.scene), kept) if one)
-
-
-def _whose(things: Sequence[SeenObject], now: Answerable) -> str:
+def _whose(asked: AskedOf, now: Answerable) -> str:
+    things = asked.things
+    is_mine = re.search(r" (?:mine|my \w+) ", asked.words) is not None
+    if is_mine and asked.asks in ("which", "what"):
+        own = [one for one in now.scene.things if one.owner and one.owner.lower() == asked.speaker.lower()]
+        return f"{capital(_the(own))}." if own else "I do not know which one is yours."
+    who = re.search(r" (\w+) 's ", asked.words)
+    if len(things) == 1 and things[0].owner and not asked.asks and (is_mine or who is not None):
+        wanted = asked.speaker if is_mine or who is None else who[1]
+        is_so = things[0].owner.lower() == wanted.lower()
+        return f"{'Yes' if is_so else 'No'}: {things[0].owner} owns the {things[0].name}."
     said = [f"{one.owner} owns the {one.name}." for one in things if one.owner]
     said += [f"Of the {one.name}, {why}" for one in things if not one.owner and (why := why_left(one, now.told))]
     return " ".join(said) or (
@@ -404,61 +635,10 @@ def _whose(things: Sequence[SeenObject], now: Answerable) -> str:
     )
 
 
-def _how_many(words: str, about: Sequence[Reference], place: str, now: Answerable) -> str:
-    ref = about[0] if about else Reference(label="*")
-    label = (
-        ref.label if ref.label not in ("", "*") and any(one.label == ref.label for one in now.scene.things) else "thing"
-    )
-    asked = Reference(label="" if label == "thing" else label, colour=ref.colour)
-    found = [one for one in _fitting(asked, now.scene) if not one.is_place or one.label == label]
-    found = [one for one in found if not place or place_of(one.id, now.scene) == place]
-    where = (
-        ""
-        if not place
-        else f" {next((one.relation for one in now.scene.relations if one.object == place), 'at')} the {place}"
-    )
-    return f"I see {len(found)} {ref.colour} {label if len(found) == 1 else plural_of(label)}{where}.".replace(
-        "  ", " "
-    )
-
-
-def _how(found: Sequence[SeenObject], state: str, scene: Scene) -> str:
-    told = [f"the {one.name} is {_state_of(one)}" for one in found[:MOST_NAMED] if one.state]
-    if told:
-        return f"As far as I see, {list_words(told)}."
-    if _SAME_STATE.get(state, state) == "closed":
-        return f"The {found[0].name} is closed, as far as I see."
-    return f"I do not see that the {found[0].name} is {state}."
-
-
-def _state_of(thing: SeenObject) -> str:
-    """ "Half full of coffee": what it is, and what is in it."""
-    known = [one for one in thing.state if one in STATES]
-    within = [one for one in thing.state if one not in STATES]
-    return f"{list_words(known)} of {list_words(within)}" if known and within else list_words(thing.state)
-
-
-def _fitting(reference: Reference, scene: Scene) -> list[SeenObject]:
-    places = {one.id for one in scene.things if one.is_place and one.label == reference.source}
-    inside = {one.subject for one in scene.relations if one.object in places}
-    return [
-        thing
-        for thing in scene.things
-        if reference.label in ("", "*", "fruit", thing.label)
-        and reference.colour in ("", thing.colour)
-        and (not reference.source or thing.id in inside)
-    ]
-
-
 def at_place(place: str, scene: Scene) -> str:
     """What stands there."""
     names = [f"the {one.name}" for one in scene.things if not one.is_place and place_of(one.id, scene) == place]
     return f"I see {list_words(names[:MOST_NAMED]) or 'nothing'} on or in the {place}."
-
-
-def _seen(scene: Scene) -> str:
-    names = [f"the {one.name}" for one in _fitting(Reference(label="*"), scene)]
-    return f"I see {list_words(names[:MOST_NAMED]) or 'nothing'}."
 
 
 def doing(now: Answerable) -> str:

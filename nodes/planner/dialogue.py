@@ -19,14 +19,16 @@ from nodes.msgs import Condition, Reference, Scene, SceneDescription, SeenObject
 from nodes.planner.answers import (
     UNKNOWN,
     Answerable,
+    AskedOf,
+    DoneDeed,
     WhyLeft,
     answer,
     answer_to_manners,
     capital,
     following,
-    is_of_all,
     why_left,
 )
+from nodes.planner.asked import asked_apart, words_of_question
 from nodes.planner.beside_stop import (
     BesideStop,
     asks_for_care,
@@ -49,13 +51,15 @@ from nodes.planner.brewing import (
     is_of_recipe,
     steps_of,
 )
+from nodes.planner.gist import asked_about
 from nodes.planner.household import Chore, Household, Recipe, plain, says_wrong, tells_where_kinds_go
 from nodes.planner.languages import in_another_language, is_dark
 from nodes.planner.lexicon import lexicon_file
 from nodes.planner.orders import ALIASES, ALL, LEAVE, MOST_ORDERS, Order, Surroundings, Unnamed, covers, is_vague
-from nodes.planner.parser import Clause, Noun, parser_of
+from nodes.planner.parser import Clause, Noun, parser_of, segments_of
 from nodes.planner.proposals import (
     asks,
+    focus_in,
     is_about_work,
     is_plain_refusal,
     names_in,
@@ -98,7 +102,17 @@ from nodes.planner.replies import (
     things_words,
     where_are,
 )
-from nodes.planner.spelled import SpelledOut, naming, owners_after, spelled_out, with_owners
+from nodes.planner.spelled import (
+    SpelledOut,
+    bound_out,
+    named_out,
+    naming,
+    owned_out,
+    owners_after,
+    pronoun_in,
+    spelled_out,
+    with_owners,
+)
 from nodes.planner.turns import in_turn
 from nodes.planner.understanding import INSIDE, Conversation, Intent, forbids_ordered, spared_by, understand_in
 from runtime.clock import to_s
@@ -117,6 +131,10 @@ STOPS_WITHIN_S = 1.0
 MOST_HEARD = 12
 """So many utterances are kept, to tell who said what."""
 _VIEW = re.compile(r"\b(?:you(?:r|'re)?|robot's|my|mine|me|i|i'm)\b", re.I)
+_OF_DEED = re.compile(
+    r"\bthe (?:very )?(?P<which>first|last) [a-z]+ (?:that )?you (?:have |just )*(?:took|taken|moved?|put|"
+    r"brought|threw|thrown|binned|picked|did)(?: (?:away|up|out|in there|in the [a-z]+|on the [a-z]+))?\b", re.I
+)  # fmt: skip
 _NONSENSE = frozenset({"words", "skill"})
 """Why it asks or refuses by a word that may be none of a name or a deed: all of it is said to be not understood."""
 _DARK = frozenset(
@@ -203,6 +221,13 @@ class Dialogue:
     cups: Mapping[str, str] = field(default_factory=dict)  # ids of vessels that were filled or are, and for whom
     heard: tuple[tuple[str, str], ...] = ()  # who said what, the newest last
     reasons: tuple[WhyLeft, ...] = ()  # why something is left alone
+    deeds: tuple[DoneDeed, ...] = ()  # what was done, thing by thing, the newest last
+    stood: Mapping[str, str] = field(default_factory=dict)  # where each thing was seen to stand last
+    carried: frozenset[str] = frozenset()  # what has been in the hand since
+    spoken: tuple[str, ...] = ()  # ids of what the robot named last, in an answer
+    is_answer: bool = False  # what is said now is one
+    was_answered: bool = False  # and nothing else was named since
+    there: str = ""  # the place that was spoken of last
 
     # --- what is carried out
 
@@ -369,15 +394,51 @@ class Dialogue:
     def hear(self, text: str, speaker: str = "", now_ns: int = 0) -> str:
         """What to say to an utterance ("": nothing); orders and questions follow it."""
         self.heard = (*self.heard, (speaker, text))[-MOST_HEARD:]
-        before, ordered = self._spared_ids(), self.orders
+        self._notice()
+        before, ordered, self.is_answer = self._spared_ids(), self.orders, False
         said = self._listen(text, speaker, now_ns)
         if self.is_stopped and self.orders and self.orders != ordered and not said.endswith("?"):
             said = f"{_PROMISES.sub('', said).strip()} {following(self.belief())}"
+        self.there = self._place_in(said) or self._place_in(text) or self.there
+        if not self.is_answer and said and not answer_to_manners(text) and said != "All right.":
+            self.spoken, self.was_answered = self._named_ids(text), False
         spared = self._spared_ids()
         kept = tuple(replace(one, ids=one.ids & spared) for one in self.reasons if one.ids & spared)
         new = spared - before
         self.reasons = (*kept, WhyLeft(frozenset(new), speaker, text)) if new else kept
         return said.strip()
+
+    def _named_ids(self, text: str) -> tuple[str, ...]:
+        return tuple(sorted(self._ids_of(self._references_in(text))))
+
+    def _references_in(self, text: str) -> list[Reference]:
+        return [
+            Reference(label=one.kind or "*", colour=one.colour) for one in self._named_in(text)
+            if not (one.place or one.unknown) and (one.colour or one.kind not in ("", "*")) and one.is_definite
+        ]  # fmt: skip
+
+    def _place_in(self, text: str) -> str:
+        """The only place that is named there, or the last one to which something goes."""
+        words = re.findall(r"[a-z]+", text.lower())
+        places = [one for one in self.around.world.places if f" {one} " in f" {' '.join(words)} "]
+        return places[0] if len(places) == 1 else ""
+
+    def _notice(self) -> None:
+        """What the hand has brought somewhere since it was looked at last."""
+        held = held_by_robot(self._scene)
+        stood = dict(self.stood)
+        for one in self._things():
+            place, before = place_of(one.id, self._scene), self.stood.get(one.id, "")
+            is_given = self._is_theirs(one)
+            if one.id in self.carried and one.id not in held and (is_given or (place and place != before)):
+                self._did(DoneDeed("hand_over" if is_given else "place", one.id, one.name, place, before, self.by))
+            stood[one.id] = place or before
+        self.stood = stood
+        self.carried = frozenset(held) | {one for one in self.carried if not (stood.get(one) or one in held)}
+
+    def _did(self, deed: DoneDeed) -> None:
+        if not self.deeds or deed != self.deeds[-1]:
+            self.deeds = (*self.deeds, deed)
 
     def _spared_ids(self) -> set[str]:
         """What is to be left alone, or waits for a word whether it is."""
@@ -394,9 +455,91 @@ class Dialogue:
         self.owners = owners_after(text, self._scene, speaker, self.owners)
         self.around = replace(self.around, scene=with_owners(self._scene, {**self._cups_made(), **self.owners}))
         pointed_at = {one.points_at for one in self._scene.people if one.points_at}
-        self.names, said = naming(text, self._scene, self.names, pointed_at.pop() if len(pointed_at) == 1 else "")
+        shown = pointed_at.pop() if len(pointed_at) == 1 else self.spoken[0] if len(self.spoken) == 1 else ""
+        before = self.names
+        self.names, said, rest = naming(text, self._scene, self.names, shown)
         if said:
-            return said
+            called = [one for one in self._things() if one.id in {*self.names.values()} - {*before.values()}]
+            rest = bound_out(rest, called[:1], ())
+            return _joined([said, self._listen(rest, speaker, now_ns) if re.search(r"\w", rest) else ""])
+        if (answered := self._asked_in(text, speaker, now_ns)) is not None:
+            return answered
+        return self._ordered_in(text, speaker, now_ns)
+
+    def _asked_in(self, text: str, speaker: str, now_ns: int) -> str | None:
+        """The answers to what is asked in it, and what is said to the rest; None where it asks nothing plainly.
+
+        A question changes nothing: neither what is done, nor what the robot has asked itself.
+        """
+        runs = asked_apart(named_out(text, self._scene, self.names))
+        is_stop = understand(text).wants == "stop" and not all(asks for _, asks in runs)
+        clauses = self._clauses(text)
+        if is_stop or not any(asks for _, asks in runs) or any(one.word == "another" for one in clauses[-1:]):
+            return None
+        said: list[str] = []
+        topic = ""
+        for run, is_asking in runs:
+            if is_asking:
+                said.append(self.answered(f"{topic.rstrip('.!… ')}, {run}" if topic else run, speaker))
+                topic = ""
+            elif all(one.type == "fragment" and one.nouns for one in self._clauses(run)):
+                topic = run  # "The white one. Have you moved it?"
+            elif not self._is_manners(run):
+                said.append(self._ordered_in(run, speaker, now_ns))
+                self.spoken = self._named_ids(run) or self.spoken
+        return _joined([*said, self._ordered_in(topic, speaker, now_ns) if topic else ""])
+
+    def _bound(self, text: str) -> str:
+        """With "that one" and "them" as what was answered just before, and nothing pointed at or named since."""
+        if (done := self._deed_meant(text)) is not None:
+            return done
+        things = [one for ident in self.spoken for one in self._things() if one.id == ident]
+        if not (self.was_answered and things) or any(one.points_at for one in self._scene.people):
+            return text
+        found = pronoun_in(text)
+        if found is None:
+            return text
+        behind = re.split(r"\b(?:and|then|but)\b|[.;!]", text[found.end() :])[0]
+        beside = self._named_in(text[: found.start()]) + self._named_in(behind)
+        is_named = any(one.kind not in ("", "*") or one.colour for one in beside)
+        target = self.target()
+        is_other = target is not None and target.id not in self.spoken
+        is_open = self.open("deed", "may", "still", "instead", "help") is not None
+        if is_named or is_open or (is_other and re.search(r"\b(?:not|leave|stop|keep|never)\b|n't\b", text, re.I)):
+            return text
+        asked = next((one for one in self._asked() if one.awaits == "thing"), None)
+        choices = (asked.choices or asked.orders[0].things) if asked is not None else ()
+        if asked is not None and not (len(things) == 1 and set(self.spoken) <= self._ids_of(choices)):
+            return text  # it answers what was asked
+        others = [one for one in self._things() if one.label == things[0].label and one not in things]
+        return bound_out(text, things, others)
+
+    def _deed_meant(self, text: str) -> str | None:
+        """With "the first one you moved" as what that was; None where no deed is spoken of."""
+        found = _OF_DEED.search(text)
+        brought = list(dict.fromkeys(one.name for one in self.deeds if one.skill in ("place", "hand_over")))
+        if found is None or not brought:
+            return None
+        name = brought[0 if found["which"] == "first" else -1]
+        return f"{text[: found.start()]}the {name}{text[found.end() :]}"
+
+    def _named_in(self, text: str) -> list[Noun]:
+        words = [word for one in segments_of(text) for word in one.words]
+        return parser_of(self.around.world).named_in(words)
+
+    def _is_manners(self, text: str) -> bool:
+        """Whether it says nothing that counts beside a question; a yes counts where the robot has asked."""
+        parts = parts_heard(self, text)
+        is_short = len(text.split()) <= 4
+        acts = {one.act for one in parts}
+        is_empty = not any(one.things or one.place or one.skill for one in parts)
+        plain = r"\W*(?:yes|yeah|yep|yup|no|nope|nah)(?: please| thanks| thank you)?\W*"
+        is_answer = bool(self._asked()) and re.fullmatch(plain, text, re.I) is not None
+        return is_empty and is_short and acts <= {"social", "yes", "no", "dark"} and not is_answer
+
+    def _ordered_in(self, text: str, speaker: str, now_ns: int) -> str:
+        """What is made of words that ask nothing plainly."""
+        text = self._bound(text)
         is_owner = any(owner == "my" for owner, _ in self.talk.owners) or self._is_of_recipe(text)
         spelled = spelled_out(text, self._scene, self.names, speaker, self._kind_meant(), is_owner=is_owner)
         if (seen := self._seen_from(text)) is not None:
@@ -626,9 +769,9 @@ class Dialogue:
         if not any(one.act == "ask" for one in parts_heard(self, text)):
             if said := answer_to_manners(text) or propose(self, text, speaker, now_ns, intent):
                 return said
-            said = self.answered(text, speaker, intent)
+            said = self.answered(text, speaker)
             return not_understood(self, text) if said.startswith(UNKNOWN) else said
-        return self.answered(text, speaker, intent)
+        return self.answered(text, speaker)
 
     def _by_parts(self, text: str, speaker: str, intent: Intent, clauses: Sequence[Clause], now_ns: int) -> str:
         """What is made of an order that the grammar did not read whole; "" where its own question is the better one."""
@@ -703,30 +846,28 @@ class Dialogue:
     def belief(self) -> Answerable:
         """What questions are answered from."""
         asked = next((one.text for one in reversed(self.questions) if one.awaits), "")
-        around = self.around
+        helped = self.open("help", "thing")
         return Answerable(
-            around.scene,
-            around.skills,
-            self.order,
-            self.later,
-            self.done,
-            self.by,
-            asked,
-            self.is_stopped,
-            self.stop,
-            self.reasons,
-            self.heard,
-        )
+            self._scene, self.around.skills, self.order, self.later, self.deeds, self.by, asked,
+            helped.text if helped is not None else "", self.is_stopped, self.stop, self.reasons, self.heard,
+            self.names,
+        )  # fmt: skip
 
-    def answered(self, text: str, speaker: str, intent: Intent) -> str:
+    def answered(self, text: str, speaker: str) -> str:
         """The answer to a question, from what is believed."""
-        parts = [one for one in parts_heard(self, text) if one.act == "ask"] or parts_heard(self, text)
-        named = [part for part in parts if part.is_named] or ([] if is_of_all(text) else parts)
-        things = tuple(dict.fromkeys(one for part in named for one in part.things))
-        words = re.findall(r"[a-z]+", text.lower())
-        is_open = not things and not any(one.colour for one in intent.asks_about)
-        things = tuple(one for one in self._things() if is_open and one.label in words)[:1] or things
-        return answer(text, intent.asks_about, things, self.belief(), speaker)
+        asked = self._question(text, speaker)
+        said = self._told_of_recipe(text, speaker) or answer(asked, self.belief())
+        named_there = {one.id: said.lower().find(f"the {one.name}") for one in self._things()}
+        self.spoken = tuple(sorted((one for one, at in named_there.items() if at >= 0), key=named_there.__getitem__))
+        self.spoken = self.spoken or tuple(one.id for one in asked.things if asked.is_named)
+        self.is_answer = self.was_answered = True
+        return said
+
+    def _question(self, text: str, speaker: str) -> AskedOf:
+        words = words_of_question(text) or " ".join(word for one in segments_of(text) for word in one.words)
+        spelled = spelled_out(f"{owned_out(words, self._scene)}?", self._scene, self.names, speaker)
+        words = words if spelled.reply or spelled.views else spelled.text.rstrip("?")
+        return asked_about(words.lower(), self._scene, parser_of(self.around.world), focus_in(self), speaker)
 
     def read_alone(self, text: str) -> Intent:
         """What a part of an utterance means by itself."""
@@ -1189,7 +1330,7 @@ class Dialogue:
         self.talk = replace(rest.talk, question=None, awaits="")
         match rest.reading:
             case "answer":
-                return self.answered(rest.words, speaker, rest.intent)
+                return self.answered(rest.words, speaker)
             case "spare":
                 return self._nothing(rest.intent, now_ns, is_stopped=True)
             case "do":
@@ -1600,10 +1741,7 @@ class Dialogue:
             first, text, then = self._apart_from_cups(text, recipe, bar) if is_wish else ("", text, "")
             said_first = self._heard(first, speaker, now_ns) if first else ""
             bar = self._bar(recipe, speaker, spared)
-            deeds = [one for one in self._asked() if one.about == "deed"]
-            asked = next((one for one in deeds if any(step.skill == "wait_here" for step in one.orders)), None)
-            is_last = bool(self.done) and any(ref.id in self.cups for ref in self.done[-1].order.things)
-            is_more = (asked is not None or bool(bar.cups) or is_last) and is_of_recipe(text, bar)
+            asked, is_more = self._about_cups(text, bar)
             if (is_more or is_named) and not is_wish and asks_of_recipe(text):
                 return self._told_of_cup(text, bar, asked)
             washes = _WASHES.search(text) is not None and _CANCELS.search(plain(text)) is None
@@ -1632,6 +1770,22 @@ class Dialogue:
                 changed = [self._changed(*each, bar) for each in zip(cups, idents, strict=True)]
                 return _joined([*dict.fromkeys(changed), self._next_if_idle()])
         return None
+
+    def _about_cups(self, text: str, bar: Bar) -> tuple[OpenQuestion | None, bool]:
+        """What the robot has asked of a recipe, and whether it is about what is being made or was."""
+        deeds = [one for one in self._asked() if one.about == "deed"]
+        asked = next((one for one in deeds if any(step.skill == "wait_here" for step in one.orders)), None)
+        is_last = bool(self.done) and any(ref.id in self.cups for ref in self.done[-1].order.things)
+        return asked, (asked is not None or bool(bar.cups) or is_last) and is_of_recipe(text, bar)
+
+    def _told_of_recipe(self, text: str, speaker: str) -> str:
+        """The answer to a question about what is being made or was; "" to any other."""
+        for recipe in self.household.recipes.values() if asks_of_recipe(text) else ():
+            bar = self._bar(recipe, speaker, self.kept)
+            asked, is_more = self._about_cups(text, bar)
+            if is_more or re.search(recipe.words, plain(text)):
+                return self._told_of_cup(text, bar, asked) or ""
+        return ""
 
     def _apart_from_cups(self, text: str, recipe: Recipe, bar: Bar) -> tuple[str, str, str]:
         """The same of a recipe; "in it" is in the vessel that is named before."""
@@ -2030,6 +2184,7 @@ class Dialogue:
 
     def see(self, now_ns: int) -> str:
         """What changed that somebody waits for: help that came, a nod, a finger, something held out."""
+        self._notice()
         says = [self._see_stop(now_ns), self.doubt(now_ns)]
         for person in self._scene.people:
             if person.points_at:
@@ -2100,10 +2255,12 @@ class Dialogue:
             self.revision, order = revision, self.current or order
         if description.progress not in ("finished", "failed"):
             return ""
+        self._notice()
         if self._each:
             return self._reported(order, description, now_ns)
         moved = self._moved(order) if order.skill == "place" else ()
         self.done = (*self.done, Finished(order, moved))
+        self._finish(order, moved or order.things)
         if description.progress == "failed":
             so_far = (
                 f" {things_words(moved, order)}" if moved else " Nothing was moved." if order.skill == "place" else ""
@@ -2130,6 +2287,7 @@ class Dialogue:
             self.done = (*self.done, Finished(order, order.things if order.skill == "place" else (), self.origin))
             is_filling = order.skill == "wait_here" or order.place in self._machines()
             self.told = self.told if is_filling else (*self.told, small(describe(order)))
+            self._finish(order, order.things)
             return self._next()
         thing, why = self._thing(order), description.why
         if thing is None:
@@ -2141,6 +2299,20 @@ class Dialogue:
         text = f"I cannot get the {thing.name}: {why}. {where} Could you help me and put it {near}, please?"
         self.ask(OpenQuestion("help", text, now_ns, (order,), at_m=(thing.x_m, thing.y_m)))
         return _joined([text, self._next()])
+
+    def _finish(self, order: Order, things: Sequence[Reference]) -> None:
+        """Note what a finished order has done, where it was not seen to happen."""
+        if order.skill in ("look", "point", "nod", "shake", "pick"):
+            return
+        for ref in things if order.skill != "wipe" else (Reference(label=""),):
+            thing = next(iter(self._fitting(ref)), None) if ref.label else None
+            name = thing.name if thing is not None else f"{ref.colour} {ref.label}".strip()
+            ident = thing.id if thing is not None else ""
+            is_noted = any(
+                one.skill == order.skill and one.name == name and one.place in (order.place, "") for one in self.deeds
+            )
+            if not (is_noted and order.skill in ("place", "hand_over", "put_back")):
+                self._did(DoneDeed(order.skill, ident, name, order.place, self.origin, self.by))
 
     def _left_undone(self, order: Order, description: SceneDescription) -> str:
         """Where the things are that it was about and that were not brought there; and what is found no more."""

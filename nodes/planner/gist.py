@@ -16,11 +16,12 @@ from typing import Literal
 import msgspec
 
 from nodes.msgs import Scene, SeenObject
+from nodes.planner.answers import AskedOf
 from nodes.planner.cues import cue
 from nodes.planner.lexicon import lexicon_file
 from nodes.planner.orders import Order
 from nodes.planner.parser import Noun, Parser, segments_of
-from nodes.planner.referents import held_by_robot, place_of
+from nodes.planner.referents import held_by_robot, place_of, relation_to
 
 Act = Literal["ask", "spare", "back", "deed", "name", "yes", "no", "on", "end", "social", "dark"]
 """A question; something is to be left; back with it; a deed; a name; yes; no; go on; all is over; manners; none."""
@@ -91,6 +92,9 @@ class Focus:
     worked_on: tuple[SeenObject, ...] = ()  # what is ordered and not done
     kind: str = ""
     last: Order | None = None  # whose skill and place "the blue one, too" takes
+    told: tuple[SeenObject, ...] = ()  # what the robot named last, in an answer
+    there: str = ""  # the place that was spoken of last
+    surface: str = ""  # the one on which most things stand
 
 
 def parts_of(text: str, scene: Scene, parser: Parser, focus: Focus) -> list[SaidPart]:
@@ -262,6 +266,7 @@ def _meant(nouns: Sequence[Noun], said: str, scene: Scene, focus: Focus) -> tupl
             fitting = [one for one in fitting if one in others]
         if not noun.kind and focus.kind and len(fitting) > 1:
             fitting = [one for one in fitting if one.label == focus.kind] or fitting
+        fitting = fitting if noun.kind else _without_tools(fitting)
         wanted = (
             len(fitting) if noun.count == "all" or noun.is_plural else 2 if noun.count == "both" else int(noun.count)
         )
@@ -319,9 +324,87 @@ def _pronoun(said: str, scene: Scene, focus: Focus) -> tuple[SeenObject, ...]:
     return focus.one if _SINGLE.search(said) else ()
 
 
+def asked_about(words: str, scene: Scene, parser: Parser, focus: Focus, speaker: str) -> AskedOf:
+    """What a question is about: what it names, or what its "that one" and "there" mean."""
+    nouns = parser.named_in(words.split())
+    nouns = [one for one in nouns if not (_is_unknown_thing(one) and _NO_THING.search(one.unknown))]
+    things: list[SeenObject] = []
+    for noun in nouns:
+        if noun.place or not (noun.kind or noun.colour or noun.is_other) or noun.kind == "*":
+            continue
+        fitting = [one for one in scene.things if _fits(one, noun)]
+        if noun.is_other:
+            fitting = [one for one in _others_told(scene, focus) if one in fitting]
+        if not noun.kind and len(fitting) > 1 and (kind := focus.kind or _kind_of(focus.told)):
+            fitting = [one for one in fitting if one.label == kind] or fitting
+        if not noun.kind:
+            fitting = _without_tools(fitting)
+        if re.search(r"\b(?:last|only|remaining)\b", words) and len(fitting) > 1:
+            inside = {one.subject for one in scene.relations if one.relation == "in"}
+            fitting = [one for one in fitting if one.id not in inside] or fitting
+        if noun.count == 1 and not noun.is_plural and len(fitting) > 1 and noun.is_definite:
+            fitting = [one for one in fitting if one in (*focus.told, *focus.one)] or fitting
+        things += [one for one in fitting if one not in things]
+    is_named = bool(things)
+    places = [one.place for one in nouns if one.place]
+    is_there = re.search(r"\b(?:in|on|up|over) there\b|\bthere now\b", words) is not None
+    place = places[-1] if places else focus.there if is_there else ""
+    if (
+        not places
+        and is_there
+        and re.search(r"\b(?:left|still) .*\bon there\b", words)
+        and relation_to(place, scene) == "in"
+    ):
+        place = focus.surface or place  # what things stood on, and not what they went into
+    if not things:
+        things = list(_meant_by_pronoun(words, scene, focus))
+    unseen = next(
+        (f"{one.colour} {one.kind or one.unknown}".strip() for one in nouns
+         if not one.place and (one.kind not in ("", "*") or _is_unknown_thing(one))
+         and not any(_fits(each, one) for each in scene.things)), ""
+    )  # fmt: skip
+    kinds = {one.kind for one in nouns if one.kind not in ("", "*")}
+    labels = {each.label for each in scene.things for kind in kinds if each.label in (kind, *_group(kind))}
+    colour = next((one.colour for one in nouns if one.colour), "")
+    return AskedOf(f" {words} ", tuple(things), is_named, frozenset(labels), colour, place, unseen, speaker)
+
+
+def _without_tools(things: list[SeenObject]) -> list[SeenObject]:
+    """ "The yellow one" is no sponge, where it may be something else."""
+    tools = lexicon_file().household["tools"]
+    return [one for one in things if one.label not in tools] or things
+
+
+def _others_told(scene: Scene, focus: Focus) -> list[SeenObject]:
+    """Of the kind that was spoken of last, and not that one."""
+    kind = _kind_of(focus.told)
+    rest = [one for one in scene.things if kind and one.label == kind and one not in focus.told]
+    return rest or _others(scene, focus)
+
+
+def _surface(scene: Scene) -> str:
+    places = [place for one in scene.relations if one.relation == "on" and (place := place_of(one.subject, scene))]
+    return max(places, key=places.count) if places else ""
+
+
+def _kind_of(things: Sequence[SeenObject]) -> str:
+    kinds = {one.label for one in things}
+    return kinds.pop() if len(kinds) == 1 else ""
+
+
+def _meant_by_pronoun(words: str, scene: Scene, focus: Focus) -> tuple[SeenObject, ...]:
+    if _OTHER.search(words):
+        return tuple(_others_told(scene, focus))
+    if _PLURAL.search(words):
+        return focus.told if len(focus.told) > 1 else focus.worked_on or focus.told
+    if not _SINGLE.search(words) and not re.search(r"\b(?:he|she|him|her)\b", words):
+        return ()
+    return focus.told if len(focus.told) == 1 else focus.one
+
+
 def focus_of(
     scene: Scene, mentioned: Sequence[Noun], orders: Sequence[SeenObject], target: SeenObject | None,
-    asked: Sequence[SeenObject], last: Order | None,
+    asked: Sequence[SeenObject], last: Order | None, told: Sequence[SeenObject] = (), there: str = "",
 ) -> Focus:  # fmt: skip
     """What is spoken of: in the hand, asked about, gone for; else what was named last."""
     held = held_by_robot(scene)
@@ -334,4 +417,4 @@ def focus_of(
             break
     one = in_hand or (tuple(asked) if len(asked) == 1 else ()) or ((target,) if target is not None else ()) or spoken
     kinds = {each.label for each in (*one, *orders, *asked)}
-    return Focus(one, tuple(orders), kinds.pop() if len(kinds) == 1 else "", last)
+    return Focus(one, tuple(orders), kinds.pop() if len(kinds) == 1 else "", last, tuple(told), there, _surface(scene))

@@ -53,7 +53,8 @@ def focus_in(mind: Dialogue) -> Focus:
         )
     ]
     last = mind.order or (mind.done[-1].order if mind.done else None)
-    return focus_of(scene, mind.talk.mentioned, worked_on, mind.target(), chosen, last)
+    told = [one for ident in mind.spoken for one in things if one.id == ident]
+    return focus_of(scene, mind.talk.mentioned, worked_on, mind.target(), chosen, last, told, mind.there)
 
 
 def parts_heard(mind: Dialogue, text: str) -> list[SaidPart]:
@@ -98,7 +99,7 @@ def propose_beside_stop(mind: Dialogue, text: str, speaker: str, now_ns: int, in
     if in_another_language(text, frozenset(names_in(mind))):
         return ""
     if "ask" in acts:
-        return mind.answered(text, speaker, intent)
+        return mind.answered(text, speaker)
     if mind.order is None:
         return propose(mind, text, speaker, now_ns, intent) or not_understood(mind, text)
     if "back" not in acts and not is_other:
@@ -114,7 +115,7 @@ def propose(mind: Dialogue, text: str, speaker: str, now_ns: int, intent: Intent
     asked_before = mind.questions
     acts = {part.act for part in parts}
     if "ask" in acts and not acts & {"deed", "spare", "back"}:
-        return mind.answered(text, speaker, intent)
+        return mind.answered(text, speaker)
     if len(parts) == 1 and _REMARK.search(parts[0].words) and "would" not in parts[0].words.split():
         return "I see."
     if is_to_somebody(mind, text, speaker, parts):
@@ -137,7 +138,7 @@ def propose(mind: Dialogue, text: str, speaker: str, now_ns: int, intent: Intent
         mind.close_proposals(asked_before)
         return " ".join(said)
     if "ask" in acts:
-        return mind.answered(text, speaker, intent)
+        return mind.answered(text, speaker)
     return _name(mind, parts, focus, now_ns) or _manners(mind, acts, speaker, now_ns, intent)
 
 

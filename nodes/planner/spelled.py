@@ -27,7 +27,7 @@ _NUMBERS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4, "last"
 _NUMBER = rf"(?:(?P<number>{'|'.join(_NUMBERS)}) )?"
 _SIDE = r"(?P<side>left|right|middle)"
 _ON_SIDE = rf"(?:on|to|at|from|in) (?:the|your|my) (?:far |very )?{_SIDE}(?:[- ]hand)?(?: side)?\b(?! of)"
-_IS = r"(?:(?:that|which) (?:is|stands) |standing )?"
+_IS = r"(?:(?:that|which)(?:'s| is| stands| sits| lies) |standing |lying |sitting |over |there )*"
 _PUTS = re.compile(r"\b(?:put|place|set|move|stand|drop)\b", re.I)
 _WHERE_TO = re.compile(r"\b(?:in|on|into|onto|to|away|off|back)\b", re.I)
 _NEAR = r"(?:next to|beside|by|near|nearest(?: to)?|closest to)"
@@ -48,24 +48,23 @@ _ASKS_WHO = re.compile(
     r"|whose (?:order|idea|wish) (?:was|is) (?:that|this|it)|according to whom?|who(?: ever)? wants? (?:that|this|it)"
     r"|who (?:sent|gave) you(?: that| this)?(?: order)?|(?:and )?who are you to say that)\W*", re.I
 )  # fmt: skip
+_NAME = r"(?P<name>(?-i:[A-Z])[a-z]+ (?-i:[A-Z])[a-z]+|[a-z]+)"
+_NAMES_IT = r"(?:is |'s )?(?:called|named|known as|go(?:es)? by(?: the name(?: of)?)?|answers to)"
 _NAMING = (
-    r"(?:please |let us |we )?(?:call|name) {thing} (?P<name>[a-z]+)",
-    r"{thing}(?: is|'s)(?: called| named) (?P<name>[a-z]+)",
-    r"the name of {thing} is (?P<name>[a-z]+)", r"{thing}'s name is (?P<name>[a-z]+)",
-    r"(?:do you |can you )?see {thing}\W+(?:from now on,? )?(?:that|this|it|he|she)(?:'s| is)(?: called| named)?"
-    r" (?P<name>[a-z]+)",
-)  # fmt: skip
+    r"(?:please )?(?:(?:let us|let's|we|i|you)(?:'m|'ll|'re| am| are| can| may| will| shall| always| usually)* )?"
+    rf"(?:call|calling|name|named|naming|christen) {{thing}} {_NAME}",
+    rf"{{thing}} ?{_NAMES_IT} {_NAME}",
+    rf"the name of {{thing}} is {_NAME}",
+    rf"{{thing}}'s name is {_NAME}",
+    r"(?:do you |can you )?see {thing}\W+(?:from now on,? )?(?:that|this|it|he|she)(?:'s| is)(?: called| named)? "
+    + _NAME,
+)
 _SHOWN_AS = r"(?:this|that)(?: one)?(?: here)?(?:'s| is) (?P<name>[A-Z][a-z]+)"
 _AROUND_NAME = re.compile(
     r"^(?:(?:and|so|oh|okay|hey|right|listen|well|from now on)\b\W*)+"
     r"|\W*\b(?:okay|ok|right|all right|from now on|got (?:it|that))\W*$",
     re.I,
 )
-_ASKS_NAME = re.compile(
-    r"(?:and |so )?what(?:'s| is| was| do (?:we|you|i) call| did (?:we|you|i) call) "
-    r"(?:the name of )?(?:the |that |this )(?P<words>[a-z ]+?)(?: again)?(?P<asks>'s name| called| named)?(?: again)?",
-    re.I
-)  # fmt: skip
 _WHOSE = re.compile(
     r"(?i:\b(?:the|that) (?P<words>[a-z]+(?: [a-z]+)?))(?:(?:'s| is) (?:mine|(?P<who>[A-Z][a-z]+)'s)"
     r"| belongs to (?:me|(?P<whom>[A-Z][a-z]+)))(?=\s*(?:$|[.,;!?]| (?:and|but|so)\b))"
@@ -104,7 +103,7 @@ _PLAINLY = (
     ("except", "except"), ("colour_is", r"the \1 one is"),
     ("goes_on_with", "do "), ("does_herself", r"\1 do"), ("mine_is", r"\2 is \1"),
     ("is_my", r"\1 is mine"), ("whichever", "the one"), ("furthest_of", r"the \1most \2"),
-    ("furthest", r"the \1most one"),
+    ("furthest", r"on \1 \2"),
 )  # fmt: skip
 """Other words for an exception, for who does it herself, for what is mine, and for a place in the row."""
 
@@ -129,14 +128,10 @@ def spelled_out(
     """
     for name, plainly in _PLAINLY:
         text = cue("spelled", name).sub(plainly, text)
-    by_id = {one.id: one for one in scene.things if one.id}
-    for name, ident in names.items():
-        if ident in by_id and _is_unique(by_id[ident], scene):
-            text = re.sub(rf"\b{name}\b", f"the {by_id[ident].name}", text, flags=re.I)
+    text = _state_out(named_out(text, scene, names), scene, kind)
+    text = owned_out(text, scene) if _KEEPS.search(text) else text  # an order about what is another's is asked about
     if text.strip() and not re.search(r"\w", text):
         return SpelledOut(text, reply="Please say that in words.")
-    if (called := _called(text, scene, names)) is not None:
-        return SpelledOut(text, reply=called)
     if _ASKS_WHO.fullmatch(text.strip()):
         return SpelledOut("Who told you that?")
     named = _MINE.search(text) or (_MY.search(text) if _KEEPS.search(text) else None)
@@ -173,6 +168,91 @@ def spelled_out(
     if asked is not None:
         return SpelledOut(text, reply=f"That is {text}.")
     return SpelledOut(text, aside, views=tuple(views))
+
+
+def named_out(text: str, scene: Scene, names: Mapping[str, str]) -> str:
+    """With the names that people gave as what has them."""
+    by_id = {one.id: one for one in scene.things if one.id}
+    for name, ident in names.items():
+        if ident in by_id and _is_unique(by_id[ident], scene):
+            text = re.sub(rf"\b{name}\b", f"the {by_id[ident].name}", text, flags=re.I)
+    return text
+
+
+_ONE = (
+    r"\b(?:that one|this one|that thing|(?<!do )(?:it|him|her)(?!'|’| is| was| will| would| has| looks)"
+    r"|(?<!do )(?:that|this)"
+    r"(?=\W*$|[.,!?]| (?:in|on|to|into|onto|away|out|back|up|down|over|as well|too|please|first|instead)\b))\b"
+)
+_SOME = (
+    r"\b(?:both of (?:them|those|these)|them both|them all|all of (?:them|those|these)|those two|these two"
+    r"|the two of them|them|those|these|both)\b(?! \w+s\b)"
+)
+_OTHERS = r"\bthe (?:others|other ones|other two)\b(?! \w+s\b)"
+_OTHER_ONE = r"\bthe other (?:one|thing)\b|\bthe other\b(?! \w)"
+
+
+def pronoun_in(text: str) -> re.Match[str] | None:
+    """The first word that means what was told last."""
+    found = [one for way in (_ONE, _SOME, _OTHERS, _OTHER_ONE) if (one := re.search(way, text, re.I))]
+    return min(found, key=lambda one: one.start(), default=None)
+
+
+def bound_out(text: str, told: Sequence[SeenObject], others: Sequence[SeenObject]) -> str:
+    """With "that one", "them" and "the other" as what was told last, where that is clear."""
+    if len(told) == 1:
+        text = re.sub(_ONE, f"the {told[0].name}", text, count=2, flags=re.I)
+        names = " and ".join(f"the {one.name}" for one in others)
+        text = re.sub(_OTHERS, names, text, flags=re.I) if others else text
+        return re.sub(_OTHER_ONE, names, text, flags=re.I) if len(others) == 1 else text
+    names = " and ".join(f"the {one.name}" for one in told)
+    return re.sub(_SOME, names, text, count=1, flags=re.I) if told else text
+
+
+def owned_out(text: str, scene: Scene) -> str:
+    """With "Ben's cup" as what it is called, where one of them is Ben's."""
+    for one in scene.things:
+        alike = [each for each in scene.things if each.label == one.label and each.owner == one.owner]
+        if one.owner and len(alike) == 1 and _is_unique(one, scene):
+            text = re.sub(rf"\b{re.escape(one.owner)}(?:'s|’s) {one.label}\b", f"the {one.name}", text, flags=re.I)
+    return text
+
+
+def _state_out(text: str, scene: Scene, kind: str) -> str:
+    """With "the dirty one" and "the mug with coffee in it" as what they are called, where only one is so."""
+    labels = {one.label for one in scene.things if not one.is_place}
+    names = "|".join(map(re.escape, sorted(labels, key=len, reverse=True)))
+    states = r"(?P<state>dirty|clean|empty|full|half[- ]full|open|closed)"
+    ways = (
+        rf"\bthe {states} (?P<kind>{names}|one)\b",
+        rf"\bthe (?P<kind>{names}|one) (?:that(?:'s| is|'s still| is still) )?{states}\b",
+        rf"\bthe (?P<kind>{names}|one) (?:with (?:the )?|that(?:'s| has| is)(?: still)?(?: got)? (?:full of )?)"
+        r"(?P<within>coffee|tea|water|milk|juice|something)(?: (?:still )?in(?:side)?(?: it)?)?\b",
+    )
+    for way in ways:
+        text = re.sub(way, partial(_state_meant, scene=scene, kind=kind), text, flags=re.I)
+    return text
+
+
+def _state_meant(found: re.Match[str], scene: Scene, kind: str) -> str:
+    groups = found.groupdict()
+    state, within, word = groups.get("state") or "", groups.get("within") or "", found["kind"].lower()
+    told = {"clean": ("dirty",), "empty": ("full", "half full"), "closed": ("open",)}
+    known = set(told.get(state.lower(), (state.lower(),))) | ({"half full"} if state.lower() == "full" else set())
+    known = known if state else set()
+    label = kind if word == "one" else word
+    marked = {one.label for one in scene.things if set(one.state) & (known or {"full", "half full"})}
+    alike = [one for one in scene.things if not one.is_place and (one.label == label if label else one.label in marked)]
+    if within:
+        fitting = [
+            one
+            for one in alike
+            if set(one.state) & {within.lower(), *(("full", "half full") if within == "something" else ())}
+        ]
+    else:
+        fitting = [one for one in alike if bool(set(one.state) & known) != (state.lower() in told)]
+    is_clear = len(fitting) == 1 and (len(alike) > 1 or word == "one") and _is_unique(fitting[0], scene)
+    return f"the {fitting[0].name}" if is_clear else found[0]
 
 
 def _only_one(found: re.Match[str], scene: Scene, kind: str) -> str:
@@ -301,11 +381,29 @@ def _meant(
     return f"the {label}" if is_relative and len(alike) > 1 and label else found[0]
 
 
-def naming(text: str, scene: Scene, names: Mapping[str, str], shown: str = "") -> tuple[Mapping[str, str], str]:
-    """The names after an utterance, and what to answer; "" where it gives none. `shown` is what is pointed at."""
+def naming(text: str, scene: Scene, names: Mapping[str, str], shown: str = "") -> tuple[Mapping[str, str], str, str]:
+    """The names after an utterance, what to answer ("": it gives none), and what is said behind it.
+
+    `shown` is what is pointed at or was spoken of.
+    """
+    text = text.strip()
+    for end in (*(one.start() for one in re.finditer(r"[.!?;,]\s", text)), len(text)):
+        known, said = _naming(text[:end], scene, names, shown)
+        if said:
+            return (
+                known,
+                said,
+                re.sub(r"^\W*(?:and |but |so |(?:okay|ok|right|all right|got it)\W*$)?", "", text[end:], flags=re.I),
+            )
+    return names, "", text
+
+
+def _naming(text: str, scene: Scene, names: Mapping[str, str], shown: str) -> tuple[Mapping[str, str], str]:
     plain = _AROUND_NAME.sub("", text.strip().rstrip(".!?").replace("’", "'")).rstrip(".!?, ")
     described = r"(?:(?:the|this|that) (?P<words>[a-z ]+?)|(?:this|that)(?: [a-z]+)?|it)"
-    found = next((one for way in _NAMING if (one := re.fullmatch(way.format(thing=described), plain, re.I))), None)
+    is_lasting = re.search(r"\bfrom (?:now|today) on\b", text, re.I) is not None
+    ways = (*_NAMING, rf"{{thing}}(?: is|'s) {_NAME}") if is_lasting else _NAMING
+    found = next((one for way in ways if (one := re.fullmatch(way.format(thing=described), plain, re.I))), None)
     found = found or (re.fullmatch(_SHOWN_AS, plain[:1].lower() + plain[1:]) if shown else None)
     if found is None or (found.re.pattern == _SHOWN_AS and found["name"].lower() in english_words()):
         return names, ""
@@ -321,17 +419,6 @@ def naming(text: str, scene: Scene, names: Mapping[str, str], shown: str = "") -
         other = next((one.name for one in scene.things if one.id == names[name]), "something else")
         return names, f"{found['name']} is the name of the {other}. Please choose another one for the {things[0].name}."
     return {**names, name: things[0].id}, f"All right, the {things[0].name} is called {found['name']}."
-
-
-def _called(text: str, scene: Scene, names: Mapping[str, str]) -> str | None:
-    """The answer to what a thing is called; None where nobody asks."""
-    found = _ASKS_NAME.fullmatch(text.strip().rstrip("?!. ").replace("’", "'"))
-    if found is None or not (found["asks"] or "name of" in text.lower() or " call " in text.lower()):
-        return None
-    things = [one for one in scene.things if found["words"].lower() in (one.name.lower(), one.label)]
-    told = [f"The {one.name} is called {name.capitalize()}." for name, ident in names.items() for one in things
-            if one.id == ident]  # fmt: skip
-    return " ".join(told) or f"Nobody has told me a name of the {found['words'].lower()}."
 
 
 def owners_after(text: str, scene: Scene, speaker: str, owners: Mapping[str, str]) -> Mapping[str, str]:
@@ -409,16 +496,108 @@ def _is_goal(found: re.Match[str]) -> bool:
     return bool(_PUTS.search(found.string[: found.start()])) and not _WHERE_TO.search(found.string[found.end() :])
 
 
+def _viewers(words: str, things: Sequence[SeenObject], scene: Scene, speaker: str) -> list[SeenPerson]:
+    """From where it is meant: the robot, who speaks, or both where it is open. Who is not seen stands opposite."""
+    robot = SeenPerson(id="robot", x_m=0.0, y_m=0.0)
+    people = [one for one in scene.people if one.id == speaker and one.id] or list(scene.people)
+    across = [(2 * sum(xy) / len(things)) for xy in zip(*((one.x_m, one.y_m) for one in things), strict=True)]
+    opposite = people[:1] or [SeenPerson(id=speaker, x_m=across[0], y_m=across[1])]
+    mine, yours = (re.search(rf"\b(?:{one})\b", words, re.I) for one in (_MY_SIDE, _YOUR_SIDE))
+    if mine is not None or yours is not None:
+        return opposite if yours is None or (mine is not None and mine.start() > yours.start()) else [robot]
+    return people or [robot, opposite[0]]
+
+
+_MY_SIDE = (
+    r"(?:on|to|at|from|in) my|(?:to|from|for|nearest|closest|nearer|closer) me|my (?:side|left|right|end)"
+    r"|i (?:am|stand|look|see|sit)"
+)
+_YOUR_SIDE = (
+    r"(?:on|to|at|from|in) your|(?:to|from) you|(?:where|as) you(?: are| stand| look| see| sit)?"
+    r"|your (?:side|left|right|end|hand)|nearest you|closest you"
+)
+
+
 def _rows(words: str, things: list[SeenObject], scene: Scene, speaker: str) -> list[list[SeenObject]]:
     """The things from left to right, as each sees them from whose side it may be meant; the robot's comes first."""
     if len(things) == 1:
         return [things]
+    rows = [row for one in _viewers(words, things, scene, speaker) if (row := from_left(one, things))]
     own = from_left(SeenPerson(id="robot", x_m=0.0, y_m=0.0), things)
-    if not own or " your " in words:
-        return [own]
-    people = [one for one in scene.people if one.id == speaker] or scene.people
-    rows = [row for row in (from_left(one, things) for one in people) if row]
-    return rows or [own, own[::-1]]
+    return rows or ([own, own[::-1]] if own else [own])
+
+
+def place_in_row(
+    words: str, things: Sequence[SeenObject], named: Sequence[SeenObject], scene: Scene, speaker: str
+) -> str:
+    """The answer to a question what stands nearest, furthest left, in the middle or on which side; "" to any other."""
+    held = {one.subject for one in scene.relations if one.relation == "held by"}
+    inside = {one.subject for one in scene.relations if one.relation == "in"}
+    row = [one for one in things if one.id not in held | inside]
+    side = re.search(
+        r" (left|right) (?:or|and) (?:(?:on|to) )?(?:the |my |your )?(?:left|right) | (left|right) of ", words
+    )
+    asks_far = re.search(
+        r" (near|close|furth|farth|far)(?:er|est|away) ",
+        words.replace(" closest ", " closeest ").replace(" closer ", " closeer "),
+    )
+    if side is not None and len(named) == 2:
+        return _told_from(words, list(named), scene, speaker, lambda one: _side_told(named, one))
+    if len(named) == 2 and re.search(r" between ", words):
+        middle = [one for one in row if one not in named]
+        in_row = from_left(_viewers(words, row, scene, speaker)[0], row) if len(row) > 1 else []
+        at = sorted(in_row.index(one) for one in named if one in in_row)
+        between = [one for one in in_row[at[0] + 1 : at[1]] if one in middle] if len(at) == 2 else []
+        return f"Between them: {_names(between)}." if between else "There is nothing between them."
+    if not re.match(r" (?:\w+ )*?(?:which|what|who|is there) ", words) or not row:
+        return ""
+    marks = [one for one in named if asks_far is not None and not re.search(r" (?:me|you|my|your) ", words)]
+    if asks_far is not None and re.search(r" (?:left|right) ", words) is None:
+        if marks:
+            others = [one for one in row if one.id != marks[0].id]
+            at_m = marks[0].x_m, marks[0].y_m
+            return _by_distance(at_m, others, asks_far[1])
+        told = [_by_distance((one.x_m, one.y_m), row, asks_far[1]) for one in _viewers(words, row, scene, speaker)]
+        return told[0] if len(set(told)) == 1 else f"Nearest to me or to you? From my side: {told[0]}"
+    if re.search(r" (?:in the middle|middle one|between the (?:other )?(?:two|others)) ", words):
+        told_row = _rows(words, row, scene, speaker)[0]
+        return (
+            f"That is the {told_row[len(told_row) // 2].name}."
+            if len(told_row) % 2
+            else "None of them is in the middle."
+        )
+    found = re.search(r" (?:on|to|at|furthest|farthest|far) .*?(left|right)|(left|right)most ", words)
+    if found is None or re.search(r" (?:is|are|have|has|had|was) (?:still )?left ", words):
+        return ""
+    end = 0 if "left" in (found[1], found[2]) else -1
+    return _told_from(words, row, scene, speaker, lambda seen: f"That is the {seen[end].name}.")
+
+
+def _told_from(
+    words: str, things: list[SeenObject], scene: Scene, speaker: str, told: Callable[[list[SeenObject]], str]
+) -> str:
+    """What is so from each side; once where it is the same."""
+    rows = _rows(words, things, scene, speaker)
+    said = [told(row) for row in rows if row]
+    if not said:
+        return "I cannot tell that from here."
+    return said[0] if len(set(said)) == 1 else f"From where I look: {said[0]} From the other side: {said[-1]}"
+
+
+def _side_told(named: Sequence[SeenObject], row: Sequence[SeenObject]) -> str:
+    one, two = named
+    return f"The {one.name} is {'left' if row.index(one) < row.index(two) else 'right'} of the {two.name}."
+
+
+def _names(things: Sequence[SeenObject]) -> str:
+    return ", ".join(f"the {one.name}" for one in things)
+
+
+def _by_distance(at_m: tuple[float, float], things: Sequence[SeenObject], how: str) -> str:
+    ordered = sorted(things, key=lambda one: math.dist(at_m, (one.x_m, one.y_m)))
+    return (
+        f"That is the {ordered[0 if how in ('near', 'close') else -1].name}." if ordered else "There is nothing else."
+    )
 
 
 def _in_row(found: re.Match[str], row: Sequence[SeenObject], scene: Scene, kind: str) -> SeenObject | None:
@@ -430,14 +609,15 @@ def _in_row(found: re.Match[str], row: Sequence[SeenObject], scene: Scene, kind:
 
 
 def _nearest(found: re.Match[str], row: Sequence[SeenObject], scene: Scene, kind: str) -> SeenObject | None:
-    """As seen by the robot, or by the only person that there is."""
-    is_robot = (found["whom"] or "").lower() == "you"
-    if not is_robot and len(scene.people) != 1:
-        return None
-    person = SeenPerson(id="robot", x_m=0.0, y_m=0.0) if is_robot else scene.people[0]
-    at = person.hand_m[:2] if person.hand_m is not None else (person.x_m, person.y_m)
-    ordered = sorted(row, key=lambda one: math.dist(at, (one.x_m, one.y_m)))
-    return ordered[0 if found["far"].lower() in ("nearest", "closest") else -1]
+    """As seen by the robot, or by who speaks; None where it is open whose, or both say otherwise."""
+    whom = (found["whom"] or "").lower()
+    viewers = _viewers(f"to {whom}" if whom else "", row, scene, "")
+    ends = []
+    for one in viewers:
+        at = one.hand_m[:2] if one.hand_m is not None else (one.x_m, one.y_m)
+        ordered = sorted(row, key=lambda each, at=at: math.dist(at, (each.x_m, each.y_m)))  # type: ignore[misc]
+        ends.append(ordered[0 if found["far"].lower() in ("nearest", "closest") else -1])
+    return ends[0] if len({one.id for one in ends}) == 1 else None
 
 
 def _mark(words: str, scene: Scene, kind: str) -> SeenObject | None:

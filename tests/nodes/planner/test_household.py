@@ -377,7 +377,7 @@ def test_who_asks_what_it_does_hears_that_it_is_busy_and_afterwards_what_it_did(
     hear(mind, "Put the red mug on the shelf.")
     assert hear(mind, "What are you doing?", 2.0) == "My task is to put the red mug on the shelf."
     finish(mind)
-    assert hear(mind, "What did you do?", 9.0) == sentence("kitchen.did_last", what="The red mug is on the shelf.")
+    assert hear(mind, "What did you do?", 9.0) == sentence("kitchen.did_last", what="put the red mug on the shelf")
 
 
 @pytest.mark.parametrize("text", ["Whichever.", "I don't care.", "Either one."])

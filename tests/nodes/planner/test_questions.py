@@ -1,0 +1,155 @@
+"""Questions are answered from what is believed and was done, and order nothing; what they name may be meant next.
+
+Things stand in a row from Ann's left, who stands opposite the robot, to her right.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from nodes.planner.asked import asked_apart, words_of_question
+from tests.nodes.planner.test_dialogues import ALL, BOTH, LONG_S, played
+from tests.nodes.planner.two_hands import KitchenHands, TableHands, Turn
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Where did the bowl end up?", "So which of these have you put away?", "You never moved my plate, did you?",
+     "Oh, and the glass, is that dirty?", "Do you know whose that is?", "The lid's not on the tray?",
+     "Lovely. How many are left?", "Are you carrying anything?"],
+)  # fmt: skip
+def test_a_question_is_told_from_an_order(text: str) -> None:
+    assert any(asks for _, asks in asked_apart(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Would you fetch the bowl?", "Can the plate go on the tray?", "The bowl that's over there, could you wash it?",
+     "Why don't you take the other one?", "Do you mind moving the glass?", "The red one?", "What about the bowl?",
+     "Didn't we say leave the bowl?", "Put it away."],
+)  # fmt: skip
+def test_a_request_and_a_doubt_are_no_plain_questions(text: str) -> None:
+    assert not any(words_of_question(one) for one, _ in asked_apart(text))
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "text",
+    ["What have you got nearest you?", "Which {thing} stands furthest from the bottle?",
+     "Was the red {thing} ever moved?",
+     "You're not taking the red {thing}, are you?", "What will you do with the white {thing}?",
+     "Is there any {thing} on the right of the others?", "Have you put everything away?"],
+)  # fmt: skip
+def test_a_question_changes_neither_orders_nor_what_is_asked(hands: type[TableHands], text: str) -> None:
+    world = hands()
+    world.play(f"Put the {world.thing} {world.goal}", 1)
+    asked = world.mind.questions
+    assert world.play(text.format(thing=world.thing))
+    assert (world.mind.orders, world.mind.questions) == ((), asked)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [("Which one did you take first?", "First I put the white"), ("In which order was that done?", "then put the red"),
+     ("How many {thing}s have you put there?", "Two"), ("You haven't touched the blue {thing}, have you?", "No"),
+     ("Did you move the red {thing}?", "Yes"), ("The red {thing}'s not {goal}?", "Yes"), ("Who wanted that?", "Ann"),
+     ("Is there anything you never touched?", "the blue {thing}"), ("Are you finished?", "Yes"),
+     ("Which one was that?", "the red {thing}"), ("What have you still got to do?", "nothing left"),
+     ("Why did you move the white {thing}?", "Ann")],
+)  # fmt: skip
+def test_what_was_done_is_told_in_its_order(hands: type[TableHands], text: str, answer: str) -> None:
+    world = played(hands, ["Put the white {thing} {goal}.", LONG_S, "And the red {thing} too."])
+    said = world.play(text.format(thing=world.thing, goal=world.goal))
+    assert answer.format(thing=world.thing) in said
+
+
+@BOTH
+def test_what_is_still_to_be_done_is_counted(hands: type[TableHands]) -> None:
+    world = hands()
+    world.play(f"Put the white {world.thing} {world.goal} and then the red {world.thing} {world.goal}.", 5)
+    assert world.play("How many more have you to put there?").startswith("Two: put the white")
+    assert f"put the red {world.thing}" in world.play("What comes after this one?")
+    assert world.goal in world.play(f"Where is the white {world.thing} going?")
+
+
+@BOTH
+def test_who_stopped_it_is_told(hands: type[TableHands]) -> None:
+    world = hands()
+    world.play(ALL.format(thing=world.thing, goal=world.goal), 5, ("Ben", "Stop!"))
+    assert "Ben" in world.play("What are you waiting for?")
+    world.play("Go on.", 5)
+    assert "Ben" in world.play("Why did you stop before?")
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [("Which {thing} is furthest over on my left?", "red"), ("Which {thing} is nearest to the white one?", "blue"),
+     ("What is on the far right, from your side?", "red"),
+     ("Is the blue {thing} left of the red one, as I see it?", "right")],
+)  # fmt: skip
+def test_where_something_stands_is_told_from_the_side_that_was_meant(
+    hands: type[TableHands], text: str, named: str
+) -> None:
+    world = hands(people=())
+    assert named in world.play(text.format(thing=world.thing))
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "turns",
+    [["Which {thing} is the one on my left?", "Put that one {goal}, please."],
+     ["Is the red {thing} on the table?", "Good. Put it {goal}."],
+     ["Put the {thing} {goal}.", "How many {thing}s are there?", "Which one's on my left?", "That one."],
+     ["Is the blue {thing} dirty?", "Leave it there and put the red one {goal}."],
+     ["Take the {thing} that's furthest on my left and put it {goal}."]],
+)  # fmt: skip
+def test_that_one_is_what_the_robot_has_just_named(hands: type[TableHands], turns: list[Turn]) -> None:
+    world = played(hands, turns, people=())
+    assert [name for name, where in world.ends().items() if where == world.goal.split()[-1]] == [f"red {world.thing}"]
+
+
+@BOTH
+def test_the_others_are_those_of_its_kind_that_were_not_named(hands: type[TableHands]) -> None:
+    world = hands(people=())
+    world.play(f"Which {world.thing} is on my left?", f"Put the others {world.goal}.", LONG_S)
+    names = {name for name, where in world.ends().items() if where == world.goal.split()[-1]}
+    assert f"red {world.thing}" not in names
+    assert {f"blue {world.thing}", f"white {world.thing}"} <= names
+
+
+@BOTH
+def test_what_is_somebody_s_is_told_with_yes_or_no(hands: type[TableHands]) -> None:
+    world = hands()
+    world.play(f"The red {world.thing} is Ben's.")
+    assert world.play(f"Is the red {world.thing} mine?").startswith("No")
+    assert "Ben" in world.play(f"Whose is the red {world.thing}?")
+    world.play(f"Put Ben's {world.thing} {world.goal}.", 5)
+    assert not world.mind.orders, "it is not Ann's"
+
+
+def test_a_mug_is_named_by_what_it_holds_and_by_how_it_is() -> None:
+    world = KitchenHands()
+    state = {"mug-blue": ("full", "coffee"), "mug-white": ("dirty",)}
+    world.things = [
+        msgspec.structs.replace(one, state=state.get(one.id, ()))  # type: ignore[type-var]  # a Struct
+        for one in world.things
+    ]
+    assert "blue mug" in world.play("Which one has coffee in it?")
+    assert "white mug" in world.play("Which mugs are dirty?")
+    world.play("Put the mug with the coffee on the tray and the dirty one in the sink.", LONG_S)
+    assert (world.ends()["blue mug"], world.ends()["white mug"]) == ("tray", "sink")
+
+
+@BOTH
+def test_a_name_is_kept_and_what_is_said_behind_it_counts(hands: type[TableHands]) -> None:
+    world = hands()
+    said = world.play(f"I'm naming the white {world.thing} Uncle Bo, and please never move it.")
+    assert "Uncle Bo" in said
+    assert world.mind.kept == {f"{world.thing}-white"}
+    assert "on the table" in world.play("Where is Uncle Bo?")
+    world.play(f"Put all the {world.thing}s {world.goal}", LONG_S)
+    assert f"white {world.thing}" not in world.ends()
+    assert hands().play(f"We'll call the red {world.thing} Pip from now on.").endswith("is called Pip.")
