@@ -162,6 +162,8 @@ def _of_talk(asked: AskedOf, now: Answerable) -> str:
     words = asked.words
     if _SAID.search(words) and now.heard:
         return _said(asked, now)
+    if _WHO.search(words) and " said: “" in now.asked:
+        return now.asked
     if _WHO.search(words) or (asked.asks in ("who", "whom") and _has(words, "for")):
         return _who(asked, now)
     if _has(words, "thank", "thanks", "well done", "good job", "nice work"):

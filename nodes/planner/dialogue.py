@@ -62,6 +62,7 @@ from nodes.planner.proposals import (
     focus_in,
     is_about_work,
     is_plain_refusal,
+    meant_by,
     names_in,
     not_understood,
     offer_wash,
@@ -107,14 +108,12 @@ from nodes.planner.spelled import (
     bound_out,
     named_out,
     naming,
-    owned_out,
-    owners_after,
     pronoun_in,
     spelled_out,
-    with_owners,
 )
 from nodes.planner.turns import in_turn
 from nodes.planner.understanding import INSIDE, Conversation, Intent, forbids_ordered, spared_by, understand_in
+from nodes.planner.whose import owners_told, with_owned, with_owners
 from runtime.clock import to_s
 
 DOUBTS_WITHIN_S = 10.0
@@ -278,6 +277,11 @@ class Dialogue:
         """Whether nothing moves before a "go on"."""
         return self.stopped_ns > 0
 
+    @property
+    def _speaker(self) -> str:
+        """Who was heard last."""
+        return self.heard[-1][0] if self.heard else ""
+
     def _is_held(self) -> bool:
         return self.is_paused or any(one.holds for one in self.questions)
 
@@ -325,7 +329,7 @@ class Dialogue:
 
     def _asked(self) -> list[OpenQuestion]:
         """The questions that words answer, the newest first."""
-        return [one for one in reversed(self.questions) if one.awaits]
+        return [one for one in reversed(self.questions) if one.awaits and one.may_answer(self._speaker)]
 
     def _close(self, asked: OpenQuestion) -> None:
         self.questions = tuple(one for one in self.questions if one != asked)
@@ -452,8 +456,37 @@ class Dialogue:
 
     def _listen(self, text: str, speaker: str, now_ns: int) -> str:
         self._show(now_ns)
-        self.owners = owners_after(text, self._scene, speaker, self.owners)
-        self.around = replace(self.around, scene=with_owners(self._scene, {**self._cups_made(), **self.owners}))
+        before, scene = self.owners, with_owners(self._scene, {**self._cups_made(), **self.owners})
+        self.around = replace(self.around, scene=scene)
+        self.owners, rest = owners_told(text, scene, speaker, before, lambda words: meant_by(self, words))
+        own = [one for one in self._things() if self.owners.get(one.id) != before.get(one.id)]
+        if not own:
+            return self._listen_to(with_owned(text, scene, speaker)[0], speaker, now_ns)
+        self.around = replace(self.around, scene=with_owners(scene, self.owners))
+        said = self._keep_owned(own, text, speaker, now_ns)
+        ids = {one.id for one in own}
+        is_more = any(
+            one.act not in ("dark", "social")
+            and not (one.words.startswith("the ") and {each.id for each in one.things} <= ids)
+            for one in parts_heard(self, rest)
+        )
+        more = self._listen_to(with_owned(rest, scene, speaker)[0], speaker, now_ns) if is_more else ""
+        is_kept = ids <= self.kept
+        return _joined([said if is_kept else "", "" if more in ("I see.", "All right.", said) and is_kept else more])
+
+    def _keep_owned(self, own: Sequence[SeenObject], text: str, speaker: str, now_ns: int) -> str:
+        """What is somebody's is left from now on, unless it is ordered all the same."""
+        names = tuple(Noun(kind=one.label, colour=one.colour, is_definite=True) for one in own)
+        who = {one.id: self.owners[one.id] for one in own}
+        told = tuple(
+            ("my" if who[one.id] == speaker else who[one.id], ref) for one, ref in zip(own, self.refs(own), strict=True)
+        )
+        mentioned, owners = (*self.talk.mentioned, *names)[-12:], (*self.talk.owners, *told)
+        self.talk = replace(self.talk, mentioned=mentioned, owners=owners)
+        self.reasons = (*self.reasons, WhyLeft(frozenset(one.id for one in own), speaker, text))
+        return self._spare(Intent("nothing", protected=self.refs(own)), now_ns)
+
+    def _listen_to(self, text: str, speaker: str, now_ns: int) -> str:
         pointed_at = {one.points_at for one in self._scene.people if one.points_at}
         shown = pointed_at.pop() if len(pointed_at) == 1 else self.spoken[0] if len(self.spoken) == 1 else ""
         before = self.names
@@ -613,7 +646,8 @@ class Dialogue:
     def _hear(self, text: str, speaker: str, now_ns: int) -> str:
         meaning, clauses = understand(text), self._clauses(text)
         is_cancelled = any(clause.type == "cancel" for clause in clauses)
-        if meaning.is_listening and not (self._asked() or is_cancelled) and "thank" not in text.lower():
+        is_waited_for = any(one.awaits for one in self.questions)
+        if meaning.is_listening and not (is_waited_for or is_cancelled) and "thank" not in text.lower():
             return ""  # "mhm", and not "okay, never mind"
         if meaning.wants == "stop":
             self.stopped_ns = self.stopped_ns or now_ns
@@ -691,6 +725,8 @@ class Dialogue:
             if (said := self._answered(asked, intent, talk, clauses, speaker, now_ns)) is not None:
                 return said
         _, intent, talk = next(one for one in readings if one[0] is None or one[0].about != "may")
+        if intent.why == "protected" and self.lift(intent.orders):
+            return self._heard(text, speaker, now_ns)  # who kept it has changed her mind
         if (said := self._taken_back(text, intent, clauses, now_ns)) is not None:
             return said
         if (said := in_turn(self, text, speaker, now_ns)) is not None:
@@ -804,6 +840,8 @@ class Dialogue:
     def _is_dark(self, text: str, intent: Intent, clauses: Sequence[Clause]) -> bool:
         """Whether it is asked or refused as words were left unread."""
         about = intent.orders[0] if intent.orders else Order("")
+        if any(one.is_owned and one.is_named for one in parts_heard(self, text)):
+            return True
         is_lost = intent.why == "where" and (about.skill != "place" or not about.things)
         is_lost = is_lost or (intent.why == "tidy" and any(one.place and one.things for one in parts_heard(self, text)))
         return intent.why in _DARK or is_lost or (intent.why == "where" and _names_place(clauses, about))
@@ -817,6 +855,8 @@ class Dialogue:
 
     def _unread(self, intent: Intent, clauses: Sequence[Clause], now_ns: int) -> str:
         """What is asked or refused; what is worked on and was named by it, or objected to, is held."""
+        if intent.why == "protected" and (refused := self.ask_keeper(intent.orders, now_ns)):
+            return refused + self.goes_on()
         why = self._why_not(intent)
         is_objection = objects(intent, clauses) and bool(self._ordered()) and not self._asked()
         if intent.why in _NONSENSE and intent.deed == "ask" and (is_objection or self._named_under_way(intent)):
@@ -865,7 +905,7 @@ class Dialogue:
 
     def _question(self, text: str, speaker: str) -> AskedOf:
         words = words_of_question(text) or " ".join(word for one in segments_of(text) for word in one.words)
-        spelled = spelled_out(f"{owned_out(words, self._scene)}?", self._scene, self.names, speaker)
+        spelled = spelled_out(f"{words}?", self._scene, self.names, speaker)
         words = words if spelled.reply or spelled.views else spelled.text.rstrip("?")
         return asked_about(words.lower(), self._scene, parser_of(self.around.world), focus_in(self), speaker)
 
@@ -874,13 +914,55 @@ class Dialogue:
         talk = replace(self._talk_about(None), question=None, awaits="")
         return understand_in(text, self.around.world, talk, parser_of(self.around.world))[0]
 
+    def _keeper(self, thing: SeenObject) -> str:
+        """Who alone says when a thing that is left may be taken: its owner, if heard before; else who kept it."""
+        if thing.owner and any(who.lower() == thing.owner.lower() for who, _ in self.heard):
+            return thing.owner
+        why = next((one for one in reversed(self.reasons) if thing.id in one.ids), None)
+        return why.speaker if why is not None else thing.owner
+
+    def barred(self, orders: Iterable[Order]) -> list[SeenObject]:
+        """What these orders are about by name, is to be left, and is not the speaker's to give."""
+        return [one for one in self._kept_of(orders) if not self._gives(one)]
+
+    def _kept_of(self, orders: Iterable[Order]) -> list[SeenObject]:
+        """What is to be left of what these orders are about by name, and that nothing else can be meant by."""
+        named = [ref for order in orders for ref in order.things if ref.count != ALL]
+        kept, found = self.kept, [self._fitting(ref) for ref in named]
+        meant = [one for fitting in found if {thing.id for thing in fitting} <= kept for one in fitting]
+        return list({one.id: one for one in meant}.values())
+
+    def _gives(self, thing: SeenObject) -> bool:
+        """Whether who speaks may lift what keeps it: she kept it, or it is hers, and she has changed her mind."""
+        is_anothers = thing.owner.lower() not in ("", self._speaker.lower())
+        return bool(self._speaker) and not is_anothers and self._keeper(thing).lower() == self._speaker.lower()
+
+    def lift(self, orders: Iterable[Order]) -> bool:
+        """Free what these orders name and the speaker may give; whether anything was."""
+        free = [one for one in self._kept_of(orders) if self._gives(one)]
+        self._release(self.refs(free))
+        return bool(free)
+
+    def ask_keeper(self, orders: tuple[Order, ...], now_ns: int) -> str:
+        """Ask who keeps them, and nobody else, whether this may be done; "" where nothing of it is kept."""
+        barred = self.barred(orders)
+        if not barred:
+            return ""
+        keeper, deeds = self._keeper(barred[0]), list_words([small(describe(one)) for one in orders], "and then")
+        if any(one.of and one.orders == orders for one in self.questions):
+            return f"I leave {named(self.refs(barred))} until {capital(keeper)} says otherwise."
+        whose = "".join(f"The {one.name} is {one.owner}'s. " for one in barred if one.owner)
+        why = (
+            (whose if keeper == self._speaker else "")
+            or self.why_kept(barred)
+            or f"I was asked to leave {named(self.refs(barred))}. "
+        )
+        text = f"{why}{capital(keeper)}, shall I {deeds}?" if keeper else f"{why}Shall I {deeds}?"
+        return self.ask(OpenQuestion("order", text, now_ns, orders, missing="yes", of=keeper))
+
     def why_kept(self, things: Iterable[SeenObject]) -> str:
         """Who said that these are to be left alone, as a sentence before a question; "" where nobody did."""
         return "".join(dict.fromkeys(f"{capital(why)} " for one in things if (why := why_left(one, self.reasons))))
-
-    def why_kept_refs(self, orders: Iterable[Order]) -> str:
-        """The same of what orders are about."""
-        return self.why_kept(thing for order in orders for ref in order.things for thing in self._fitting(ref))
 
     def close_proposals(self, asked: Sequence[OpenQuestion]) -> None:
         """Questions about a deed that were asked before, and that hold nothing, are no longer meant."""
@@ -945,8 +1027,6 @@ class Dialogue:
         return ""
 
     def _why_not(self, intent: Intent) -> str:
-        if intent.why == "protected" and (why := self.why_kept_refs(intent.orders)):
-            return f"{why}Shall I take it now?"
         things = intent.orders[0].things if intent.orders else ()
         is_unseen = self._scene.is_looked and things and things[0].label != "*" and not self._ids_of(things)
         if intent.why == "where" and is_unseen:
@@ -1985,13 +2065,7 @@ class Dialogue:
         found = [one for one in fitting if one.id not in self.kept]
         found = [one for one in found if not order.place or self._place_of(one) != order.place] or found
         if not found and len(fitting) == 1:
-            why = self.why_kept(fitting)
-            text = (
-                f"{why}Shall I take it now?"
-                if why
-                else f"I was asked to leave the {fitting[0].name}. Shall I take it now?"
-            )
-            return [], self.ask(OpenQuestion("deed", text, now_ns, self._steps(order.skill, fitting[0], order.place)))
+            return [], self.ask_keeper(self._steps(order.skill, fitting[0], order.place), now_ns)
         if not found:
             words = f"{reference.colour} {reference.label}".replace("*", "thing that I could take").strip()
             text = (

@@ -62,6 +62,18 @@ def parts_heard(mind: Dialogue, text: str) -> list[SaidPart]:
     return parts_of(text, mind.around.scene, parser_of(mind.around.world), focus_in(mind))
 
 
+def meant_by(mind: Dialogue, words: str) -> tuple[SeenObject, ...]:
+    """What these words name, or can only mean; "that one" is what somebody points at, where anybody does."""
+    parts = parts_heard(mind, words)
+    pointed = {one.points_at for one in mind.around.scene.people if one.points_at}
+    if pointed and not any(one.is_named for one in parts):
+        return tuple(one for one in mind.around.scene.things if one.id in pointed)
+    things = [
+        one for part in parts if not part.is_open and (part.is_named or len(part.things) == 1) for one in part.things
+    ]
+    return tuple(dict.fromkeys(things))
+
+
 def _contradicts_itself(parts: Sequence[SaidPart]) -> bool:
     """Whether one thing is to be moved and left at once."""
     moved = {one.id for part in parts if part.act == "deed" and part.is_named for one in part.things}
@@ -250,16 +262,25 @@ def _deed(
             )
             return
         orders.insert(0 if part.is_before else len(orders), order)
-    if not orders:
-        return
+    if orders:
+        said.append(_do_or_ask(mind, orders, speaker, now_ns, is_plain=is_plain))
+
+
+def _do_or_ask(mind: Dialogue, orders: Sequence[Order], speaker: str, now_ns: int, *, is_plain: bool) -> str:
+    """Do what was plainly said, but for what somebody keeps; ask about the rest, and about that who keeps it."""
+    is_plain, before = mind.lift(orders) or is_plain, ""
+    if left := mind.barred(orders):
+        ids = {one.id for one in left}
+        rest = [(one, tuple(ref for ref in one.things if not mind.ids_of((ref,)) <= ids)) for one in orders]
+        if not any(refs for _, refs in rest):
+            return mind.ask_keeper(tuple(orders), now_ns)
+        before, orders = mind.why_kept(left), [_about(one, refs) for one, refs in rest if refs]
     if is_plain:
-        said.append(mind.do(Intent("do", tuple(orders), is_correction=True), now_ns, speaker))
-        return
+        return before + mind.do(Intent("do", tuple(orders), is_correction=True), now_ns, speaker)
     if all(one in mind.orders for one in orders):
-        said.append(mind.goes_on().strip() or "All right.")
-        return
-    text = f"{mind.why_kept_refs(orders)}Shall I {list_words([small(describe(one)) for one in orders], 'and then')}?"
-    said.append(mind.ask(OpenQuestion("order", text, now_ns, tuple(orders), "yes")))
+        return before + (mind.goes_on().strip() or "All right.")
+    text = f"{before}Shall I {list_words([small(describe(one)) for one in orders], 'and then')}?"
+    return mind.ask(OpenQuestion("order", text, now_ns, tuple(orders), "yes"))
 
 
 def _order(mind: Dialogue, part: SaidPart, things: Sequence[SeenObject], last: Order | None) -> Order:
@@ -316,11 +337,9 @@ def _name(mind: Dialogue, parts: Sequence[SaidPart], focus: Focus, now_ns: int) 
         and not any(place_of(one.id, mind.around.scene) == last.place for one in part.things)
     ):
         order = Order("place", mind.refs(part.things), (), last.place, last.relation)
-        return mind.ask(
-            OpenQuestion(
-                "order", f"{mind.why_kept(part.things)}Shall I {small(describe(order))}?", now_ns, (order,), "yes"
-            )
-        )
+        if refused := mind.ask_keeper((order,), now_ns):
+            return refused
+        return mind.ask(OpenQuestion("order", f"Shall I {small(describe(order))}?", now_ns, (order,), "yes"))
     return f"What shall I do with {named(mind.refs(part.things))}?"
 
 
@@ -345,7 +364,7 @@ def _manners(mind: Dialogue, acts: Collection[str], speaker: str, now_ns: int, i
     """A short word to manners; else it is said what was not understood."""
     waits = next((one.text.removeprefix("Stopped. ") for one in reversed(mind.questions) if one.awaits), "")
     asked = next((one for one in reversed(mind.questions) if one.awaits), None)
-    if "yes" in acts and asked is not None and asked.awaits == "yes":
+    if "yes" in acts and asked is not None and asked.awaits == "yes" and asked.may_answer(speaker):
         return mind.agree(asked, now_ns, speaker)
     if {"on", "yes"}.intersection(acts) and waits:
         return f"I wait for an answer: {waits}"

@@ -41,8 +41,13 @@ class OpenQuestion:
     is_held: bool = False
     is_more: bool = False  # asked again beside another order, which stays
     is_turn: bool = False  # whether all that is ordered is to be done in another turn
+    of: str = ""  # who alone answers it: whose the thing is, or who said that it is to be left; "": anybody
     is_view: bool = False  # from whose side it is seen: the first choice is the robot's
     times: int = 1
+
+    def may_answer(self, speaker: str) -> bool:
+        """Whether this person's words answer it."""
+        return not self.of or self.of.lower() == speaker.lower()
 
     @property
     def awaits(self) -> Literal["", "place", "thing", "yes"]:

@@ -65,12 +65,7 @@ _AROUND_NAME = re.compile(
     r"|\W*\b(?:okay|ok|right|all right|from now on|got (?:it|that))\W*$",
     re.I,
 )
-_WHOSE = re.compile(
-    r"(?i:\b(?:the|that) (?P<words>[a-z]+(?: [a-z]+)?))(?:(?:'s| is) (?:mine|(?P<who>[A-Z][a-z]+)'s)"
-    r"| belongs to (?:me|(?P<whom>[A-Z][a-z]+)))(?=\s*(?:$|[.,;!?]| (?:and|but|so)\b))"
-)
-_MY_IS = re.compile(r"\b(?:mine|my (?P<kind>[a-z]+))(?:'s| is) the (?P<words>[a-z]+(?: [a-z]+)?)\b", re.I)
-"""How somebody says what a thing is called, asks for it, and says whose it is."""
+"""How somebody says what a thing is called, and asks for it."""
 
 
 _TO_WHOM = re.compile(
@@ -129,7 +124,6 @@ def spelled_out(
     for name, plainly in _PLAINLY:
         text = cue("spelled", name).sub(plainly, text)
     text = _state_out(named_out(text, scene, names), scene, kind)
-    text = owned_out(text, scene) if _KEEPS.search(text) else text  # an order about what is another's is asked about
     if text.strip() and not re.search(r"\w", text):
         return SpelledOut(text, reply="Please say that in words.")
     if _ASKS_WHO.fullmatch(text.strip()):
@@ -207,15 +201,6 @@ def bound_out(text: str, told: Sequence[SeenObject], others: Sequence[SeenObject
         return re.sub(_OTHER_ONE, names, text, flags=re.I) if len(others) == 1 else text
     names = " and ".join(f"the {one.name}" for one in told)
     return re.sub(_SOME, names, text, count=1, flags=re.I) if told else text
-
-
-def owned_out(text: str, scene: Scene) -> str:
-    """With "Ben's cup" as what it is called, where one of them is Ben's."""
-    for one in scene.things:
-        alike = [each for each in scene.things if each.label == one.label and each.owner == one.owner]
-        if one.owner and len(alike) == 1 and _is_unique(one, scene):
-            text = re.sub(rf"\b{re.escape(one.owner)}(?:'s|’s) {one.label}\b", f"the {one.name}", text, flags=re.I)
-    return text
 
 
 def _state_out(text: str, scene: Scene, kind: str) -> str:
@@ -419,34 +404,6 @@ def _naming(text: str, scene: Scene, names: Mapping[str, str], shown: str) -> tu
         other = next((one.name for one in scene.things if one.id == names[name]), "something else")
         return names, f"{found['name']} is the name of the {other}. Please choose another one for the {things[0].name}."
     return {**names, name: things[0].id}, f"All right, the {things[0].name} is called {found['name']}."
-
-
-def owners_after(text: str, scene: Scene, speaker: str, owners: Mapping[str, str]) -> Mapping[str, str]:
-    """Whose each thing is, by its id, after an utterance: "the green mug is Otto's and the yellow one's mine"."""
-    told, kind = dict(owners), ""
-    text = text.replace("’", "'")
-    for found in (*_WHOSE.finditer(text), *_MY_IS.finditer(text)):
-        words, groups = found["words"].lower(), found.groupdict()
-        label = (groups.get("kind") or kind).lower()
-        name = f"{words.removesuffix(' one')} {label}" if words.endswith(" one") or " " not in words else words
-        things = [one for one in scene.things if not one.is_place and one.name.lower() in (words, name.strip())]
-        if not things:
-            things = [one for one in scene.things if words in (one.label, f"{one.colour} one", one.colour)]
-        who = groups.get("who") or groups.get("whom") or speaker
-        if len(things) == 1 and things[0].id and who and who.lower() not in english_words():
-            told[things[0].id], kind = who, things[0].label
-    return told
-
-
-def with_owners(scene: Scene, owners: Mapping[str, str]) -> Scene:
-    """The scene, with whose a thing is as people told."""
-    if not owners:
-        return scene
-    things = tuple(
-        msgspec.structs.replace(one, owner=one.owner or owners.get(one.id, ""))  # type: ignore[type-var]  # a Struct
-        for one in scene.things
-    )
-    return msgspec.structs.replace(scene, things=things)  # type: ignore[type-var]  # a Struct
 
 
 _ANYTHING = ("thing", "object")

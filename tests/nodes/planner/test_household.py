@@ -243,8 +243,12 @@ def test_beside_a_place_is_asked_about_and_what_is_kept_too() -> None:
     assert planned(mind) == []
     mind = mind_with(PLATE)
     hear(mind, "The plate is mine.")
-    assert sentence("kitchen.shall_take") in hear(mind, "Put the plate in the sink.", 2.0)
-    hear(mind, "Yes", 3.0)
+    assert sentence("kitchen.asks_keeper", deed="put the plate in the sink") in hear(
+        mind, "Put the plate in the sink.", 2.0, "Ben"
+    )
+    hear(mind, "Yes", 3.0, "Ben")
+    assert planned(mind) == [], "only Ann can say so"
+    hear(mind, "Yes", 4.0)
     assert planned(mind) == [("place", "plate-1", "sink")]
 
 

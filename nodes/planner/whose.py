@@ -1,0 +1,144 @@
+"""Whose a thing is, as people say it: "the green cup belongs to Granny", "mine's the red one", "that's the dog's ball".
+
+An owner may be absent, and need not have a name: "Ann's mother", "the dog". Pure functions of the words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from nodes.msgs import Scene, SeenObject
+from nodes.planner.lexicon import plural_of
+from nodes.planner.replies import list_words
+
+_WHO = r"(?:(?:my|our|his|her|their|the) (?:[a-z]+ )?[a-z]+|[A-Z][a-z]+|(?:guests|visitors|children|kids)\b)"
+_THEIRS = rf"(?:mine|ours|{_WHO}'s)"
+_BE = r"(?:\b(?:is|are|was|were)|(?<=[a-z])'s)(?: (?:all|both|also|really|actually|still|already))*"
+_SAYS = tuple(
+    re.compile(one)
+    for one in (
+        rf"{_BE} (?P<who>{_THEIRS})(?: (?P<kind>[a-z]+))?(?=\s*$|\s+and\b| now\b| too\b| by the way\b)",
+        rf"\bbelongs? to (?P<who>me|us|{_WHO})",
+        rf"{_BE} (?:only |just |meant |reserved |kept )*for (?P<who>me|us|{_WHO})(?=\s*$|\s+and\b)",
+        rf"{_BE} (?P<who>my|our) (?P<kind>[a-z]+)(?=\s*$|\s+and\b)",
+    )
+)
+_IS_THE = re.compile(
+    rf"(?:^|\band |\bthat )(?P<who>(?i:mine|ours|my|our)|{_WHO}'s|(?i:my|our|the) [a-z]+'s)(?: (?P<kind>[a-z]+))?"
+    r"(?:'s| is| are) (?=the |that |this )"
+)
+_PARTS = re.compile(r"([.,;:!?–—]+\s*|\b(?:but|so|because|since|though|or)\b)")
+_ASKS = re.compile(r"(?:and |but |so |oh )*(?:who|whose|which|what|where|why|how|is|are|was|do|does|did|can)\b", re.I)
+_NOBODY = frozenset(
+    ("it", "that", "this", "there", "here", "what", "who", "he", "she", "let", "one", "other", "all", "today")
+)
+_ANY_KIND = frozenset({"", "one", "ones", "thing", "own", "favourite"})
+_POINTS = re.compile(r"\W*(?:(?:and|oh|well|no|hey|because|as) )*(?:it|that|this|that one|this one)\W*", re.I)
+_OWNED = re.compile(
+    rf"\b(?:(?:what|whatever|all that|everything that)(?: is|'s) (?P<a>{_THEIRS})"
+    rf"|(?:anything|everything|something|all) (?:that is |of )(?P<b>{_THEIRS})"
+    rf"|(?P<c>{_WHO}'s|(?i:my|our)) (?:things|stuff|belongings|property))(?! [a-z]*(?:is|are|was)\b)"
+)
+_OF_KIND = re.compile(rf"\b(?P<who>{_WHO}'s) (?P<kind>[a-z]+)\b")
+_LEAVES = re.compile(r"\b(?:stays?|leave (?:it|that|them)|hands off|nobody|no one|not|never)\b|n't\b", re.I)
+"""What behind it says no more than that it is left: "..., so please don't touch it"."""
+Named = Callable[[str], Sequence[SeenObject]]
+
+
+def _owner(who: str, speaker: str) -> str:
+    """The name of an owner; "" for a word that is none."""
+    who = re.sub(r"'s$", "", who)
+    if who.lower() in ("mine", "ours", "me", "us", "my", "our"):
+        return speaker
+    first, _, rest = who.partition(" ")
+    if first.lower() in ("my", "our"):
+        return f"{speaker}'s {rest}" if speaker else who
+    return "" if who.lower() in _NOBODY else who
+
+
+def _told_in(part: str, *, is_asked: bool) -> list[re.Match[str]]:
+    """Where it is said whose something is."""
+    if is_asked and _ASKS.match(part.strip()):
+        return []
+    found = [one for way in _SAYS for one in way.finditer(part)]
+    return [*sorted(found, key=lambda one: one.start()), *_IS_THE.finditer(part)]
+
+
+def owners_told(
+    text: str, scene: Scene, speaker: str, owners: Mapping[str, str], named: Named
+) -> tuple[Mapping[str, str], str]:
+    """Whose each thing is, by its id, after an utterance, and what else that says; `named` tells what words mean."""
+    told, rest = dict(owners), ""
+    last: Sequence[SeenObject] = ()
+    labels = {word for one in scene.things if not one.is_place for word in (one.label, plural_of(one.label))}
+    places = {one.label for one in scene.things if one.is_place} | {"bin"}
+    names, cut = {*labels, *places, *(one.colour for one in scene.things)}, False
+    parts = _PARTS.split(text.replace("’", "'"))
+    for number in range(0, len(parts), 2):
+        part, mark, kind, begun = parts[number], "".join(parts[number + 1 : number + 2]), "", 0
+        behind = "".join(parts[number + 2 : number + 3]).lower()
+        for found in _told_in(part, is_asked=mark.startswith("?")):
+            who, label = _owner(found["who"], speaker), (found.groupdict().get("kind") or "").lower()
+            if found.re is _IS_THE:
+                things, end = named(re.sub(r"\bone\b", label or "one", part[found.end() :])), len(part)
+            else:
+                subject, end = part[begun : found.start()], found.end()
+                if _POINTS.fullmatch(subject):
+                    apposed = named(re.sub(r"\bone\b", label or "one", behind)) if " the " in f" {behind}" else ()
+                    shown = [one for one in apposed if one.colour in behind.split()]
+                    things = tuple(shown) or tuple(one for one in last if label in ("", one.label)) or named(subject)
+                    things = named(f"the {label}") or things if label in labels and not shown and not last else things
+                else:
+                    things = named(re.sub(r"\bone$", kind or "one", subject.strip()))
+            is_kind = label in _ANY_KIND or label in labels
+            if (
+                who
+                and is_kind
+                and things
+                and who.removeprefix("the ") not in places
+                and " not" not in part[: found.end()]
+            ):
+                told |= {one.id: who for one in things if one.id}
+                kind, begun = things[0].label, end
+        is_said = begun == 0 and cut and _LEAVES.search(part) and not {*part.lower().split()} & names
+        cut = begun > 0 or (bool(is_said) and mark[:1] not in ".!?")
+        begun = len(part) if is_said else begun
+        last = (named(part) if begun == 0 else ()) or last
+        rest += part[begun:] + (mark if part[begun:].strip() or rest.strip() else "")
+    return told, rest.strip()
+
+
+def with_owned(text: str, scene: Scene, speaker: str) -> tuple[str, str]:
+    """An utterance with "Ben's cup" and "what is mine" as what these are; and of whom nothing is known."""
+
+    def owned(who: str, kind: str = "") -> list[SeenObject]:
+        name = _owner(who, speaker).lower()
+        return [one for one in scene.things if name and one.owner.lower() == name and kind in ("", one.label)]
+
+    unknown = ""
+    for found in reversed(list(_OWNED.finditer(text.replace("’", "'")))):
+        who = found["a"] or found["b"] or found["c"]
+        things = owned(who)
+        if not things:
+            unknown = _owner(who, speaker)
+            continue
+        text = f"{text[: found.start()]}{list_words([f'the {one.name}' for one in things])}{text[found.end() :]}"
+    for found in reversed(list(_OF_KIND.finditer(text.replace("’", "'")))):
+        things = owned(found["who"], found["kind"].lower())
+        if len(things) == 1:
+            text = f"{text[: found.start()]}the {things[0].name}{text[found.end() :]}"
+    return text, unknown
+
+
+def with_owners(scene: Scene, owners: Mapping[str, str]) -> Scene:
+    """The scene, with whose a thing is as people told."""
+    if not owners:
+        return scene
+    things = tuple(
+        msgspec.structs.replace(one, owner=owners.get(one.id) or one.owner)  # type: ignore[type-var]  # a Struct
+        for one in scene.things
+    )
+    return msgspec.structs.replace(scene, things=things)  # type: ignore[type-var]  # a Struct

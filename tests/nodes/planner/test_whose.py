@@ -1,0 +1,72 @@
+"""Claims about whose a thing is, who may lift what keeps it, and who is asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.nodes.planner.test_dialogues import BOTH, played
+from tests.nodes.planner.two_hands import KitchenHands, TableHands
+from tests.support.sentences import sentence
+
+EVERYTHING = "Put everything {goal}, would you?"
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("words", "owner"),
+    [
+        ("Just so you know, the white {thing}'s mine, and I'd rather nobody touched it.", "Ann"),
+        ("Oh, and the white {thing} belongs to my brother.", "Ann's brother"),
+        ("Mine's the white one.", "Ann"), ("The white {thing} is for the cat, hands off.", "the cat"),
+        ("My aunt's {thing} is the white one.", "Ann's aunt"), ("This is my {thing}, the white one.", "Ann"),
+        ("The white one was Grandad's, so please never use it.", "Grandad"),
+    ],
+)  # fmt: skip
+def test_what_is_somebodys_is_told_and_left_by_whoever_else_speaks(
+    hands: type[TableHands], words: str, owner: str
+) -> None:
+    world = played(hands, [("Ann", words), ("Ben", f"Whose is the white {hands.thing}?")])
+    assert world.last.startswith(sentence("planner.owns", owner=owner, thing=f"white {hands.thing}"))
+    world = played(
+        hands, [("Ann", words), "Go on.", ("Ben", EVERYTHING), 3, ("Ben", "And the white one."), ("Ben", "Yes.")]
+    )
+    assert f"white {world.thing}" not in world.ends()
+    assert f"blue {world.thing}" in world.ends()
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "lifts",
+    [
+        "Fine, take it.",
+        "Put the white {thing} {goal}.",
+        "You can put the white one {goal} now.",
+        "Yes.",
+        "Sure, go ahead.",
+    ],
+)
+def test_who_kept_a_thing_gives_it_and_is_not_quoted(hands: type[TableHands], lifts: str) -> None:
+    order = ("Ben", "Put the white {thing} {goal}.")
+    world = played(hands, [("Ann", "The white {thing} is mine."), order])
+    assert sentence("planner.asks_keeper", keeper="Ann", thing=world.thing, goal=world.goal) in " ".join(world.says)
+    assert world.ends() == {}
+    world = played(hands, [("Ann", "Leave the white {thing} alone, please."), "Go on.", order, ("Ann", lifts)])
+    assert world.where[f"{world.thing}-white"] != "table"
+    assert "“" not in world.says[-1]
+
+
+def test_a_thing_of_his_is_given_by_him_and_by_nobody_else() -> None:
+    turns = [("Ben", "The banana and the white mug are mine."), ("Ann", "Can I have Ben's banana?"), ("Ann", "Yes.")]
+    world = played(KitchenHands, turns)
+    assert world.where["banana-1"] == "table"
+    world = played(KitchenHands, [*turns[:2], ("Ben", "Sure, give it to her.")])
+    assert world.where["banana-1"] == "person"
+    assert world.where["mug-white"] == "table"
+
+
+def test_a_question_whose_it_is_tells_nothing() -> None:
+    world = KitchenHands()
+    world.play(("Ann", "The red mug is mine and the blue one is Ben's."), ("Cid", "Which mug is Ben's?"))
+    assert world.mind.owners == {"mug-red": "Ann", "mug-blue": "Ben"}
+    world.play(("Cid", "Is it Ann's turn?"), ("Cid", "It's Ann's turn."))
+    assert world.mind.owners == {"mug-red": "Ann", "mug-blue": "Ben"}
