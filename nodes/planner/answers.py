@@ -295,7 +295,11 @@ def _of_plans(asked: AskedOf, now: Answerable) -> str:
         return f"Then I will {list_words(plans[1:])}." if plans[1:] else f"Nothing comes after that. {doing(now)}"
     is_future = (_NEXT.search(words) or _has(words, "about to")) and not asked.is_named
     if is_future or _has(words, "are you holding", "do you have there", "do you hold"):
-        then = f" Then I will {list_words(plans[1:])}." if plans[1:] and now.order is not None else ""
+        then = (
+            f" Then I will {list_words(plans[1:])}."
+            if plans[1:] and now.order is not None and not now.is_stopped
+            else ""
+        )
         return f"{doing(now)}{then}"
     is_meant = re.match(
         r" (?:are|were|will|do)(?: not)? you .*(?:ing|plan|about to) | you (?:are|will)(?: not)? \w+ing ", words

@@ -170,6 +170,7 @@ _ONLY = re.compile(r"^\W*(?:just|only)\b|\bonly\W*$", re.I)
 _THAT_TOO = re.compile(r"(?:that|this|it|them|those|these)(?: ones?)?(?: too| as well| also)?")
 _OUT_AGAIN = re.compile(r"\b(?:out|back)\b", re.I)
 _REGRETS = re.compile(r"\b(?:meant|mean|wrong|instead|mistake|sorry|oops|not|no)\b|n['’]t\b", re.I)
+_DOWN = re.compile(r"\b(?:put|set|lay) (?:it|that|this) (?:back )?down\W*$", re.I)
 _PROMISES = re.compile(r"(?:Then )?I will (?!remember)[^.?]*\. ?")
 """What a stopped robot says with all that waits, and not before."""
 _YES = re.compile(
@@ -1239,7 +1240,9 @@ class Dialogue:
         """Leave alone what is meant, and ask where nobody can tell what that is."""
         order, last = self.order, self.done[-1] if self.done else None
         target = self.target() if is_at_it else None
-        is_heard_by_vlm = target is not None and not (self._each or order is None or is_stopped or self._is_held())
+        is_heard_by_vlm = target is not None and not (
+            self._each or order is None or is_stopped or self.is_stopped or self._is_held()
+        )
         found = self._meant(intent, target, is_heard_by_vlm=is_heard_by_vlm)
         if found is None:
             self._end()
@@ -1397,6 +1400,8 @@ class Dialogue:
         self.close_proposals(self.questions)
         asked_before = self.questions
         rest = read_beside_stop(text, around, talk, parser_of(self.around.world))
+        if self.order is not None and held_by_robot(self._scene) and _DOWN.search(text) and rest.reading != "do":
+            return self._cancelled(Intent("nothing", why="cancelled"), now_ns)
         if rest.reading == "nothing":
             return ""
         if (said := self._plain_beside_stop(rest, text, speaker, now_ns)) is not None:
@@ -1496,8 +1501,11 @@ class Dialogue:
             self._close_overtaken()
             behind = intent.why == "instead" and not self._asked() and self.later
             return f"{said} Then I will {list_words(in_short(behind))}." if behind else said
+        if intent.is_correction:
+            orders = tuple(self._among_ordered(order) for order in orders)
         if text := self._ambiguous(orders):
-            return self.ask(OpenQuestion("order", text, now_ns, orders[:1], missing="thing"))
+            is_held = intent.is_correction and self.order is not None
+            return self.ask(OpenQuestion("order", text, now_ns, orders[:1], missing="thing", is_held=is_held))
         return self._do_whole(_with_orders(intent, orders), other, now_ns, speaker, is_answer=is_answer)
 
     def _do_whole(self, intent: Intent, other: str, now_ns: int, speaker: str, *, is_answer: bool) -> str:
@@ -1612,6 +1620,18 @@ class Dialogue:
                     return f"{other} said the {order.place}. Shall I {small(describe(new))} instead?"
                 return f"You said the {order.place} a moment ago. Shall I use the {new.place} instead?"
         return ""
+
+    def _among_ordered(self, order: Order) -> Order:
+        """ "Only the cup", of a cup and a ball: that one of what is ordered."""
+        things: list[Reference] = []
+        for one in order.things:
+            meant = [
+                thing for thing in self._fitting(one)
+                if self.order is not None and is_still_meant(thing, self.order, self._scene)
+            ]  # fmt: skip
+            is_open = is_vague(one) and not one.is_any and one.count == 1
+            things += self.refs(meant) if is_open and len(meant) == 1 else [one]
+        return _about_alone(order, tuple(things))
 
     def _brought_back(self, order: Order) -> Order:
         """ "Put it back", "get it out again", of what is in no hand: to where it stood before it was brought away."""

@@ -626,3 +626,20 @@ def test_going_back_is_held_by_no_question_whether_it_is_still_meant() -> None:
     world.play("Put the ball in the bin", 5, "Don't you dare, that is my ball!", 2)
     said = world.play(("Ben", "It is only a ball."))
     assert "Shall I still put back" not in said
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("stop", "text"),
+    [("Stop!", "Don't throw it away."), ("Hold on.", "Leave that one."), ("Stop! Put it down.", "Thanks.")],
+)
+def test_what_is_forbidden_to_a_stopped_robot_goes_back(hands: type[TableHands], stop: str, text: str) -> None:
+    world = hands()
+    world.play(f"Put the red {world.thing} in the bin", 5, stop, 2, text, 2, "Go on.", 30)
+    assert world.ends() == {}
+
+
+def test_only_the_cup_is_the_one_that_was_ordered_with_something_else() -> None:
+    world = TableHands()
+    world.play("Put the red cup and the ball in the bin", 5, "Actually only the cup.", 40)
+    assert moved(world) == ["red"]
