@@ -46,7 +46,7 @@ _REQUEST = re.compile(r"\b(?:could|can|would|will) you\b", re.I)
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class DeedsInTurn:
     """What is to come first, and before what ("": all that is ordered); or all the other way round."""
 
     how: Literal["before", "turned"]
@@ -54,10 +54,10 @@ class Turn:
     behind: str = ""
 
 
-def turn_of(text: str) -> Turn | None:
+def turn_of(text: str) -> DeedsInTurn | None:
     """The turn that somebody asks for of what is ordered; None of other words."""
     if _TURNED.search(text) and not text.rstrip().endswith("?"):
-        return Turn("turned")
+        return DeedsInTurn("turned")
     lead = _LEAD.match(text)
     said = _TAIL.sub("", text[lead.end() :] if lead is not None else text)
     ahead = lead[0] if lead is not None else ""
@@ -67,11 +67,11 @@ def turn_of(text: str) -> Turn | None:
     for pattern in (_BEFORE_AHEAD, _BEFORE, _AFTER):
         if (found := pattern.match(said)) is not None:
             is_all = _ANY_DEED.match(found["behind"]) is not None
-            return Turn("before", _GOES.sub("", found["first"]), "" if is_all else found["behind"])
+            return DeedsInTurn("before", _GOES.sub("", found["first"]), "" if is_all else found["behind"])
     found = _FIRST.match(said)
     if found is not None and "," not in found["first"]:
-        return Turn("before", found["first"])
-    return Turn("before", said) if re.search(r"\bfirst\b", ahead, re.I) and "," not in said else None
+        return DeedsInTurn("before", found["first"])
+    return DeedsInTurn("before", said) if re.search(r"\bfirst\b", ahead, re.I) and "," not in said else None
 
 
 def in_turn(mind: Dialogue, text: str, speaker: str, now_ns: int) -> str | None:

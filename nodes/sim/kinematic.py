@@ -1,4 +1,4 @@
-"""`SimulatedRobot`, and `KinematicRobot`: one without physics, which needs neither mujoco nor a display.
+"""`RobotInSimulation`, and `KinematicRobot`: one without physics, which needs neither mujoco nor a display.
 
 Joints follow at their limit speed, wheels at the base's acceleration, odometry is exact, and nothing is ever touched
 unless a test says so. It can be switched on un-homed, as a real one is. It is a Stretch; a subclass with `limits` and
@@ -33,7 +33,7 @@ WHYS: dict[RobotMode, str] = {
 }
 
 
-class SimulatedRobot:
+class RobotInSimulation:
     """What all simulated robots have: limits, set points, wheels, and the buttons of a robot.
 
     `folded` is the posture that it starts in and stows to; the joint `folds_first` gets there before all others do.
@@ -142,7 +142,7 @@ class SimulatedRobot:
             raise RobotError(f"the robot does not {what} while its runstop is pressed; release it first")
 
 
-class KinematicRobot(SimulatedRobot):
+class KinematicRobot(RobotInSimulation):
     """Positions and velocities only."""
 
     limits: RobotLimits = STRETCH_3

@@ -22,7 +22,7 @@ from nodes.robot.protocol import JointLimit
 from nodes.robot_file.engine import mujoco
 from nodes.sim.grip import Grip
 from nodes.sim.hand_over import PersonsHand
-from nodes.sim.kinematic import WATCHDOG_S, SimulatedRobot
+from nodes.sim.kinematic import WATCHDOG_S, RobotInSimulation
 from nodes.sim.messages import BodyPart, ObjectTruth, Truth, World
 from nodes.sim.motion import JointSetPoints
 from nodes.sim.rules import RULE_PERIOD_S, HouseRules
@@ -81,7 +81,7 @@ class BuiltRobot(msgspec.Struct, frozen=True):
     gripper: int | None = None
 
 
-class PhysicsRobot(SimulatedRobot):
+class PhysicsRobot(RobotInSimulation):
     """The simulated robot and all that stands around it; a subclass builds both. It begins folded, homed, and without a
     battery.
     """
