@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -243,6 +243,42 @@ def _meant_fields(value: object, shape: inspect.StructType) -> object:
 def _is_nothing(value: object) -> bool:
     """Whether that stands for nothing: null, an empty object, or a word for it."""
     return value in (None, {}) or (isinstance(value, str) and value.strip().casefold() in NOTHING)
+
+
+def schema_of(kind: type, *, without: Collection[str] = (), **instead: object) -> dict[str, object]:
+    """JSON schema of an answer, in the subset that structured output takes: all required, nothing else.
+
+    `instead` are what its fields of these names are, at any depth; the fields `without` are none of it.
+    """
+    return _schema(_shape(kind), without, instead)
+
+
+def _schema(shape: inspect.Type, without: Collection[str], instead: Mapping[str, object]) -> dict[str, object]:
+    match shape:
+        case inspect.StructType(fields=fields):
+            properties = {
+                one.name: instead.get(one.name) or _schema(one.type, without, instead)
+                for one in fields
+                if one.name not in without
+            }
+            required = list(properties)
+            return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+        case inspect.VarTupleType(item_type=item):
+            return {"type": "array", "items": _schema(item, without, instead)}
+        case inspect.LiteralType(values=values):
+            return {"type": "string", "enum": list(values)}
+    return {"type": _SCHEMA_TYPES[type(shape)]}
+
+
+_SCHEMA_TYPES: Mapping[type, str] = {
+    inspect.StrType: "string", inspect.IntType: "integer", inspect.FloatType: "number", inspect.BoolType: "boolean",
+}  # fmt: skip
+
+
+def one_of(words: Iterable[str]) -> dict[str, object]:
+    """JSON schema of one of these words, or of none; of any where there are none."""
+    known = list(words)
+    return {"type": "string", "enum": ["", *known]} if known else {"type": "string"}
 
 
 def named(word: str, known: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from nodes.models.answers import ModelError, named, quoted, read_answer, texts_of
+from nodes.models.answers import ModelError, named, one_of, quoted, read_answer, schema_of, texts_of
 from nodes.msgs import (
     Condition,
     Interrupt,
@@ -69,8 +69,8 @@ class PlannerAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     place: Word = ""
     relation: Literal["", "in", "on", "beside"] = ""
     text: Annotated[str, msgspec.Meta(max_length=300)] = ""
-    say: Annotated[str, msgspec.Meta(max_length=300)] = ""
     learned: Annotated[tuple[Lesson, ...], msgspec.Meta(max_length=10)] = ()
+    say: Annotated[str, msgspec.Meta(max_length=300)] = ""
 
 
 class _Say(msgspec.Struct, frozen=True):
@@ -132,24 +132,10 @@ def answer_schema(around: Surroundings, *, speaks: bool = False) -> dict[str, ob
 
     What a model that `speaks` says is no part of it.
     """
-    text = {"type": "string"}
-    thing = _object(label=text, colour=text, count={"type": "integer"}, id=text)
-    things = {"type": "array", "items": thing}
-    return _object(
-        do={"type": "string", "enum": ["keep", "work", "wait", "done"]},
-        skill={"type": "string", "enum": ["", *(spec.name for spec in around.skills)]} if around.skills else text,
-        things=things,
-        excluding=things,
-        place={"type": "string", "enum": ["", *sorted(around.world.places)]} if around.world.places else text,
-        relation={"type": "string", "enum": ["", "in", "on", "beside"]},
-        text=text,
-        learned={"type": "array", "items": _object(label=text, place=text)},
-        **({} if speaks else {"say": text}),
-    )
-
-
-def _object(**properties: object) -> dict[str, object]:
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    lessons = {"type": "array", "items": schema_of(Lesson)}
+    skills, places = one_of(one.name for one in around.skills), one_of(sorted(around.world.places))
+    silent = ("say",) if speaks else ()
+    return schema_of(PlannerAnswer, without=silent, skill=skills, place=places, learned=lessons)
 
 
 def parse(text: str, around: Surroundings) -> PlannerAnswer:

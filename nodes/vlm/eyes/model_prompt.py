@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
-from nodes.models.answers import ModelError, named, quoted, read_answer, texts_of
+from nodes.models.answers import ModelError, named, one_of, quoted, read_answer, schema_of, texts_of
 from nodes.msgs import SkillSpec, Subtask
 from nodes.planner.model_prompt import skills_text
 from nodes.vlm.choice.next_action import tried
@@ -134,32 +134,7 @@ def system_prompt(coordinates: Coordinates, texts: VLMTexts | None = None) -> st
 
 def answer_schema(skills: Sequence[SkillSpec] = ()) -> dict[str, object]:
     """JSON schema of the answer, in the subset that structured output takes."""
-    text = {"type": "string"}
-    thing = _object(
-        label=text,
-        colour={"type": "string", "enum": ["", *words().colours]},
-        u={"type": "number"},
-        v={"type": "number"},
-        is_place={"type": "boolean"},
-        id=text,
-    )
-    person = _object(
-        u={"type": "number"},
-        v={"type": "number"},
-        hand={"type": "string", "enum": ["", "open", "point"]},
-        gesture={"type": "string", "enum": ["", "nod", "shake"]},
-        points_at={"type": "integer"},
-        holds={"type": "integer"},
-    )
-    return _object(
-        objects={"type": "array", "items": thing},
-        target={"type": "integer"},
-        place={"type": "integer"},
-        skill={"type": "string", "enum": ["", *(spec.name for spec in skills)]} if skills else text,
-        done={"type": "boolean"},
-        say=text,
-        people={"type": "array", "items": person},
-    )
+    return schema_of(VLMAnswer, colour=one_of(words().colours), skill=one_of(one.name for one in skills))
 
 
 def skills_of(schema: dict[str, object]) -> tuple[str, ...]:
@@ -272,7 +247,3 @@ def parse(
     if "place" in needs and advice.place < 0:
         raise ModelError(f"the model's answer names no place, which {answer.skill} needs")
     return advice
-
-
-def _object(**properties: object) -> dict[str, object]:
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
