@@ -1445,6 +1445,9 @@ class Dialogue:
         """What is said to another turn, to a change of mind and to "careful"; None of other words."""
         if (said := in_turn(self, rest.words, speaker, now_ns)) is not None:
             return said
+        if self.order is None and self._asked() and rest.reading in ("unread", "spare") and rest.words:
+            said = self._heard(rest.words, speaker, now_ns)  # nothing was under way: it is of what was asked
+            return said and f"Stopped. {said}"
         if rest.reading == "unread" and self.order is not None and _REPENTS.search(text):
             return self._cancelled(Intent("nothing", why="cancelled"), now_ns)
         if rest.reading == "unread" and asks_for_care(text):

@@ -643,3 +643,12 @@ def test_only_the_cup_is_the_one_that_was_ordered_with_something_else() -> None:
     world = TableHands()
     world.play("Put the red cup and the ball in the bin", 5, "Actually only the cup.", 40)
     assert moved(world) == ["red"]
+
+
+@pytest.mark.parametrize("text", ["No no, stop, I meant the blue one!", "Stop, the blue one, I mean."])
+def test_a_correction_beside_a_stop_is_of_what_was_asked_where_nothing_was_under_way(text: str) -> None:
+    world = TableHands()
+    world.play("Move the red cup", 2, text)
+    assert world.last.startswith("Stopped. Where shall I put the blue cup?")
+    world.play("In the bin.", 2, "Go on.", 30)
+    assert moved(world) == ["blue"]
