@@ -32,11 +32,15 @@ _ANOTHER = re.compile(
 _THAT_ONE = re.compile(
     r"\b(?:the|that|this|my|no|which|any|(?:make|have) (?:it|that|this|mine)(?: an?)?) (?:\w+ )?one\b", re.I
 )
-_AS_WELL = re.compile(r"\b(?:do|make) (?:it|that|one) again\b|\bsame (?:again|for)\b|\b(?:too|as well|also)\b", re.I)
+_AS_WELL = re.compile(r"\b(?:do|make) (?:it|that|one) again\b|\bsame (?:again|for)\b|\b(?:as well|also)\b"
+    r"|\btoo\b(?=\W*$|\s*[,.;!?]| (?:please|and|with|without|in|for)\b)", re.I
+)  # fmt: skip
 _CHANGES = re.compile(r"\b(?:that|this|the) (?:\w+ )?one\b|\bmine\b|\bout of\b|\bit\b", re.I)
 _EVERY = re.compile(r"\b(?:either|both|each|all|everyone)\b", re.I)
 _WITHOUT = re.compile(
-    r"\b(?:without|no|not|never|hold|skip|leave|omit|forget|drop|minus|free|hate|hates|stop|allergic)\b|n't\b", re.I
+    r"\b(?:without|no|not|never|hold|skip|leave|omit|forget|drop|minus|free|hate|hates|stop|allergic|too much|enough)\b"
+    r"|n't\b",
+    re.I,
 )
 _KEEPS = re.compile(r"\b(?:not|never|don't) (?:forget|leave out|skip|hold|omit|too much|only)\b", re.I)
 _WHOM = (
@@ -273,7 +277,8 @@ def brewed(text: str, cups: Sequence[Cup], bar: Bar) -> Brewing:
                 continue
             vessel, cup = dirty[0], replace(cup, problem=f"I see no clean {label}.", vessel=dirty[0].id)
         if cup.problem and cup.vessel == vessel.id:
-            asks.append(f"{cup.problem} Shall I wash the {vessel.name} first?")
+            if not re.search(r"\b(?:wash|rins|clean)", text, re.I):  # "The white mug, rinsed first."
+                asks.append(f"{cup.problem} Shall I wash the {vessel.name} first?")
             orders.append(Order("rinse", (Reference(id=vessel.id, label=label, colour=vessel.colour),), (), "sink"))
         elif cup.problem:
             asks.append(f"{cup.problem} Shall I use the {vessel.name}?")

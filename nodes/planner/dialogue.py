@@ -647,6 +647,7 @@ class Dialogue:
     def _hear(self, text: str, speaker: str, now_ns: int) -> str:
         meaning, clauses = understand(text), self._clauses(text)
         is_cancelled = any(clause.type == "cancel" for clause in clauses)
+        is_cancelled = is_cancelled or any(clause.type == "order" for clause in clauses)  # "Mm. Now wash the cup."
         is_waited_for = any(one.awaits for one in self.questions)
         if meaning.is_listening and not (is_waited_for or is_cancelled) and "thank" not in text.lower():
             return ""  # "mhm", and not "okay, never mind"
@@ -669,6 +670,8 @@ class Dialogue:
             said = self._brew(text, clauses, self._spared(clauses, intent), speaker, now_ns)
             if said is not None:
                 return said
+        if said := self._brought_forward(text, speaker):
+            return said
         before, things, is_free = (self.orders, self.talk.protected), self._ordered(), not self._asked()
         said = self._heard(text, speaker, now_ns)
         is_as_before = (self.orders, self.talk.protected) == before and not self.open("leave")
@@ -690,6 +693,19 @@ class Dialogue:
         self._close(asked)
         text = objected or asked.text.removeprefix("Stopped. ")
         return self.ask(replace(asked, text=text, since_ns=now_ns, is_at_stop=False))
+
+    def _brought_forward(self, text: str, speaker: str) -> str:
+        """ "Do the glass first", of what waits, by who ordered it: that comes next; "" of other words."""
+        found = _FIRST.match(plain(text)) if self._each and self.by in ("", speaker) else None
+        ids = {one.id for one in self._things() if found is not None and found[1] in (one.name, one.label)}
+        orders = [one for one in self.later if one.things and one.things[0].id in ids]
+        if not orders or len({one.things[0].id for one in orders}) > 1:
+            return ""
+        under_way = self.order.things if self.order is not None else ()  # what is in the hand is brought first
+        own = [one for one in self.later if under_way and one.things == under_way]
+        rest = [one for one in self.later if one not in orders and one not in own]
+        self.later = (*own, *orders, *rest)
+        return f"All right, {named(orders[0].things)} comes next."
 
     def _objected_to(self, text: str, clauses: Sequence[Clause], *, is_correction: bool) -> tuple[Reference, ...]:
         """What is worked on and may be forbidden by words that changed nothing: named beside a "leave", or all."""
@@ -994,7 +1010,8 @@ class Dialogue:
     def recipe_wish(self, text: str, now_ns: int) -> str:
         """What to ask where a recipe is named and nobody has ordered it in so many words; "" where none is."""
         for recipe in self.household.recipes.values():
-            if re.search(recipe.words, plain(text)) and not re.search(recipe.unless, plain(text)):
+            is_named = re.search(recipe.words, plain(text)) and not recipe.is_refused(text)
+            if is_named and not re.search(recipe.unless, plain(text)):
                 bar = self._bar(recipe, self.heard[-1][0] if self.heard else "", self.kept)
                 made = brewed(text, cups_said(text, bar, is_new=True), bar)
                 what = made.said.removeprefix("Sure, ").rstrip(".")
@@ -1233,6 +1250,7 @@ class Dialogue:
 
     def _end(self) -> None:
         """Nothing is carried out any more."""
+        self.cups = {ident: whom for ident, whom in self.cups.items() if ident in self._handed()}
         self.is_over, self.later = True, ()
         self.questions = tuple(one for one in self.questions if one.about != "may")
 
@@ -1831,9 +1849,12 @@ class Dialogue:
     def _steps_left(self, ident: str) -> tuple[Order, ...]:
         return tuple(one for one in self.orders if one.things and one.things[0].id == ident)
 
+    def _handed(self) -> set[str]:
+        return {one.order.things[0].id for one in self.done if one.order.skill == "hand_over"}
+
     def _cups_made(self) -> dict[str, str]:
         """Whose each vessel is that is being filled, or was, and handed over."""
-        ended = {one.order.things[0].id for one in self.done if one.order.skill == "hand_over"}
+        ended = self._handed()
         return {ident: whom for ident, whom in self.cups.items() if ident in ended or self._steps_left(ident)}
 
     def _brew(self, text: str, clauses: Sequence[Clause], spared: set[str], speaker: str, now_ns: int) -> str | None:
@@ -1845,9 +1866,15 @@ class Dialogue:
             said_first = self._heard(first, speaker, now_ns) if first else ""
             bar = self._bar(recipe, speaker, spared)
             asked, is_more = self._about_cups(text, bar)
+            lost = [one for one in self.cups if one not in bar.cups and one not in self._handed()]
+            is_cut = bool(lost) and asked is None and not bar.cups
             if (is_more or is_named) and not is_wish and asks_of_recipe(text):
                 return self._told_of_cup(text, bar, asked)
-            washes = _WASHES.search(text) is not None and _CANCELS.search(plain(text)) is None
+            washes = (
+                _WASHES.search(text) is not None
+                and not text.rstrip().endswith("?")
+                and _CANCELS.search(plain(text)) is None
+            )
             if asked is not None and asked.orders[0].skill == "rinse" and washes:
                 return self.agree(asked, now_ns, speaker)  # "Yes, wash it first."
             is_new = is_addition(text, bar)
@@ -1866,10 +1893,18 @@ class Dialogue:
             if cups and asked is not None:
                 self._close(asked)
                 return self._made(brewed(text, _answered_with(cups, asked.orders, recipe), bar), now_ns)
-            is_told = any(one.has_extra is not None for one in cups) or _USES.search(text) is not None
+            if cups and is_cut and cups[0].vessel:  # "The green one, then.", of a coffee whose mug is left now
+                whom = self.cups[lost[-1]]
+                self.cups = {ident: one for ident, one in self.cups.items() if ident not in lost}
+                return self._made(brewed(text, [replace(cups[0], whom=whom)], bar), now_ns)
+            held = self.open("still", "leave")  # "The white one, then.", where the mug is somebody's
+            is_told = any(one.has_extra is not None or (held is not None and one.vessel) for one in cups)
+            is_told = is_told or _USES.search(text) is not None
             if cups and bar.cups and is_told:
                 idents = list(bar.cups) if _ALL.search(text) else [self._cup_meant(one.vessel, bar) for one in cups]
                 cups = cups * len(idents) if len(cups) < len(idents) else cups
+                if held is not None:
+                    self._close(held)
                 changed = [self._changed(*each, bar) for each in zip(cups, idents, strict=True)]
                 return _joined([*dict.fromkeys(changed), self._next_if_idle()])
         return None
@@ -1879,7 +1914,8 @@ class Dialogue:
         deeds = [one for one in self._asked() if one.about == "deed"]
         asked = next((one for one in deeds if any(step.skill == "wait_here" for step in one.orders)), None)
         is_last = bool(self.done) and any(ref.id in self.cups for ref in self.done[-1].order.things)
-        return asked, (asked is not None or bool(bar.cups) or is_last) and is_of_recipe(text, bar)
+        is_cut = any(one not in bar.cups and one not in self._handed() for one in self.cups)  # its mug is left now
+        return asked, (asked is not None or bool(bar.cups) or is_last or is_cut) and is_of_recipe(text, bar)
 
     def _told_of_recipe(self, text: str, speaker: str) -> str:
         """The answer to a question about what is being made or was; "" to any other."""
@@ -1934,7 +1970,7 @@ class Dialogue:
         known = (
             list(bar.cups) or [one.things[0].id for one in orders if one.skill == "wait_here"] or list(self.cups)[-1:]
         )
-        found = _ABOUT_CUP.search(plain(text))
+        found = _ABOUT_CUP.search(plain(text)) if extra not in text.lower() else None
         if found is None and extra not in text.lower():
             return None
         if not known:
@@ -1959,6 +1995,7 @@ class Dialogue:
         if is_own and not ended and any(bar.cups.values()):
             return "All right."
         things = [one for one in self._things() if one.id in (ended or bar.cups)]
+        self.cups = {ident: whom for ident, whom in self.cups.items() if ident not in ended or ident in self._handed()}
         self._drop(self.refs(things))
         names = list_words([f"the {one.name}" for one in things])
         return _joined([f"All right, no coffee in {names}.", self._next_if_idle()])
@@ -2444,6 +2481,10 @@ _NEEDS = frozenset({"rinse", "pick", "place", "hand_over", "open", "close", "tak
 _VERBS_ASKED = {"rinse": "wash", "place": "put there", "hand_over": "hand over"}
 _USES = re.compile(r"\b(?:in|into|use|using|instead|rather)\b", re.I)
 """What names a vessel says so that it is filled."""
+_FIRST = re.compile(
+    r"(?:(?:please|no|actually|oh|okay|and|but|can you|could you|would you|wait)\W+)*"
+    r"(?:do |start with |begin with |take |wash |rinse |get )?the ([a-z]+(?: [a-z]+)?) first\b(?!.* (?:then|and) )"
+)
 _IT = re.compile(r"\b(?:it|that)\b(?! (?:is|was)\b)", re.I)
 _WASHES = re.compile(r"\b(?:wash|rinse|clean)\b", re.I)
 _CANCELS = re.compile(

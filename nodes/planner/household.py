@@ -76,6 +76,11 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The machine of what may be left out."""
         return next(one for one in self.machines if one.startswith(self.left_out))
 
+    def is_refused(self, text: str) -> bool:
+        """Whether none is wanted: "no coffee", "instead of coffee"."""
+        none = r"\b(?:no|not|without|neither|instead of|than)(?: any| more| a| the)?"
+        return bool(re.search(rf"{none} {self.words}", plain(text)))
+
     def is_wished(self, text: str, clauses: Sequence[Clause]) -> bool:
         """Whether one is asked for, by a word of wishing or by an order that brings something to somebody."""
         is_order = any(
@@ -88,9 +93,11 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             for one in clauses
         )
         said = plain(text)
-        if re.search(rf"\b(?:no|not|without|neither)(?: any| more)? {self.words}", said):
+        if self.is_refused(text):
             return False
-        few = r"(?:(?:an?|one|two|three|some|another|\d) )?(?:(?:black|white|nice|hot|strong|quick) )*"
+        few = (
+            r"(?:(?:an?|one|two|three|some|another|\d) )?(?:(?:black|white|nice|hot|strong|quick|cups? of|mugs? of) )*"
+        )
         behind = "for|with|without|in|please|and|now|black|then|each"
         is_bid = re.match(rf"{few}(?:{self.words})(?:$|[,.]| (?:{behind})\b)", said)
         if is_bid and not re.search(rf"\b(?:is|are|was|were)\b|{self.unless}", said):

@@ -590,6 +590,8 @@ def filled(mind: Dialogue) -> dict[str, bool]:
         ("Make coffee for me and Ben.", {"mug-1": True, "mug-2": True}),
         ("Coffee, blue mug, no cream.", {"mug-2": False}),
         ("Coffee for two, please.", {"mug-1": True, "mug-2": True}),
+        ("A cup of coffee for Otto, please.", {"mug-1": True}),
+        ("Instead of a coffee, hand me the blue mug.", {}),
         ("A coffee each for Ben and me. His without cream, mine with.", {"mug-1": False, "mug-2": True}),
         ("Two coffees. Cream in the blue one only.", {"mug-2": True, "mug-1": False}),
     ],
@@ -606,6 +608,9 @@ def test_every_part_of_a_coffee_that_is_said_belongs_to_it(text: str, mugs: dict
         ([("Ann", "In the white one, and hold the cream.")], {"mug-3": False}),
         ([("Ann", "Leave the cream out of it.")], {"mug-1": False}),
         ([("Ann", "Make it a black one.")], {"mug-1": False}),
+        ([("Ann", "That's too much cream!")], {"mug-1": False}),
+        ([("Ben", "The red mug is mine."), ("Ann", "The white one, then.")], {"mug-3": True}),
+        ([("Ann", "Never mind."), ("Ann", "The white one.")], {}),
         ([("Ben", "Me too, please.")], {"mug-1": True, "mug-2": True}),
         ([("Ben", "And one for me in the white mug, black.")], {"mug-1": True, "mug-3": False}),
         ([("Ben", "Make that two.")], {"mug-1": True, "mug-2": True}),
@@ -799,9 +804,22 @@ def test_a_mug_that_is_filled_is_filled_before_it_goes_elsewhere() -> None:
     ]  # fmt: skip
 
 
+def test_a_mug_that_is_to_be_rinsed_first_is_not_asked_about() -> None:
+    mind = mind_with(thing("mug-1", "mug", "red", "dirty"), BLUE)
+    assert not hear(mind, "A coffee, please. The red mug, rinsed first, no cream.").endswith("?")
+    assert planned(mind)[0] == ("rinse", "mug-1", "sink")
+
+
 def test_a_mug_that_was_offered_a_wash_before_the_coffee_gets_it() -> None:
     mind = mind_with(thing("mug-1", "mug", "red", "dirty"))
     hear(mind, "Make me a coffee.")
     hear(mind, "Yes, rinse it first.", 2.0)
     assert planned(mind)[0] == ("rinse", "mug-1", "sink")
     assert filled(mind) == {"mug-1": True}
+
+
+def test_what_is_to_be_first_of_what_waits_comes_next() -> None:
+    mind = mind_with(*DISHES)
+    hear(mind, "Wash everything dirty and put the blue mug on the tray.")
+    assert hear(mind, "Do the blue mug first, I need it.", 2.0) == "All right, the blue mug comes next."
+    assert [one[1] for one in planned(mind)] == ["mug-1", "mug-1", "mug-2", "glass-1", "glass-1"]
