@@ -172,11 +172,10 @@ class DeterminismGuard:
         if frame is not None and not self.is_outside and self.kind(frame.f_code.co_filename) == "own" and self.place:
             self.fail(frame, what, LATENCY_ADVICE if self.is_blocking and advice in _WAITS else advice)
 
-    def waits(self, what: str, advice: str = WAIT_ADVICE) -> None:
-        """Handle a wait of unknown length for another thread, a process or the world."""
+    def waits(self, frame: types.FrameType | None, what: str, advice: str = WAIT_ADVICE) -> None:
+        """Handle a wait of unknown length for another thread, a process or the world, asked for in this frame."""
         if self.is_outside or not self.place:
             return
-        frame: types.FrameType | None = sys._getframe(2)
         while frame is not None and self.kind(frame.f_code.co_filename) == "library":
             module = str(frame.f_globals["__name__"]).removesuffix("._base")
             owner = type(frame.f_locals["self"]).__name__ if "self" in frame.f_locals else module
@@ -219,6 +218,8 @@ class _Active(threading.local):
 _active = _Active()
 
 Names = dict[str, Any]
+_Look = Callable[..., None]
+"""Is given the watch, the frame of the caller and what the caller gives; raises EscapeError."""
 
 
 class _Patches:
@@ -320,9 +321,9 @@ class _Patches:
         """Wrap it only where an own module has imported it."""
         self._wrapped[id(original)] = (original, wrapper)
 
-    def method(self, cls: type, name: str, wrapper: Any) -> None:
-        """Wrap a method for as long as a simulation runs: to change a class for each handler would cost too much."""
-        self._methods.append((cls, name, wrapper, name in vars(cls)))
+    def method(self, cls: type, name: str, look: _Look) -> None:
+        """Look at each call of a method while a simulation runs: to change a class for each handler costs too much."""
+        self._methods.append((cls, name, _looking(getattr(cls, name), look), name in vars(cls)))
 
     def _see_new_modules(self, watch: DeterminismGuard) -> None:
         """`from time import time` and `import datetime` have put the originals under names of the module's own."""
@@ -376,11 +377,12 @@ def _make_wrappers(patches: _Patches) -> None:
     patches.known(datetime.datetime, _Datetime)
     patches.known(datetime.date, _Date)
     patches.known(datetime, _DatetimeModule("datetime"))
-    if sys.version_info < (3, 12):
-        _wrap_thread_start(patches)
-    _wrap_seed(patches)
-    _wrap_wait(patches)
-    _wrap_join(patches)
+    if sys.version_info < (3, 12):  # before it no audit event tells of a thread
+        patches.method(threading.Thread, "start", _starts_thread)
+    patches.method(random.Random, "seed", _seeds)
+    # `Event.wait`, `Queue.get` and the like wait in here, where they have to wait at all
+    patches.method(threading.Condition, "wait", lambda watch, frame, *_, **__: watch.waits(frame, "Condition.wait"))
+    patches.method(threading.Thread, "join", _joins)
     _wrap_outside(patches)
 
 
@@ -419,63 +421,39 @@ def _wrap_system_random(patches: _Patches) -> None:
     patches.function(random, "_urandom", urandom)
 
 
-def _wrap_thread_start(patches: _Patches) -> None:
-    """Before Python 3.12 no audit event tells of a thread."""
-    original = threading.Thread.start
+def _looking(original: Callable[..., Any], look: _Look) -> Callable[..., Any]:
+    """The same function, at whose calls a watch looks before."""
 
     @functools.wraps(original)
-    def start(self: threading.Thread) -> None:
+    def call(*args: Any, **kwargs: Any) -> Any:
         watch = _active.watch
         if watch is not None:
-            watch.event(_THREADS[0])
-        original(self)
+            look(watch, sys._getframe(1), *args, **kwargs)
+        return original(*args, **kwargs)
 
-    patches.method(threading.Thread, "start", start)
+    return call
 
 
-def _wrap_seed(patches: _Patches) -> None:
+def _starts_thread(watch: DeterminismGuard, *_: Any, **__: Any) -> None:
+    watch.event(_THREADS[0])
+
+
+def _seeds(
+    watch: DeterminismGuard, frame: types.FrameType | None, of: random.Random, a: Any = None, version: int = 2
+) -> None:
     """A `random.Random()` seeds itself; the class stays what it is, for others inherit from it."""
-    original = random.Random.seed
-
-    @functools.wraps(original)
-    def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
-        watch = _active.watch
-        if watch is not None and a is None:
-            frame: types.FrameType | None = sys._getframe(1)
-            if frame is not None and frame.f_code is random.Random.__init__.__code__:
-                frame = frame.f_back
-            watch.called(frame, "drew unseeded randomness (random.Random without a seed)", SEED_ADVICE)
-        original(self, a, version)
-
-    patches.method(random.Random, "seed", seed)
+    if a is None:
+        if frame is not None and frame.f_code is random.Random.__init__.__code__:
+            frame = frame.f_back
+        watch.called(frame, "drew unseeded randomness (random.Random without a seed)", SEED_ADVICE)
 
 
-def _wrap_wait(patches: _Patches) -> None:
-    """`Event.wait`, `Queue.get` and the like wait in here, where they have to wait at all."""
-    original = threading.Condition.wait
-
-    @functools.wraps(original)
-    def wait(self: threading.Condition, timeout: float | None = None) -> bool:
-        watch = _active.watch
-        if watch is not None:
-            watch.waits("Condition.wait")
-        return original(self, timeout)
-
-    patches.method(threading.Condition, "wait", wait)
-
-
-def _wrap_join(patches: _Patches) -> None:
+def _joins(
+    watch: DeterminismGuard, frame: types.FrameType | None, thread: threading.Thread, timeout: float | None = None
+) -> None:
     """A thread that has ended is not waited for."""
-    original = threading.Thread.join
-
-    @functools.wraps(original)
-    def join(self: threading.Thread, timeout: float | None = None) -> None:
-        watch = _active.watch
-        if watch is not None and self.is_alive():
-            watch.waits("Thread.join")
-        original(self, timeout)
-
-    patches.method(threading.Thread, "join", join)
+    if thread.is_alive():
+        watch.waits(frame, "Thread.join")
 
 
 def _wrap_outside(patches: _Patches) -> None:
@@ -483,36 +461,20 @@ def _wrap_outside(patches: _Patches) -> None:
     for module, names in _WAITING_FUNCTIONS:
         for name in names:
             if hasattr(module, name):  # not on every machine
-                patches.function(module, name, _waiting(getattr(module, name), f"{module.__name__}.{name}"))
+                look = _waits(f"{module.__name__}.{name}")
+                patches.function(module, name, _looking(getattr(module, name), look))
     for cls, names in _WAITING_METHODS:
         for name in names:
-            patches.method(cls, name, _waiting(getattr(cls, name), f"{cls.__name__}.{name}"))
+            patches.method(cls, name, _waits(f"{cls.__name__}.{name}"))
+
+
+def _waits(what: str) -> _Look:
+    return lambda watch, frame, *_, **__: watch.waits(frame, what, OUTSIDE_ADVICE)
 
 
 def _wrap_pool(patches: _Patches) -> None:
     """Where a thread of the pool is idle, none is started, and no event tells of it."""
-    pool: Any = sys.modules["concurrent.futures.thread"].ThreadPoolExecutor
-    original: Callable[..., Any] = pool.submit
-
-    @functools.wraps(original)
-    def submit(*args: Any, **kwargs: Any) -> Any:
-        watch = _active.watch
-        if watch is not None:
-            watch.event(_THREADS[0])
-        return original(*args, **kwargs)
-
-    patches.method(pool, "submit", submit)
-
-
-def _waiting(original: Callable[..., Any], what: str) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def wait(*args: Any, **kwargs: Any) -> Any:
-        watch = _active.watch
-        if watch is not None:
-            watch.waits(what, OUTSIDE_ADVICE)
-        return original(*args, **kwargs)
-
-    return wait
+    patches.method(sys.modules["concurrent.futures.thread"].ThreadPoolExecutor, "submit", _starts_thread)
 
 
 def _wrap_socket(patches: _Patches) -> None:
@@ -527,17 +489,7 @@ def _wrap_zeromq(patches: _Patches) -> None:
 def _wrap_methods(patches: _Patches, cls: Any, owner: str, names: Iterable[str]) -> None:
     """Let each call of these methods be an event."""
     for name in names:
-        original: Callable[..., Any] = getattr(cls, name)
-
-        def call(
-            self: Any, *args: Any, _original: Callable[..., Any] = original, _event: str = owner + name, **kwargs: Any
-        ) -> Any:
-            watch = _active.watch
-            if watch is not None:
-                watch.event(_event)
-            return _original(self, *args, **kwargs)
-
-        patches.method(cls, name, functools.wraps(original)(call))
+        patches.method(cls, name, lambda watch, *_, event=owner + name, **__: watch.event(event))
 
 
 def _wrap_timeit(patches: _Patches) -> None:
