@@ -10,7 +10,7 @@ from pathlib import Path
 
 from nodes.msgs import TERMINAL, EStop, Image, Utterance
 from runtime.clock import SystemClock
-from runtime.command_line.arguments import answered, check_new, count, port_number, seconds
+from runtime.command_line.arguments import check_new, command, count, port_number, seconds
 from runtime.command_line.attach import Sender, StopSignal, add_run_argument, attach, hear, user_name
 from runtime.errors import CodecError, UserError
 from runtime.extras import install
@@ -21,13 +21,9 @@ IMAGE = f"{Image.__module__}:{Image.__qualname__}"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-def main(argv: list[str]) -> int:
+@command("foxglove", lambda: _parser())
+def main(asked: argparse.Namespace) -> int:
     """0 at Ctrl-C or the end of the run; 2 where it was asked wrongly."""
-    asked = _parser().parse_args(argv)
-    return answered("polyrhythm foxglove", lambda: _serve(asked))
-
-
-def _serve(asked: argparse.Namespace) -> int:
     try:
         from bridges.foxglove.live import LiveView
     except ImportError as problem:

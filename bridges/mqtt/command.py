@@ -8,7 +8,7 @@ import json
 import os
 
 from bridges.mqtt.payloads import Topics
-from runtime.command_line.arguments import answered, port_number
+from runtime.command_line.arguments import command, port_number
 from runtime.errors import TransportError, UserError
 
 QUIET_S = 0.5
@@ -16,13 +16,9 @@ QUIET_S = 0.5
 ONLINE = b'"state":"ONLINE"'
 
 
-def main(argv: list[str]) -> int:
+@command("mqtt", lambda: _parser())
+def main(asked: argparse.Namespace) -> int:
     """0 where it is clear now; 1 where the broker does not answer; 2 where it was asked wrongly."""
-    asked = _parser().parse_args(argv)
-    return answered("polyrhythm mqtt", lambda: _clear(asked))
-
-
-def _clear(asked: argparse.Namespace) -> int:
     topics = Topics(asked.site, asked.robot)
     if problems := topics.problems():
         raise UserError("; ".join(problems))

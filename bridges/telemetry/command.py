@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bridges.telemetry.prometheus import MetricsPage, page_of
 from runtime.clock import NS_PER_S, SystemClock, wall_time_ns
-from runtime.command_line.arguments import answered, port_number, seconds
+from runtime.command_line.arguments import command, port_number, seconds
 from runtime.command_line.attach import StopSignal, add_run_argument, attach, hear
 from runtime.coordination.health import Health
 from runtime.errors import CodecError, UserError
@@ -27,13 +27,9 @@ BATCH_NS = 2 * NS_PER_S
 LARGEST_BATCH = 2000
 
 
-def main(argv: list[str]) -> int:
+@command("metrics", lambda: _parser())
+def main(asked: argparse.Namespace) -> int:
     """0 at Ctrl-C or the end of the run; 2 where it was asked wrongly."""
-    asked = _parser().parse_args(argv)
-    return answered("polyrhythm metrics", lambda: _serve(asked))
-
-
-def _serve(asked: argparse.Namespace) -> int:
     if asked.address not in LOOPBACK and not asked.anywhere:
         raise UserError(f"--address {asked.address}: whoever reaches it reads it; say --anywhere if that is meant")
     run = attach(asked.run)

@@ -19,7 +19,7 @@ from nodes.exploration.messages import ExplorationResult
 from nodes.exploration.room import Room, majority, questions_of
 from nodes.statistics.paired import mean_of
 from runtime.clock import wall_time_text
-from runtime.command_line.arguments import answered, count, seconds, unique_path
+from runtime.command_line.arguments import command, count, seconds, unique_path
 from runtime.command_line.columns import columns
 from runtime.launch.file import check, find, load
 from runtime.launch.provenance import git_state, versions
@@ -68,13 +68,9 @@ def report_result(
     return print_outcome(outcome, recording, RESULT, ExplorationResult, figures)
 
 
-def main(argv: list[str]) -> int:
+@command("explore", lambda: _parser())
+def main(asked: argparse.Namespace) -> int:
     """0; 1 where runs broke; 2 where it was asked wrongly."""
-    asked = _parser().parse_args(argv)
-    return answered("polyrhythm explore", lambda: _run(asked))
-
-
-def _run(asked: argparse.Namespace) -> int:
     task = convert(read_toml(asked.task), TaskFile, str(asked.task)).explore if asked.task else Phases()
     path = find(LAUNCH)
     of_task = tuple(f"examiner.{name}={value}" for name, value in msgspec.structs.asdict(task).items())

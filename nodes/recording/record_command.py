@@ -11,7 +11,7 @@ import msgspec
 
 from nodes.recording.recorder import DEPTHS, Recorder
 from runtime.clock import SystemClock, wall_time_text
-from runtime.command_line.arguments import answered, new_path, seconds
+from runtime.command_line.arguments import command, new_path, seconds
 from runtime.command_line.attach import Arrival, StopSignal, add_run_argument, attach, hear, topic_of
 from runtime.command_line.plain_messages import find_type
 from runtime.errors import CodecError, PolyrhythmError, UserError
@@ -25,13 +25,9 @@ _NOT_OF_THE_RUN = ("processes", "nodes", "topics", "name", "supervisor_pid", "st
 """Of `run.json`: what is for tools, and no part of what a recording says of its run."""
 
 
-def main(argv: list[str]) -> int:
+@command("record", lambda: _parser())
+def main(asked: argparse.Namespace) -> int:
     """0; 1 where nothing could be recorded or the disk filled up; 2 where it was asked wrongly."""
-    asked = _parser().parse_args(argv)
-    return answered("polyrhythm record", lambda: _record(asked))
-
-
-def _record(asked: argparse.Namespace) -> int:
     run = attach(asked.run)
     types = _types(run, asked.topic, asked.exclude)
     out = new_path(asked.out, Path("runs") / f"record-{wall_time_text()}-{run.info.name}.mcap")

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from runtime import __version__
-from runtime.command_line.arguments import answered
+from runtime.command_line.arguments import command
 from runtime.errors import UserError
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -58,13 +58,10 @@ VERSION = "OUR_VERSION"
 OURS = ("runtime", "nodes", "bridges", "polyrhythm")
 
 
-def main(argv: list[str]) -> int:
+@command("new", lambda: _parser())
+def main(asked: argparse.Namespace) -> int:
     """0 where the project stands there; 2 where its name or its folder cannot be had."""
-    asked = _parser().parse_args(argv)
-    return answered("polyrhythm new", lambda: _new(asked.name, asked.kind))
-
-
-def _new(name: str, kind: str) -> int:
+    name, kind = asked.name, asked.kind
     check_name(name)
     check_class_name(name, kind)
     folder = Path(name)

@@ -17,7 +17,7 @@ from nodes.interrupts.intent import is_stop
 from nodes.msgs import GuardState, Utterance
 from nodes.msgs.signature import token_of, words
 from runtime.clock import SystemClock
-from runtime.command_line.arguments import answered, seconds
+from runtime.command_line.arguments import command, seconds
 from runtime.command_line.attach import (
     Arrival,
     Sender,
@@ -53,13 +53,9 @@ class RunAnswer(msgspec.Struct, frozen=True):
     problem: str = ""
 
 
-def main(argv: list[str]) -> int:
+@command("say", lambda: _parser())
+def main(asked: argparse.Namespace) -> int:
     """0 where somebody heard it; 1 where nobody did, or no graph runs; 2 where it was asked wrongly."""
-    asked = _parser().parse_args(argv)
-    return answered("polyrhythm say", lambda: _say(asked))
-
-
-def _say(asked: argparse.Namespace) -> int:
     if asked.words:
         text = " ".join(asked.words)
         with StopSignal() as stop_signal:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -31,6 +32,22 @@ def answered(command: str, do: Callable[[], int]) -> int:
             raise
         print(f"{command}: {sentence}", file=sys.stderr)
         return 2
+
+
+def command(
+    name: str, parser: Callable[[], argparse.ArgumentParser]
+) -> Callable[[Callable[[argparse.Namespace], int]], Callable[[Sequence[str]], int]]:
+    """Make `polyrhythm NAME` of what does it: it takes a command line, and answers as `answered` says."""
+
+    def made(do: Callable[[argparse.Namespace], int]) -> Callable[[Sequence[str]], int]:
+        @functools.wraps(do)
+        def main(argv: Sequence[str]) -> int:
+            asked = parser().parse_args(argv)
+            return answered(f"polyrhythm {name}", lambda: do(asked))
+
+        return main
+
+    return made
 
 
 def _handler_of(problem: PolyrhythmError) -> str:

@@ -21,7 +21,7 @@ from nodes.msgs.episode import Turn
 from nodes.robot.protocol import RobotLimits
 from nodes.robot.robot_from_launch import DEFAULT, load_limits
 from runtime.clock import to_s
-from runtime.command_line.arguments import answered, port_number, seconds
+from runtime.command_line.arguments import command, port_number, seconds
 from runtime.command_line.attach import Arrival, Sender, StopSignal, add_run_argument, attach, hear
 from runtime.command_line.plain_messages import find_type, in_one_line, to_plain
 from runtime.errors import CodecError, UserError
@@ -119,13 +119,9 @@ class TopicsSeen:
         return found
 
 
-def main(argv: list[str]) -> int:
+@command("view", lambda: _parser())
+def main(asked: argparse.Namespace) -> int:
     """0 at Ctrl-C or the end of the run; 2 where it was asked wrongly."""
-    asked = _parser().parse_args(argv)
-    return answered("polyrhythm view", lambda: _view(asked))
-
-
-def _view(asked: argparse.Namespace) -> int:
     for problem in missing_libraries():
         raise UserError(problem)
     run = attach(asked.run)

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 
 from nodes.policy.learn.recordings import SKILLS, rows_of
 from nodes.policy.learn.rows import RATE_HZ, Rows
 from nodes.policy.onnx.policy import place_of
-from runtime.command_line.arguments import answered, check_new, count
+from runtime.command_line.arguments import check_new, command, count
 from runtime.errors import UserError
 from runtime.extras import install
 from runtime.operating_system.whole_file import write_whole
 
 
-def main(argv: Sequence[str]) -> int:
+@command("learn", lambda: _parser())
+def main(arguments: argparse.Namespace) -> int:
     """Read the recordings, learn, and write the file."""
-    arguments = _parser().parse_args(argv)
-    return answered("polyrhythm learn", lambda: _learn(arguments))
-
-
-def _learn(arguments: argparse.Namespace) -> int:
     for file in (arguments.out, arguments.rows):
         expect_writable(file)
     check_new(arguments.out)
