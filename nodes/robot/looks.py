@@ -78,7 +78,7 @@ def looks_of(robot: str) -> Looks | None:
         raise UserError(str(problem)) from problem
     if not limits.urdf:
         return None
-    path = _path_of(limits.urdf)
+    path = in_package(limits.urdf) or Path(limits.urdf)
     urdf = parse_urdf(read_text(path), str(path))
     joints = joint_names(limits)
     known = {joint.name for joint in urdf.joints}
@@ -142,13 +142,17 @@ def read_beside(file: Path, named: str) -> bytes:
     raise UserError(f"{file}: mesh {named!r}: there is no such file beside it; put it there")
 
 
-def _path_of(name: str) -> Path:
+def in_package(name: str) -> Path | None:
+    """The file that "package:file" names; None for a path. Importing at most the packages around. Raises UserError."""
     package, colon, file = name.partition(":")
-    if not colon:
-        return Path(name)
-    found = find_spec(package)
+    if not colon or Path(name).is_file():
+        return None
+    try:
+        found = find_spec(package)
+    except (ImportError, ValueError) as problem:
+        raise UserError(f"{name!r}: there is no package {package!r} ({problem})") from problem
     if found is None or not found.submodule_search_locations:
-        raise UserError(f"urdf {name!r}: there is no package {package!r}; expected 'package:file.urdf', or a path")
+        raise UserError(f"{name!r}: there is no package {package!r}; install it, or name a file by its path")
     return Path(next(iter(found.submodule_search_locations))) / file
 
 

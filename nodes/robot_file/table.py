@@ -9,12 +9,12 @@ Ranges, speeds and efforts are those of the model; `[joints.NAME]` gives what it
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta, field
 
+from nodes.robot.looks import in_package
 from runtime.errors import UserError
 from runtime.serialization.toml_errors import Table, convert, read_toml
 
@@ -75,7 +75,7 @@ class RobotTable(Table, frozen=True):
 
 def path_of(name: str) -> Path:
     """The robot file of that name: a path, or "package:file.toml". Raises UserError where there is none."""
-    path = _in_package(name) or Path(name)
+    path = in_package(name) or Path(name)
     if not path.is_file():
         raise UserError(f"{path}: there is no such robot file; expected a TOML file, as docs/new-robot.md shows it")
     return path
@@ -84,23 +84,9 @@ def path_of(name: str) -> Path:
 def model_path(path: Path, table: RobotTable) -> Path:
     """The model that a robot file names. Raises UserError where it names a package that is not installed."""
     try:
-        return _in_package(table.model) or path.parent / table.model
+        return in_package(table.model) or path.parent / table.model
     except UserError as problem:
         raise UserError(f"{path}: model: {problem}") from problem
-
-
-def _in_package(name: str) -> Path | None:
-    """The file that "package:file" names; None for a path. Nothing is imported. Raises UserError."""
-    package, colon, file = name.partition(":")
-    if not colon or Path(name).is_file():
-        return None
-    try:
-        found = importlib.util.find_spec(package)
-    except (ImportError, ValueError) as problem:
-        raise UserError(f"{name!r}: there is no package {package!r} ({problem})") from problem
-    if found is None or not found.submodule_search_locations:
-        raise UserError(f"{name!r}: there is no package {package!r}; install it, or name a file by its path")
-    return Path(next(iter(found.submodule_search_locations))) / file
 
 
 def read_robot(path: Path) -> RobotTable:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nodes.msgs import JointVector
-from nodes.robot.looks import BASE, ODOMETRY, Looks, free_of, looks_of
+from nodes.robot.looks import BASE, ODOMETRY, Looks, free_of, in_package, looks_of
 from nodes.robot.urdf import Floats, frame, matrix, parse_urdf, quaternion, turned, urdf_text
 from nodes.robot_file.body import body_of_file
 from nodes.stretch.kinematics import grasp_point, head_camera_pose, wrist_camera_pose
@@ -174,3 +174,11 @@ def test_a_link_called_base_beside_the_robots_own_base_gets_another_name() -> No
     assert renamed.links == ("root", "base_link_2", "base_link", "finger")
     children = [child for _, child, *_ in Looks(renamed, ("turn",)).transforms((0.4,))]
     assert len(set(children)) == len(children)
+
+
+@pytest.mark.parametrize("name", ["no_package_of_this_name:arm.urdf", "no_package_of_this_name.arms:arm.urdf"])
+def test_limits_whose_urdf_is_in_a_package_that_is_not_there_are_told_so(name: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="there is no package 'no_package_of_this_name"):
+        in_package(name)
+    (beside := tmp_path / "a:b.urdf").write_text(SMALL)
+    assert in_package(str(beside)) is None
