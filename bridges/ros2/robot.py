@@ -8,7 +8,6 @@ through docs/ros2.md before it does.
 from __future__ import annotations
 
 import logging
-import math
 from collections import deque
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -28,7 +27,7 @@ from nodes.recording.ros2_messages import (
     twist,
     twist_stamped,
 )
-from nodes.robot.protocol import RobotError, RobotLimits
+from nodes.robot.protocol import RobotError, RobotLimits, check_command
 from nodes.robot.robot_from_launch import load_limits
 from runtime.clock import NS_PER_S, SystemClock, to_ns, to_s, wall_time_ns
 from runtime.errors import ParameterError, UserError, choices
@@ -166,9 +165,7 @@ class Ros2Robot:
 
     def command(self, command: JointCommand) -> None:
         """Send base velocity, and joints where their targets moved. Raises ValueError for what is not finite."""
-        values = (*command.position, command.base_v_mps, command.base_w_radps, command.base_vy_mps)
-        if len(command.position) != len(self._names) or not all(math.isfinite(value) for value in values):
-            raise ValueError(f"joint command {command} is refused; expected {len(self._names)} finite positions")
+        check_command(command, len(self._names))
         if self._mode != "ready" or self._link is None:
             return
         self._commanded_ns = self._now_ns

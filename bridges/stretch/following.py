@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import atexit
 import logging
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from bridges.stretch.onboard.words import Told
 from nodes.msgs import JointCommand, RobotMode, RobotState, RobotStatus
-from nodes.robot.protocol import RobotError, RobotLimits
+from nodes.robot.protocol import RobotError, RobotLimits, check_command
 from runtime.clock import SystemClock, to_ns, to_s
 from runtime.errors import ParameterError
 
@@ -164,9 +163,7 @@ class FollowingRobot(ABC):
 
     def command(self, command: JointCommand) -> None:
         """Take joint targets and base velocity. Raises ValueError where they are not one finite position a joint."""
-        values = (*command.position, command.base_v_mps, command.base_w_radps, command.base_vy_mps)
-        if len(command.position) != len(self.joint_names) or not all(map(math.isfinite, values)):
-            raise ValueError(f"joint command {command} is refused; expected {len(self.joint_names)} finite positions")
+        check_command(command, len(self.joint_names))
         if not self._is_open or self._mode != "ready":
             self._must_rest = True
             return

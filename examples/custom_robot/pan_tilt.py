@@ -10,7 +10,7 @@ import math
 from typing import Protocol
 
 from nodes.msgs import JointCommand, RobotState, RobotStatus
-from nodes.robot.protocol import JointLimit, RobotLimits
+from nodes.robot.protocol import JointLimit, RobotLimits, check_command
 from runtime import Node, Publisher, QoS, Subscription, every
 
 LIMITS = RobotLimits(
@@ -97,9 +97,7 @@ class PanTilt:
         return RobotStatus(read_ns=self._now_ns, mode="ready")
 
     def command(self, command: JointCommand) -> None:
-        numbers = (*command.position, command.base_v_mps, command.base_w_radps)
-        if len(command.position) != len(LIMITS.joints) or not all(map(math.isfinite, numbers)):
-            raise ValueError(f"joint command {command} is refused; expected {len(LIMITS.joints)} finite positions")
+        check_command(command, len(LIMITS.joints))
         self._line.ask("aim {} {}".format(*command.position))
 
     def stop(self) -> None:

@@ -13,7 +13,7 @@ import termios
 import tty
 
 from nodes.msgs import JointCommand, RobotState, RobotStatus
-from nodes.robot.protocol import BaseLimit, JointLimit, RobotError, RobotLimits
+from nodes.robot.protocol import BaseLimit, JointLimit, RobotError, RobotLimits, check_command
 from runtime.clock import NS_PER_S
 
 LIMITS = RobotLimits(
@@ -122,9 +122,7 @@ class SerialBase:
 
     def command(self, command: JointCommand) -> None:
         """Take a pan and a velocity. Raises ValueError where they are not finite, one a joint."""
-        values = (*command.position, command.base_v_mps, command.base_w_radps)
-        if len(command.position) != 1 or not all(map(math.isfinite, values)):
-            raise ValueError(f"joint command {command} is refused; expected 1 finite positions")
+        check_command(command, 1)
         if self._is_held or self._is_pressed:
             return
         limit, base = LIMITS.joints[0], LIMITS.base

@@ -295,6 +295,8 @@ class RobotConformance:
             self.robot.command(JointCommand(position=(bad, *state.position[1:])))
         with pytest.raises(ValueError, match="finite"):
             self.robot.command(JointCommand(position=state.position, base_v_mps=bad))
+        with pytest.raises(ValueError, match="finite"):
+            self.robot.command(JointCommand(position=state.position, base_vy_mps=bad))
         self.assert_stands(state, self.bench.run(0.5))
 
     def test_a_command_of_the_wrong_length_is_refused(self) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import math
 from typing import cast
 
 from nodes.msgs import JOINTS, DriverOrder, GuardState, JointCommand, JointVector, RobotMode, RobotState, RobotStatus
-from nodes.robot.protocol import Robot, RobotError, RobotLimits
+from nodes.robot.protocol import Robot, RobotError, RobotLimits, is_complete
 from nodes.robot.robot_from_launch import ForRobot, claim_of, joint_names, load_limits
 from runtime import ALONE, Node, Publisher, QoS, Subscription, UserError, every, on
 
@@ -222,12 +221,6 @@ class Driver(ForRobot, Node):
         before, self._told = self._told, (status.mode, status.why)
         if before != self._told and (status.mode != "ready" or before[0]):
             self.log.info("robot: %s%s", status.mode, f": {status.why}" if status.why else "")
-
-
-def is_complete(command: JointCommand, joints: int = len(JOINTS)) -> bool:
-    """Whether a command has one finite position for each of `joints` joints, and finite base velocities."""
-    values = (*command.position, command.base_v_mps, command.base_w_radps, command.base_vy_mps)
-    return len(command.position) == joints and all(math.isfinite(value) for value in values)
 
 
 class Brake:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -87,6 +88,18 @@ class RobotLimits:
 
 class RobotError(PolyrhythmError):
     """A robot that cannot be reached, or that refuses a request; the text says what to do."""
+
+
+def is_complete(command: JointCommand, joints: int) -> bool:
+    """Whether a command has one finite position for each of `joints` joints, and finite base velocities."""
+    values = (*command.position, command.base_v_mps, command.base_w_radps, command.base_vy_mps)
+    return len(command.position) == joints and all(map(math.isfinite, values))
+
+
+def check_command(command: JointCommand, joints: int) -> None:
+    """Raise ValueError where a command is not complete."""
+    if not is_complete(command, joints):
+        raise ValueError(f"joint command {command} is refused; expected {joints} finite positions")
 
 
 class Robot(Protocol):

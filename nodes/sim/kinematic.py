@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from nodes.msgs import JointCommand, JointVector, RobotMode, RobotState, RobotStatus
-from nodes.robot.protocol import RobotError, RobotLimits
+from nodes.robot.protocol import RobotError, RobotLimits, check_command
 from nodes.sim.motion import JointSetPoints, WheelSpeeds
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.clock import to_ns, to_s
@@ -81,14 +81,11 @@ class RobotInSimulation:
 
     def command(self, command: JointCommand) -> None:
         """Take joint targets and base velocity. Raises ValueError for what is not one finite number a joint."""
-        target = np.array(command.position)
-        velocity = (command.base_v_mps, command.base_w_radps, command.base_vy_mps)
-        if target.shape != (len(self.folded),) or not np.isfinite([*target, *velocity]).all():
-            raise ValueError(f"joint command {command} is refused; expected {len(self.folded)} finite positions")
+        check_command(command, len(self.folded))
         if self._mode != "ready":
             return
-        self.set_points.aim(target)
-        self._wheels.aim(*velocity)
+        self.set_points.aim(np.array(command.position))
+        self._wheels.aim(command.base_v_mps, command.base_w_radps, command.base_vy_mps)
         self._commanded_ns = self._now_ns
 
     def stop(self) -> None:
