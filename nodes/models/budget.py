@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -138,26 +138,23 @@ class Budget:
 
     def refusal(self, prompt_tokens: int = 0) -> str:
         """Why no call with a prompt of that length may be made any more, or ""; the prompt alone must be affordable."""
-        if self.max_calls and self.calls >= self.max_calls:
-            self.spent = f"the budget of {self.max_calls} calls is spent"
-        elif self.max_tokens and self.tokens + prompt_tokens >= self.max_tokens:
-            self.spent = f"the budget of {self.max_tokens} tokens is spent ({self.tokens} used)"
-        elif self.max_money and self.money + prompt_tokens * self.prompt_price * 1e-6 >= self.max_money:
-            self.spent = f"the budget of {self.max_money:g} is spent ({self.money:.4f} used)"
-        else:
-            self.spent = self._run_refusal(prompt_tokens) or self.spent
+        for whose, limit, (calls, tokens, money) in self._limits():
+            if limit.calls and calls >= limit.calls:
+                self.spent = f"{whose} budget of {limit.calls} calls is spent"
+            elif limit.tokens and tokens + prompt_tokens >= limit.tokens:
+                self.spent = f"{whose} budget of {limit.tokens} tokens is spent ({tokens} used)"
+            elif limit.money and money + prompt_tokens * self.prompt_price * 1e-6 >= limit.money:
+                self.spent = f"{whose} budget of {limit.money:g} is spent ({money:.4f} used)"
+            else:
+                continue
+            break
         return self.spent
 
-    def _run_refusal(self, prompt_tokens: int) -> str:
-        calls, tokens, money = self._together()
-        run = self.run
-        if run.calls and calls >= run.calls:
-            return f"the run's budget of {run.calls} calls is spent"
-        if run.tokens and tokens + prompt_tokens >= run.tokens:
-            return f"the run's budget of {run.tokens} tokens is spent ({tokens} used)"
-        if run.money and money + prompt_tokens * self.prompt_price * 1e-6 >= run.money:
-            return f"the run's budget of {run.money:g} is spent ({money:.4f} used)"
-        return ""
+    def _limits(self) -> Iterator[tuple[str, RunBudget, tuple[int, int, float]]]:
+        """Its own limits and those of the run, each with what counts against it."""
+        own = RunBudget(calls=self.max_calls, tokens=self.max_tokens, money=self.max_money)
+        yield "the", own, (self.calls, self.tokens, self.money)
+        yield "the run's", self.run, self._together()
 
     def _together(self) -> tuple[int, int, float]:
         """Calls, tokens and money of all nodes of the run."""
@@ -183,17 +180,12 @@ class Budget:
     def longest_answer(self, wanted: int, prompt_tokens: int = 0) -> int:
         """So many tokens may be asked for that the answer does not go beyond the budget; at least one."""
         most = wanted
-        if self.max_tokens:
-            most = min(most, self.max_tokens - self.tokens - prompt_tokens)
-        if self.max_money and self.completion_price:
-            left = self.max_money - self.money - prompt_tokens * self.prompt_price * 1e-6
-            most = min(most, int(left * 1e6 / self.completion_price))
-        _, tokens, money = self._together()
-        if self.run.tokens:
-            most = min(most, self.run.tokens - tokens - prompt_tokens)
-        if self.run.money and self.completion_price:
-            left = self.run.money - money - prompt_tokens * self.prompt_price * 1e-6
-            most = min(most, int(left * 1e6 / self.completion_price))
+        for _, limit, (_, tokens, money) in self._limits():
+            if limit.tokens:
+                most = min(most, limit.tokens - tokens - prompt_tokens)
+            if limit.money and self.completion_price:
+                left = limit.money - money - prompt_tokens * self.prompt_price * 1e-6
+                most = min(most, int(left * 1e6 / self.completion_price))
         return max(1, most)
 
     def take_call(self, where: str, prompt_tokens: int = 0, *, longest_answer: int = 1) -> int:
