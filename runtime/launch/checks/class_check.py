@@ -41,7 +41,9 @@ def handler_problems(cls: type[Node], handlers: tuple[Handler, ...]) -> tuple[st
 
     Each class is examined once: thousands of episodes use the same few.
     """
-    found = [*_hidden_members(cls), *_lost_marks(cls), *_covered_marks(cls), *_own_start(cls), *_missing_ports(cls)]
+    found = [*_hidden_members(cls), *_lost_marks(cls), *_covered_marks(cls), *_missing_ports(cls)]
+    for name in ("on_start", "on_stop"):
+        found += _call_problem(cls, name, f"is called with self alone; write `def {name}(self)`", None)
     found += [*_ports_inside(cls), *_unawaited_calls(cls), *_misplaced_names(cls)]
     for handler in handlers:
         message = ports_of(cls, Subscription)[handler.port].message if isinstance(handler, MessageHandler) else None
@@ -68,7 +70,7 @@ def _call_problem(cls: type[Node], name: str, asks: str, message: Any) -> list[s
         return []
     place = f"{cls.__name__}.{name} ({place_of(method)})"
     if inspect.isgeneratorfunction(method) or inspect.isasyncgenfunction(method):
-        return [f"{place} has a `yield`, so that a call runs none of it; publish each value in its place"]
+        return [f"{place} has a `yield`, so that a call runs none of it; publish what it yields, or leave that out"]
     parameters = list(inspect.signature(method).parameters.values())
     try:
         inspect.signature(method).bind(*(() if message is None else (None,)), None)
@@ -152,24 +154,6 @@ def _covered_marks(cls: type[Node]) -> list[str]:
         if inspect.isfunction(method) and not is_marked(method)
         if any(inspect.isfunction(one) and is_marked(one) for one in _enclosed(method))
     ]
-
-
-def _own_start(cls: type[Node]) -> list[str]:
-    """An `on_start` or `on_stop` that cannot be called as the runtime calls it."""
-    found = []
-    for name in ("on_start", "on_stop"):
-        method = inspect.getattr_static(cls, name)
-        if not inspect.isfunction(method):
-            continue
-        place = f"{cls.__name__}.{name} ({place_of(method)})"
-        if inspect.isgeneratorfunction(method) or inspect.isasyncgenfunction(method):
-            found.append(f"{place} has a `yield`, so that a call runs none of it; write `def {name}(self)`")
-            continue
-        try:
-            inspect.signature(method).bind(None)
-        except TypeError:
-            found.append(f"{place} takes nothing but self; write `def {name}(self)`")
-    return found
 
 
 def _missing_ports(cls: type[Node]) -> list[str]:

@@ -74,7 +74,7 @@ MISTAKES = {
     """
     class Mine(Node):
         def on_start(self): yield
-    """: sentence("runtime.no_plain_method", place="Mine.on_start (beginner.py:11)"),
+    """: sentence("runtime.yields", place="Mine.on_start (beginner.py:11)"),
     """
     class Mine(Node):
         @every(hz=1)
