@@ -13,7 +13,6 @@ from runtime.clock import SystemClock
 from runtime.command_line.arguments import check_new, command, count, port_number, seconds
 from runtime.command_line.attach import Sender, StopSignal, add_run_argument, attach, hear, user_name
 from runtime.errors import CodecError, UserError
-from runtime.extras import install
 from runtime.supervision.registry import FoundRun
 
 PORT = 8765
@@ -24,10 +23,8 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 @command("foxglove", lambda: _parser())
 def main(asked: argparse.Namespace) -> int:
     """0 at Ctrl-C or the end of the run; 2 where it was asked wrongly."""
-    try:
-        from bridges.foxglove.live import LiveView
-    except ImportError as problem:
-        raise UserError(f"{problem.name} is not installed: {install('bridges[foxglove]')}") from problem
+    from bridges.foxglove.live import LiveView
+
     if asked.address not in LOOPBACK and not asked.anywhere:
         raise UserError(
             f"--address {asked.address}: whoever reaches it sees the robot's cameras, unencrypted; say --anywhere if "

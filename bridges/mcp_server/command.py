@@ -13,7 +13,6 @@ from pathlib import Path
 
 from runtime.command_line.arguments import answered
 from runtime.errors import UserError
-from runtime.extras import install
 
 PATIENCE_S = 60.0
 MOST_CHARACTERS = 40_000
@@ -35,10 +34,8 @@ def main(argv: list[str]) -> int:
 def _serve(folder: Path) -> int:
     if not folder.is_dir():
         raise UserError(f"--folder {folder}: there is no such folder")
-    try:
-        from mcp.server.mcpserver import MCPServer
-    except ImportError as problem:
-        raise UserError(f"{problem.name} is not installed: {install('bridges[mcp]')}") from problem
+    from mcp.server.mcpserver import MCPServer
+
     server = MCPServer(
         "polyrhythm", instructions="Look at graphs and recordings of robots. No tool moves anything or changes a file."
     )

@@ -12,7 +12,6 @@ from runtime.command_line.arguments import command, port_number, seconds
 from runtime.command_line.attach import StopSignal, add_run_argument, attach, hear
 from runtime.coordination.health import Health
 from runtime.errors import CodecError, UserError
-from runtime.extras import install
 from runtime.serialization.codec import decode
 
 if TYPE_CHECKING:
@@ -90,10 +89,8 @@ def main(asked: argparse.Namespace) -> int:
 def _collector(endpoint: str) -> Collector:
     if not endpoint.startswith(("http://", "https://")):
         raise UserError(f"--otlp {endpoint}: expected an address such as http://localhost:4318")
-    try:
-        from bridges.telemetry.otlp import Collector
-    except ImportError as problem:
-        raise UserError(f"{problem.name} is not installed: {install('bridges[telemetry]')}") from problem
+    from bridges.telemetry.otlp import Collector
+
     return Collector(endpoint)
 
 
