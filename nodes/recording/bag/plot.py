@@ -201,5 +201,4 @@ def main(argv: list[str]) -> int:
     check_out(out, recording)
     draw(curves, out, str(asked.recording))
     print(out)
-    tell_damage(recording)
-    return int(recording.has_left_out)
+    return tell_damage(recording)

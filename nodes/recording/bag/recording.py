@@ -188,10 +188,12 @@ def file_names(topics: Iterable[str]) -> dict[str, str]:
     return names
 
 
-def tell_damage(*recordings: Recording) -> None:
-    """Say on standard error what could not be read; standard output may be for a script."""
+def tell_damage(*recordings: Recording) -> int:
+    """Say on standard error what could not be read; standard output may be for a script. The exit code: 1 where
+    something was left out."""
     for text in dict.fromkeys(text for recording in recordings for text in recording.damage):
         print(f"! {text}", file=sys.stderr)
+    return int(any(recording.has_left_out for recording in recordings))
 
 
 def check_out(path: Path, *sources: Recording) -> None:

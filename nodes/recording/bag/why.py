@@ -87,5 +87,4 @@ def main(argv: list[str]) -> int:
         from nodes.recording.bag.why_picture import draw
 
         draw(found, asked.png)
-    tell_damage(recording)
-    return int(recording.has_left_out)
+    return tell_damage(recording)

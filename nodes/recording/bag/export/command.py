@@ -66,8 +66,7 @@ def main(argv: list[str]) -> int:
         lines = _dataset(asked, recordings, draft) if asked.to == "lerobot" else _export(asked, recordings[0], draft)
     for line in lines:
         print(line.replace(str(draft), str(out)))
-    tell_damage(*recordings)
-    return int(not asked.skip_damaged and any(recording.has_left_out for recording in recordings))
+    return tell_damage(*recordings) * (not asked.skip_damaged)
 
 
 def _add_dataset_options(parser: argparse.ArgumentParser) -> None:
