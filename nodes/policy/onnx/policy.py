@@ -93,12 +93,19 @@ def place_of(model: str) -> str:
     return str(shipped().get(model, model))
 
 
-def deadline_over_budget(within_s: float, budget_s: float) -> str:
-    """Why a server may not be given longer than an answer may take, in a sentence."""
-    return (
+LONGEST_S = 10.0
+
+
+def deadline_problems(within_s: float, budget_s: float) -> list[str]:
+    """Why a server may not be given that long, in a sentence; none where it may."""
+    if not 0.0 < within_s <= LONGEST_S:
+        return [f"within_s is {within_s}; expected more than 0 and at most {LONGEST_S:g} s"]
+    if within_s <= budget_s:
+        return []
+    return [
         f"within_s is {within_s:g} s, and an answer older than budget_s ({budget_s:g} s) is never played;"
         " set within_s to at most that"
-    )
+    ]
 
 
 def deadline_over_age(within_s: float, oldest_s: Mapping[str, float]) -> list[str]:

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, Unpack
 
-from nodes.policy.onnx.policy import ActionSettings, OnnxPolicy, deadline_over_age, deadline_over_budget
+from nodes.policy.onnx.policy import LONGEST_S, ActionSettings, OnnxPolicy, deadline_over_age, deadline_problems
 from runtime import ParameterError, UserError
 from runtime.hosts.address import split
 from runtime.hosts.hosts_table import is_public_key
 
-LONGEST_S = 10.0
 REACH_S = 2.0
 
 
@@ -56,10 +55,7 @@ class RemotePolicy(OnnxPolicy):
             problems.append(f"server {self.server} is another machine, so its public key is needed: key = '...'")
         if self.key and not is_public_key(self.key):
             problems.append(f"key is {self.key!r}; expected the 40 characters that `polyrhythm keys show` prints there")
-        if not 0.0 < self.within_s <= LONGEST_S:
-            problems.append(f"within_s is {self.within_s}; expected more than 0 and at most {LONGEST_S:g} s")
-        elif self.within_s > self.budget_s:
-            problems.append(deadline_over_budget(self.within_s, self.budget_s))
+        problems += deadline_problems(self.within_s, self.budget_s)
         if not 0 <= self.jpeg_quality <= 100:
             problems.append(f"jpeg_quality is {self.jpeg_quality}; expected 1 to 100, or 0 for pixels as they are")
         return problems

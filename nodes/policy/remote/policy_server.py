@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 
 from nodes.msgs import JOINTS
 from nodes.policy.onnx.inputs import Felt, PolicyAnswer, PolicyModel
-from nodes.policy.onnx.policy import OnnxPolicy, PlaybackSettings, deadline_over_age, deadline_over_budget
+from nodes.policy.onnx.policy import OnnxPolicy, PlaybackSettings, deadline_over_age, deadline_problems
 from nodes.policy.onnx.tensors import CAMERAS, COLUMNS
 from runtime import MissingVariable, ParameterError, PolyrhythmError
 
-LONGEST_S = 10.0
 WARM_S = 25.0
 """How long a server may take for its first answer, which is asked for before anything depends on it."""
 WARM_PX = 224
@@ -105,11 +104,7 @@ class ServerPolicy(OnnxPolicy):
             problems.append(
                 f"size_px is {self.size_px}; expected {SMALLEST_PX} to {LARGEST_PX}, or 0 for images as they are"
             )
-        if not 0.0 < self.within_s <= LONGEST_S:
-            problems.append(f"within_s is {self.within_s}; expected more than 0 and at most {LONGEST_S:g} s")
-        elif self.within_s > self.budget_s:
-            problems.append(deadline_over_budget(self.within_s, self.budget_s))
-        return problems
+        return problems + deadline_problems(self.within_s, self.budget_s)
 
     def connect(self, key: str) -> ServerSession:
         """A session with the server; `key` is "" where none is needed."""
