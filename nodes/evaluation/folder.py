@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import gzip
 import os
 import threading
@@ -14,7 +13,7 @@ import msgspec
 
 from nodes.evaluation.trials import Card, Result
 from runtime.errors import PolyrhythmError, UserError
-from runtime.operating_system.whole_file import write_whole
+from runtime.operating_system.whole_file import is_only_writer, write_whole
 
 RESULTS = "results.jsonl"
 
@@ -42,13 +41,11 @@ class ResultsFolder:
 
     def _begin(self, file: Path, card: Card) -> None:
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the system lets go of it, however we end
+            if not is_only_writer(self._file):
+                raise UserError(f"{file}: is being written by an evaluation that runs; wait for it, or stop it")
             is_new = file.stat().st_size == 0
             if not is_new:
                 self._read(file, card)
-        except BlockingIOError as problem:
-            text = f"{file}: is being written by an evaluation that runs; wait for it, or stop it"
-            raise UserError(text) from problem
         except OSError as problem:
             raise UserError(f"{file}: cannot be read and written ({problem.strerror})") from problem
         if is_new:

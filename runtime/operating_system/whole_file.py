@@ -1,9 +1,14 @@
-"""`write_whole`: a file is written beside its name and renamed, so that nobody ever finds half of it."""
+"""`write_whole`: a file is written beside its name and renamed, so that nobody ever finds half of it.
+
+`is_only_writer`: of one that grows, one process at a time is the writer.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import os
 from pathlib import Path
+from typing import IO, Any
 
 PRIVATE = 0o600
 
@@ -27,3 +32,15 @@ def write_whole(path: Path, data: bytes, *, mode: int = 0o666, is_synced: bool =
     except OSError as problem:
         draft.unlink(missing_ok=True)
         raise type(problem)(problem.errno, problem.strerror, str(path)) from problem
+
+
+def is_only_writer(file: IO[Any]) -> bool:
+    """Take an open file's lock, which the system lets go of when it is closed, however its process ends.
+
+    False where another process has it. Raises OSError where none can be had, as in some folders of a network.
+    """
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -31,7 +31,7 @@ from runtime.errors import PolyrhythmError, TransportError, UserError
 from runtime.launch.process_plan import NodeInfo, ProcessPlan, TopicInfo
 from runtime.launch.tables.seats_table import SeatTable
 from runtime.operating_system.machine import full_temporary_folder, home, login, temporary_folder
-from runtime.operating_system.whole_file import write_whole
+from runtime.operating_system.whole_file import is_only_writer, write_whole
 from runtime.serialization.msgspec_cache import from_json
 from runtime.transport.shared_memory import sweep
 from runtime.transport.zeromq import endpoints
@@ -186,14 +186,13 @@ class Claims:
         try:
             make_folder(folder)
             file = path.open("a+b", buffering=0)
+            self._held.append(file)
+            is_ours = is_only_writer(file)
         except OSError as problem:
             raise TransportError(
                 f"{folder}: cannot be written ({problem.strerror}), so nothing keeps others off"
             ) from None
-        self._held.append(file)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not is_ours:
             file.seek(0)
             raise UserError(_in_use(name, file.read(200).decode(errors="replace") or "another run")) from None
         try:

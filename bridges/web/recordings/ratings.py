@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import fcntl
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from bridges.web.http.jsonl import LineFile, read_lines
 from bridges.web.questionnaire.questionnaire import Item
 from nodes.statistics.agreement import icc, krippendorff_alpha, merged, pearson, randolph_kappa, weighted_kappa
 from runtime.errors import UserError
+from runtime.operating_system.whole_file import is_only_writer
 
 CLASSES = 5
 RUN = "run"
@@ -69,13 +69,12 @@ class Ratings:
         self.by_key = read_ratings(path)
         try:
             self._lines = LineFile(path)
+            is_ours = is_only_writer(self._lines.file)
         except OSError as problem:
             raise UserError(f"{path}: cannot be written ({problem.strerror})") from problem
-        try:
-            fcntl.flock(self._lines.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as problem:
+        if not is_ours:
             self._lines.close()
-            raise UserError(f"{path}: another annotate writes here; use its addresses, or end it") from problem
+            raise UserError(f"{path}: another annotate writes here; use its addresses, or end it")
         self._lines.mend(path)
 
     def save(self, rating: Rating) -> None:

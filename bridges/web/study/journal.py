@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import fcntl
 import io
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,7 +12,7 @@ from bridges.web.http.private_files import open_private, private_folder
 from bridges.web.study.protocol import Protocol, keep, read_kept
 from bridges.web.study.session import Event, SessionProgress, told
 from runtime.errors import UserError
-from runtime.operating_system.whole_file import PRIVATE, write_whole
+from runtime.operating_system.whole_file import PRIVATE, is_only_writer, write_whole
 
 LOCK = ".study.lock"
 
@@ -26,15 +25,14 @@ class SessionFolder:
         try:
             private_folder(path)
             self._lock = open_private(path / LOCK)
+            is_ours = is_only_writer(self._lock)
         except OSError as problem:
             raise UserError(f"study: the folder {path} cannot be written ({problem.strerror})") from problem
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as problem:
+        if not is_ours:
             self._lock.close()
             raise UserError(
                 f"study: another run writes sessions in {path}; end it, or choose a folder: --set study.folder=..."
-            ) from problem
+            )
 
     def close(self) -> None:
         """Let others write."""

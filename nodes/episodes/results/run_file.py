@@ -5,7 +5,6 @@ One process writes (a lock beside the file says who), any number read.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sqlite3
 from functools import lru_cache
@@ -15,6 +14,7 @@ from typing import IO, Any, Self
 import msgspec
 
 from runtime.errors import PolyrhythmError, UserError
+from runtime.operating_system.whole_file import is_only_writer
 
 VERSION = 2
 
@@ -249,20 +249,19 @@ def _check_is_file(path: Path) -> None:
 
 
 def _take_lock(path: Path) -> IO[str]:
-    """Held as long as the file is open; the system lets go of it when the process dies, however it dies."""
+    """Held as long as the file is open."""
     try:
         lock = open(path.with_name(path.name + ".lock"), "a+")  # noqa: SIM115  # kept open on purpose
+        is_ours = is_only_writer(lock)
     except OSError as problem:
         raise UserError(
             f"{path}: cannot be written: {problem.strerror}; expected a folder that may be written"
         ) from problem
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as problem:
+    if not is_ours:
         lock.seek(0)
         holder = lock.read().strip() or "unknown"
         lock.close()
-        raise StoreError(f"{path}: process {holder} is writing this run; wait for it, or stop it first") from problem
+        raise StoreError(f"{path}: process {holder} is writing this run; wait for it, or stop it first")
     lock.truncate(0)
     try:
         lock.write(os.readlink("/proc/self"))  # our process id, which a moderator in virtual time may not ask for

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import resource
 import signal
@@ -11,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from runtime.operating_system.whole_file import write_whole
+from runtime.errors import TransportError
+from runtime.operating_system.whole_file import is_only_writer, write_whole
+from runtime.supervision.registry import Claims
 
 
 @pytest.fixture
@@ -35,3 +38,25 @@ def test_a_disk_that_fills_leaves_what_stood_there_and_nothing_beside_it(
     assert (told.value.errno, told.value.filename) == (errno.EFBIG, str(file))
     assert file.read_bytes() == b"before"
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_file_has_one_writer_until_it_is_closed(tmp_path: Path) -> None:
+    with (tmp_path / "lines").open("ab") as first, (tmp_path / "lines").open("ab") as second:
+        assert is_only_writer(first)
+        assert not is_only_writer(second)
+        first.close()
+        assert is_only_writer(second)
+
+
+def test_a_folder_without_locks_is_not_taken_for_one_that_another_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    with (tmp_path / "lines").open("ab") as file, pytest.raises(OSError, match="No locks available"):
+        is_only_writer(file)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with pytest.raises(TransportError, match="No locks available"):
+        Claims(["a robot without locks"], "run")
