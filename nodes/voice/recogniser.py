@@ -19,7 +19,7 @@ import msgspec
 from nodes.interrupts.intent import says_yes, understand
 from nodes.interrupts.people import FEWEST_WORDS, HearsPeople
 from nodes.interrupts.phrase_matcher import words_of
-from nodes.models.answers import ChatSettings, ModelError, language_problem, settings_from
+from nodes.models.answers import ModelError, language_problem, settings_from
 from nodes.models.budget import Budget, budget_of
 from nodes.msgs import SOUND_RATE_HZ, Alarm, RecogniserState, Sound, SoundSoFar, Utterance
 from nodes.voice.hearing import whisper
@@ -105,7 +105,10 @@ class Recogniser(HearsPeople):
         self.language = language
         self.looks_ahead = looks_ahead
         self.latency_s = latency_s
-        self.settings = _settings(model, base_url, deadline_s, max_calls)
+        self.settings = settings_from(
+            "SPEECH", model=model, base_url=base_url, default_model=DEFAULT_MODEL, deadline_s=deadline_s,
+            max_calls=max_calls,
+        )  # fmt: skip
         self.budget = Budget(max_calls=max_calls)
         self.recognition: Recognition | None = None
         self.so_far_text: tuple[Speaking, float, asyncio.Future[str | None]] | None = None
@@ -314,14 +317,3 @@ def _end_ns(sound: Sound) -> int:
 def _speaking(trigger: Stamped[Any] | None, sound: Sound | Alarm) -> Speaking:
     """The speech that is handled now."""
     return "" if trigger is None else trigger.envelope.source, sound.captured_ns
-
-
-def _settings(model: str, base_url: str, deadline_s: float, max_calls: int) -> ChatSettings:
-    return settings_from(
-        "SPEECH",
-        model=model,
-        base_url=base_url,
-        default_model=DEFAULT_MODEL,
-        deadline_s=deadline_s,
-        max_calls=max_calls,
-    )
