@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
 
@@ -36,6 +36,8 @@ from runtime.errors import UserError
 from runtime.launch.tables.nodes_table import load_name
 from runtime.operating_system.whole_file import write_whole
 from runtime.supervision.registry import Claims
+
+R = TypeVar("R", bound=Robot)
 
 SHARE = 0.1
 """Of a joint's own speed: how fast it is moved here."""
@@ -92,7 +94,7 @@ class Refused(Exception):
     """A step that did not do what it should; the text says why, and what to do."""
 
 
-class Bringup(ABC):
+class Bringup(ABC, Generic[R]):
     """A robot, the person beside it, and the steps between them."""
 
     claim: ClassVar[str]
@@ -101,7 +103,7 @@ class Bringup(ABC):
     """Where joints of every such robot end, m or rad."""
     least_v: ClassVar[float] = 0.0
 
-    def __init__(self, robot: Robot, progress: Progress, ask: Callable[[str], None]) -> None:
+    def __init__(self, robot: R, progress: Progress, ask: Callable[[str], None]) -> None:
         self.robot, self.progress, self._ask = robot, progress, ask
         self._lines: list[str] = []
 
@@ -109,7 +111,7 @@ class Bringup(ABC):
 
     @classmethod
     @abstractmethod
-    def make(cls) -> Robot:
+    def make(cls) -> R:
         """The robot, not started."""
 
     @classmethod
@@ -380,16 +382,12 @@ class Bringup(ABC):
         return stop
 
 
-class StretchBringup(Bringup):
+class StretchBringup(Bringup[StretchRobot]):
     """Of a Stretch 3."""
 
     claim = STRETCH
     longest: ClassVar[Mapping[str, float]] = {"lift": 1.10, "arm": 0.52}
     least_v = LOW_BATTERY_V
-
-    def __init__(self, robot: StretchRobot, progress: Progress, ask: Callable[[str], None]) -> None:
-        super().__init__(robot, progress, ask)
-        self.stretch = robot
 
     @classmethod
     def make(cls) -> StretchRobot:
@@ -417,22 +415,22 @@ class StretchBringup(Bringup):
         self.tell("serial ports: allowed")
 
     def who(self) -> str:
-        hello = self.stretch.hello
+        hello = self.robot.hello
         self.tell(f"{hello.model} with {hello.tool}; stretch_body {hello.library} on Python {hello.python}")
         if hello.model != "SE3":
             raise Refused(f"this is a {hello.model}; the bridge was written for a Stretch 3 (SE3)")
         return f"stretch_body {hello.library}, Python {hello.python}"
 
     def measured_ns(self, name: str) -> int:
-        return self.stretch.reading.read_ns[{"wrist_yaw": "end_of_arm", "base": "left_wheel"}.get(name, name)]
+        return self.robot.reading.read_ns[{"wrist_yaw": "end_of_arm", "base": "left_wheel"}.get(name, name)]
 
     def wheel_effort(self) -> float:
-        return max(map(abs, self.stretch.reading.wheel_effort), default=0.0)
+        return max(map(abs, self.robot.reading.wheel_effort), default=0.0)
 
     def stops(self) -> None:
         """The same; and how old orders are once they are written."""
         super().stops()
-        for lane, age_ms in self.stretch.reading.order_age_ms.items():
+        for lane, age_ms in self.robot.reading.order_age_ms.items():
             self.tell(f"orders to the {lane} were {age_ms:.0f} ms old when they had been written")
 
     def calibrate(self) -> None:
@@ -445,14 +443,14 @@ class StretchBringup(Bringup):
         self.go(place, 0.08)
         for opening in [0.08 - 0.005 * number for number in range(17)]:
             self.go(place, max(opening, 0.0))
-            reading = self.stretch.reading
+            reading = self.robot.reading
             cell = round(reading.gripper_percent / 10) * 10
             empty[cell] = max(empty.get(cell, 0.0), abs(reading.effort[place]))
         self.go(place, 0.08)
         self._ask("hold a sponge or a soft ball between the fingers; it closes on it")
         self.go(place, 0.0)
-        felt = abs(self.stretch.reading.effort[place])
-        usual = min(empty.items(), key=lambda found: abs(found[0] - self.stretch.reading.gripper_percent))[1]
+        felt = abs(self.robot.reading.effort[place])
+        usual = min(empty.items(), key=lambda found: abs(found[0] - self.robot.reading.gripper_percent))[1]
         self.go(place, 0.08)
         self._ask("take it out again")
         self.go(place, begun)
@@ -524,7 +522,7 @@ def main(argv: list[str]) -> int:
 
 
 def _bring_up(asked: argparse.Namespace) -> int:
-    kind: type[Bringup] = load_name(ROBOTS[asked.robot])
+    kind: type[Bringup[Any]] = load_name(ROBOTS[asked.robot])
     name = kind.name()
     asked.out.mkdir(parents=True, exist_ok=True)
     kept = asked.out / f"{name}.json"

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
 
-from bridges.stretch.bringup import Bringup, Progress, Refused
+from bridges.stretch.bringup import Bringup, Refused
 from bridges.stretch4.link import endpoints
 from bridges.stretch4.robot import LIMITS, Stretch4Robot
 from bridges.stretch4.status import WRITTEN_FOR, gripper_words
 
 
-class Stretch4Bringup(Bringup):
+class Stretch4Bringup(Bringup[Stretch4Robot]):
     """The steps of any robot, and a ruler between the fingertips."""
 
     claim = LIMITS
-
-    def __init__(self, robot: Stretch4Robot, progress: Progress, ask: Callable[[str], None]) -> None:
-        super().__init__(robot, progress, ask)
-        self.stretch = robot
 
     @classmethod
     def make(cls) -> Stretch4Robot:
@@ -32,7 +27,7 @@ class Stretch4Bringup(Bringup):
         self.tell(f"the maker's server: {endpoints()['command']}")
 
     def who(self) -> str:
-        reading = self.stretch.reading
+        reading = self.robot.reading
         if reading.server != "RUNNING":
             raise Refused(f"its server is {reading.server}; expected RUNNING: stretch_body_server --status says more")
         software = f"the maker's server, read as stretch4_body {WRITTEN_FOR} writes it"
@@ -40,7 +35,7 @@ class Stretch4Bringup(Bringup):
         return software
 
     def measured_ns(self, name: str) -> int:
-        return self.stretch.reading.read_ns[{"base": "wheel_0", "sideways": "wheel_0"}.get(name, name)]
+        return self.robot.reading.read_ns[{"base": "wheel_0", "sideways": "wheel_0"}.get(name, name)]
 
     def look_at(self, name: str) -> str:
-        return gripper_words(self.stretch.reading) if name == "gripper" else super().look_at(name)
+        return gripper_words(self.robot.reading) if name == "gripper" else super().look_at(name)
