@@ -13,7 +13,8 @@ import os
 import sys
 import types
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, NoReturn, Protocol, Self, TypeVar, overload
@@ -382,6 +383,7 @@ class _Server(ServiceEnd):
     takes: Any
     """What that method is called with: a message, or a handle on a goal."""
     style: Literal["plain", "async", "blocking"] = "plain"
+    _why = ""  # why what runs is given up
 
     def _reply(self, ident: str, **fields: Any) -> None:
         getattr(self.node, f"_{self.attribute}_answer").publish(self.answer(id=ident, **fields))
@@ -396,6 +398,21 @@ class _Server(ServiceEnd):
             return False
         self.node.log.warning("%s: a request came to its turn after its deadline; not served", self.service)
         return True
+
+    @contextmanager
+    def _telling_why_not(self, ident: str) -> Iterator[None]:
+        """Tell the client of what is raised in place of an answer; only what it asked for itself ends here."""
+        try:
+            yield
+        except RequestRefused as refusal:
+            self._reply(ident, code="refused", problem=str(refusal))
+        except asyncio.CancelledError:
+            self._reply_anew(ident, code="cancelled", problem=self._why or "the server was interrupted")
+            if not self._why:
+                raise
+        except Exception as problem:
+            self._reply(ident, code="failed", problem=_sentence(problem))
+            raise
 
     def _declare_ports(self, owner: type[Node], attribute: str) -> Subscription[Any]:
         self.attribute = attribute
@@ -443,31 +460,16 @@ class ServiceServer(_Server, Generic[Q, A]):
         """`node` is the one to call: a worker's sees it as it was at the start."""
         if self._is_late(message):
             return
-        try:
-            answer = self._checked(getattr(node, self.method)(message.request), self._answer_type)
-        except RequestRefused as refusal:
-            self._reply(message.id, code="refused", problem=str(refusal))
-        except Exception as problem:
-            self._reply(message.id, code="failed", problem=_sentence(problem))
-            raise
-        else:
-            self._reply(message.id, code="ok", answer=answer)
+        with self._telling_why_not(message.id):
+            answer = getattr(node, self.method)(message.request)
+            self._reply(message.id, code="ok", answer=self._checked(answer, self._answer_type))
 
     async def _serve_async(self, node: Node, message: Any) -> None:
         if self._is_late(message):
             return
-        try:
-            answer = self._checked(await getattr(node, self.method)(message.request), self._answer_type)
-        except RequestRefused as refusal:
-            self._reply(message.id, code="refused", problem=str(refusal))
-        except asyncio.CancelledError:
-            self._reply_anew(message.id, code="cancelled", problem="the server was interrupted")
-            raise
-        except Exception as problem:
-            self._reply(message.id, code="failed", problem=_sentence(problem))
-            raise
-        else:
-            self._reply(message.id, code="ok", answer=answer)
+        with self._telling_why_not(message.id):
+            answer = await getattr(node, self.method)(message.request)
+            self._reply(message.id, code="ok", answer=self._checked(answer, self._answer_type))
 
 
 class GoalHandle(Generic[G, F]):
@@ -519,7 +521,6 @@ class GoalServer(_Server, Generic[G, F, R]):
     def _begin(self) -> None:
         self._withdrawn: deque[str] = deque(maxlen=_MOST_WITHDRAWN)
         self._running: tuple[str, asyncio.Task[Any], Stamped[Any]] | None = None
-        self._why = ""  # why the goal that runs is given up
 
     async def _serve(self, node: Node, message: Any) -> None:
         if message.do == "cancel":
@@ -542,17 +543,9 @@ class GoalServer(_Server, Generic[G, F, R]):
             self._reply(message.id, code="running", feedback=self._checked(feedback, self._feedback_type))
 
         try:
-            result = await getattr(node, self.method)(GoalHandle(message.goal, tell))
-            self._reply(message.id, code="ok", result=self._checked(result, self._result_type))
-        except RequestRefused as refusal:
-            self._reply(message.id, code="refused", problem=str(refusal))
-        except asyncio.CancelledError:
-            self._reply_anew(message.id, code="cancelled", problem=self._why or "the server was interrupted")
-            if not self._why:
-                raise
-        except Exception as problem:
-            self._reply(message.id, code="failed", problem=_sentence(problem))
-            raise
+            with self._telling_why_not(message.id):
+                result = await getattr(node, self.method)(GoalHandle(message.goal, tell))
+                self._reply(message.id, code="ok", result=self._checked(result, self._result_type))
         finally:
             end.cancel()
             self._running = None

@@ -123,6 +123,25 @@ def test_a_server_that_answers_with_another_type_fails_and_its_client_hears_it()
         run(Adder("lies"), client)
 
 
+class Enormous(Node):
+    """Answers with what no message can carry."""
+
+    add = ServiceServer(AddTwo, Sum, "add")
+
+    @serve(add)
+    def answer(self, request: AddTwo) -> Sum:
+        return Sum(total=1 << 70)
+
+
+def test_a_client_hears_of_an_answer_that_cannot_be_sent_and_does_not_wait_for_it() -> None:
+    simulation = Simulation(Enormous(), Curious(1))
+    answers = simulation.record_topic("add/answer", ServiceAnswer.of(Sum))
+    with pytest.raises(PolyrhythmError, match="does not fit"):
+        simulation.run(seconds=3.0)
+    simulation.close()
+    assert [one.code for one in answers] == ["failed"]
+
+
 class Aging(Node):
     """Answers with what an image of time 1 s says."""
 
