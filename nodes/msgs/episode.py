@@ -32,8 +32,6 @@ SEATS = 16
 """The most participants of an episode."""
 
 REPLY_TOPIC = "episode/reply"
-OUTCOME_TOPIC = "episode/outcome"
-SCORES_TOPIC = "episode/scores"
 
 
 def seat_topic(seat: int) -> str:

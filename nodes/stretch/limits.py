@@ -28,7 +28,6 @@ STRETCH_3 = RobotLimits(
 
 assert tuple(joint.name for joint in STRETCH_3.joints) == JOINTS
 
-WHEEL_DIAMETER_M = 0.1016
 STOW = (0.30, 0.0, 3.0, -0.62, 0.0, 0.0, 0.0, 0.0)
 """Joint positions of the stowed robot, in the order of JOINTS."""
 
