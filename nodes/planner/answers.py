@@ -178,7 +178,8 @@ def _of_talk(asked: AskedOf, now: Answerable) -> str:
         others = [one for one in now.heard[:-1] if one[0] != asked.speaker]
         quoted = f"{others[-1][0]} said: “{others[-1][1]}” " if others else ""
         return f"{quoted}{now.asked or 'I cannot tell you more than that.'}"
-    if asked.asks in ("who", "which", "what") and re.search(r" (?:called|name) ", words):
+    is_of_name = re.search(r" (?:called|name) ", words) or re.match(r" who is the \w+(?: \w+)? $", words)
+    if asked.asks in ("who", "which", "what") and is_of_name:
         return _called(asked, now)
     if not asked.asks and _has(words, "hello", "hi", "hey", "morning", "evening", "afternoon", "welcome"):
         return f"Hello. {doing(now)}"
@@ -186,7 +187,7 @@ def _of_talk(asked: AskedOf, now: Answerable) -> str:
 
 
 def _called(asked: AskedOf, now: Answerable) -> str:
-    told = [f"The {one.name} is called {name.capitalize()}." for name, ident in now.names.items()
+    told = [f"The {one.name} is called {name.title()}." for name, ident in now.names.items()
             for one in asked.things
             if one.id == ident]  # fmt: skip
     what = f"the {asked.things[0].name}" if asked.things else "it"

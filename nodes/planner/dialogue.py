@@ -130,6 +130,7 @@ STOPS_WITHIN_S = 1.0
 MOST_HEARD = 12
 """So many utterances are kept, to tell who said what."""
 _VIEW = re.compile(r"\b(?:you(?:r|'re)?|robot's|my|mine|me|i|i'm)\b", re.I)
+_POINTS_BACK = re.compile(r"\b(?:it|that|this|they|them|those|he|she)\b", re.I)
 _OF_DEED = re.compile(
     r"\bthe (?:very )?(?P<which>first|last) [a-z]+ (?:that )?you (?:have |just )*(?:took|taken|moved?|put|"
     r"brought|threw|thrown|binned|picked|did)(?: (?:away|up|out|in there|in the [a-z]+|on the [a-z]+))?\b", re.I
@@ -512,16 +513,17 @@ class Dialogue:
             return None
         said: list[str] = []
         topic = ""
-        for run, is_asking in runs:
+        for (run, is_asking), (behind, _) in zip(runs, (*runs[1:], ("", False)), strict=True):
+            points_back = _POINTS_BACK.search(behind) is not None and "other" not in behind
             if is_asking:
                 said.append(self.answered(f"{topic.rstrip('.!… ')}, {run}" if topic else run, speaker))
                 topic = ""
-            elif all(one.type == "fragment" and one.nouns for one in self._clauses(run)):
+            elif points_back and all(one.type == "fragment" and one.nouns for one in self._clauses(run)):
                 topic = run  # "The white one. Have you moved it?"
             elif not self._is_manners(run):
                 said.append(self._ordered_in(run, speaker, now_ns))
                 self.spoken = self._named_ids(run) or self.spoken
-        return _joined([*said, self._ordered_in(topic, speaker, now_ns) if topic else ""])
+        return _joined(said)
 
     def _bound(self, text: str) -> str:
         """With "that one" and "them" as what was answered just before, and nothing pointed at or named since."""

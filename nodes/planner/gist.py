@@ -224,6 +224,7 @@ def _verb_in(words: Sequence[str], parser: Parser) -> str:
                 n
                 and not is_noun
                 and verb not in ("do", "say", "see", "help", "wait", "stand", "show", "go", "let")
+                and words[i : i + 2] != ["look", "after"]
                 and not lexicon.noun_at(words, i)[0]
             ):
                 return verb

@@ -42,7 +42,8 @@ def name_of_reference(reference: Reference) -> str:
 def bare(reference: Reference) -> str:
     """ "red cup", "things"."""
     label = reference.label if reference.label != "*" else "thing"
-    return f"{reference.colour} {label if reference.count == 1 else plural_of(label)}".strip()
+    colour = reference.colour if reference.colour != label else ""
+    return f"{colour} {label if reference.count == 1 else plural_of(label)}".strip()
 
 
 def named(things: Sequence[Reference]) -> str:

@@ -144,12 +144,20 @@ def test_a_mug_is_named_by_what_it_holds_and_by_how_it_is() -> None:
 
 
 @BOTH
+def test_what_nobody_may_do_is_a_ban(hands: type[TableHands]) -> None:
+    world = hands()
+    world.play(f"Well, look after it. Nobody throws the white {world.thing} out.")
+    assert world.mind.kept == {f"{world.thing}-white"}
+
+
+@BOTH
 def test_a_name_is_kept_and_what_is_said_behind_it_counts(hands: type[TableHands]) -> None:
     world = hands()
     said = world.play(f"I'm naming the white {world.thing} Uncle Bo, and please never move it.")
     assert "Uncle Bo" in said
     assert world.mind.kept == {f"{world.thing}-white"}
     assert "on the table" in world.play("Where is Uncle Bo?")
+    assert "Bo" in world.play("Who is Uncle Bo?")
     world.play(f"Put all the {world.thing}s {world.goal}", LONG_S)
     assert f"white {world.thing}" not in world.ends()
     assert hands().play(f"We'll call the red {world.thing} Pip from now on.").endswith("is called Pip.")
