@@ -7,6 +7,7 @@ that drives, it holds still and goes on when they are gone.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import msgspec
@@ -30,6 +31,8 @@ GIVE_UP_S = 8.0
 """A base waits this long for somebody to step aside; then it looks for another way."""
 RINSE_S = 2.5
 ABOVE_FLOOR_M = 0.03
+RINSE_ASIDE_M, RINSE_ROOM_M = 0.08, 0.13
+"""So far beside the middle of a sink there is room, too; what lies nearer than this is in the way."""
 STROKE_M, STROKE_DEEP_M = 0.15, 0.13
 TWIST_RAD = 0.8
 PALM_HALF_M = 0.014
@@ -98,6 +101,20 @@ _STROKE = Phase(
 _UP = Phase(
     "up", "letting go of the {it}", "travel", ("lift",), 8.0, "the lift does not come up", opens=True, rolls_rad=0.0
 )
+
+
+def rinse_spot(place: Place, things: Sequence[SeenObject]) -> tuple[float, float, float]:
+    """Where in a sink there is most room for what is rinsed, and how deep its bottom goes, m: above what lies there."""
+    middle, y = place.centre_m
+    lying = [one for one in things if not one.is_place and place.contains(one.x_m, one.y_m, one.z_m)]
+
+    def room(x: float) -> float:
+        return min((math.dist((x, y), (one.x_m, one.y_m)) for one in lying), default=1.0)
+
+    at = [middle + aside for aside in (0.0, -RINSE_ASIDE_M, RINSE_ASIDE_M) if place.holds(middle + aside, y)]
+    x = max(at, key=lambda one: (round(room(one), 2), -abs(one - middle)))
+    tops = [one.z_m + one.height_m / 2 for one in lying if math.dist((x, y), (one.x_m, one.y_m)) < RINSE_ROOM_M]
+    return x, y, min(max([place.floor_z_m, *tops]) + ABOVE_FLOOR_M, place.z_m - ABOVE_FLOOR_M)
 
 
 class KitchenPolicy(ExpertPolicy):
@@ -195,9 +212,9 @@ class KitchenPolicy(ExpertPolicy):
         place = self.kitchen.places.get(target.label)
         if place is None:
             return f"I know no {target.label}"
-        x, y = place.centre_m
         if skill == "rinse":
-            bottom = place.floor_z_m + ABOVE_FLOOR_M
+            scene = self.scene.peek()
+            x, y, bottom = rinse_spot(place, scene.message.things if scene is not None else ())
             spot = replace(held, name=target.label, x_m=x, y_m=y, z_m=bottom + held.height_m / 2)
             return plan((_CARRY, _DIP, _RINSE, _LIFT_OFF), spot)
         middle = self._free_stretch(place)
