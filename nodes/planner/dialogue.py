@@ -976,6 +976,8 @@ class Dialogue:
             or self.why_kept(barred)
             or f"I was asked to leave {named(self.refs(barred))}. "
         )
+        if any(not one.skill or (one.skill == "place" and not one.place) for one in orders):
+            return f"{why.strip()} I leave {named(self.refs(barred))}."
         text = f"{why}{capital(keeper)}, shall I {deeds}?" if keeper else f"{why}Shall I {deeds}?"
         return self.ask(OpenQuestion("order", text, now_ns, orders, missing="yes", of=keeper))
 
@@ -1461,8 +1463,18 @@ class Dialogue:
             return self.ask(asked)
         return _joined([said, self.ask_whether(things, now_ns, at_stop=True)])
 
+    def _forbidden_in(self, text: str) -> tuple[Reference, ...]:
+        """What is to be left by words that stopped nothing: "That one is hot, so don't touch it"."""
+        parts = parts_heard(self, text)
+        if any(one.act == "deed" or (one.act == "spare" and (one.is_open or not one.things)) for one in parts):
+            return ()
+        return self.refs(dict.fromkeys(thing for one in parts if one.act == "spare" for thing in one.things).keys())
+
     def _plain_beside_stop(self, rest: BesideStop, text: str, speaker: str, now_ns: int) -> str | None:
         """What is said to another turn, to a change of mind and to "careful"; None of other words."""
+        if self.order is None and (left := self._forbidden_in(text)):
+            self.leave(left)
+            return f"Stopped. All right, I leave {named(left)}."
         if (said := in_turn(self, rest.words, speaker, now_ns)) is not None:
             return said
         if self.order is None and self._asked() and rest.reading in ("unread", "spare") and rest.words:

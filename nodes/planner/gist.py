@@ -55,6 +55,7 @@ _PUTS = cue("gist", "puts")
 _BEFORE = cue("gist", "before")
 _LANDMARK = cue("gist", "landmark")
 _NO_THING = cue("gist", "nothing")
+_FROM = re.compile(r"\b(?:clear|tidy|empty)(?: up| out| off)? (?:the|this|that) [a-z]+$")
 _STATE = re.compile(r"\b(?:dirty|clean|empty|full)\b")
 _GIVES = cue("gist", "gives")
 _HAS_TO_GO = cue("gist", "has_to_go")
@@ -132,6 +133,8 @@ def _part(words: list[str], end: str, scene: Scene, parser: Parser, focus: Focus
         nouns = [one for one in nouns if one not in marks[:1]]
     places = [one.place for one in nouns if one.place]
     verb = _verb_in(words, parser)
+    if verb in ("clear", "tidy") and len(places) == 1 and _FROM.search(said):
+        places = []  # "clear the table": that is where things are, and not where they go
     skill = _skill(verb, said, places)
     place = places[-1] if places and skill in ("", "place") else _waste(scene) if verb == "throw" else ""
     is_named = is_named_in(nouns) or bool(landmark is not None and named)
@@ -200,10 +203,11 @@ def _act(said: str, end: str, skill: str, verb: str, *, is_named: bool, has_plac
         (_SELF.search(said) is not None and (is_named or bool(verb)), "spare"),
         (_OWN.search(said) is not None and not (is_request or said.startswith("please")), "spare"),
         (_NO.fullmatch(said) is not None, "no"),
-        (_ON.search(said) is not None and not has_place, "on"),
+        (_ON.search(said) is not None and not has_place and not _SPARES_IT.search(said), "on"),
         (_NOT.search(said) is not None and (is_named or bool(_SPARES_IT.search(said))) and not is_request, "spare"),
         (_YES.match(said) is not None and not skill, "yes"),
         (bool(_THANKS.search(said) or _PRAISE.search(said) or _INSULT.search(said) or _GREETS.match(said)), "social"),
+        (bool(_NOT.search(said)) and has_place and not (skill or verb), "spare"),  # "Never in the bin." orders nothing
         (bool(skill) or has_place or (bool(verb) and is_named), "deed"),
         (_NO.match(said) is not None, "no"),
         (is_named or bool(_OTHER.search(said) or _AGAIN.search(said)), "name"),

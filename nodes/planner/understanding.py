@@ -214,11 +214,13 @@ class _Reader:
         self.doubted: list[Noun] = []  # what somebody named and left open: "and do not forget the plate"
         self.told_of: list[Noun] = []  # what something was said of that is no order
         self.taken: list[tuple[Clause, list[Noun]]] = []  # what is somebody's, or what the speaker does
+        self.turns: list[tuple[str, bool]] = []  # what comes first of all, or last
         self.is_in_turn = False  # "first the red one, then the blue one"
         self.told: list[Clause] = []  # orders and what was said beside them
 
     def read(self, text: str, *, corrects: bool) -> Intent:
         text, in_order = _IN_THAT_ORDER.subn("", _AFTERWARDS.sub("then", text))
+        text = self._without_turns(text)
         clauses = self.parser.clauses(text)
         opening = _OPENING.match(text)
         self.is_in_turn = bool(in_order) or _IN_TURN.search(text) is not None
@@ -264,6 +266,50 @@ class _Reader:
             for draft in self.drafts if behind is None or behind.is_first else ():
                 draft.sentence = len(self.mentioned) if draft.sentence is None else draft.sentence
         return self._conclude(clauses)
+
+    def _without_turns(self, text: str) -> str:
+        """The words without what they say of the order of deeds, which is kept."""
+        for found in reversed(list(_TURN.finditer(text))):
+            if len(text[: found.start()].split()) < 3:
+                continue  # "Oh, do the red one last.", of what was ordered before
+            self.turns.insert(0, (found["what"], found["turn"].lower() == "first"))
+            has_place = any(noun.place for noun in self.parser.named_in(found["what"].lower().split()))
+            text = f"{text[: found.start()]}{found['join'] + found['what'] if has_place else ''}{text[found.end() :]}"
+        return text
+
+    def _take_turns(self) -> None:
+        """The orders as they come first or last; a part of one is an order of its own."""
+        for words, is_first in self.turns:
+            named = [one for one in self.parser.named_in(words.lower().split()) if one.kind or one.colour]
+            if not named or not self.drafts:
+                self.unread = self.unread or words
+                continue
+            for noun in named:
+                alone = self._alone(noun)
+                self.drafts.insert(0 if is_first else len(self.drafts), alone)
+
+    def _alone(self, noun: Noun) -> _Draft:
+        """An order for this thing by itself, taken out of the one that it is part of."""
+        groups = self.parser.lexicon.groups
+        for draft in self.drafts:
+            for other in draft.nouns:
+                is_part = other.kind == "*" or noun.kind in groups.get(other.kind, ()) or _is_narrower(noun, other)
+                if not (_is_same_noun(noun, other) or (is_part and other.count != 1)):
+                    continue
+                noun = replace(noun, kind=noun.kind or other.kind)
+                if is_part and other.count != 1 and not _is_same(_reference(noun), _reference(other)):
+                    draft.excepts = [*draft.excepts, noun]
+                    return replace(draft, nouns=[noun], excepts=[])
+                draft.nouns = [one for one in draft.nouns if one is not other]
+                alone = replace(draft, nouns=[other])
+                if not draft.nouns:
+                    self.drafts.remove(draft)
+                return alone
+        return replace(
+            self.drafts[-1],
+            nouns=[replace(noun, kind=noun.kind or next((one.kind for one in self.drafts[-1].nouns), ""))],
+            excepts=[],
+        )
 
     # --- clause by clause
 
@@ -1324,6 +1370,7 @@ class _Reader:
     # --- all clauses together
 
     def _conclude(self, clauses: list[Clause]) -> Intent:
+        self._take_turns()
         self._apply_bans()
         self._take_instead()
         return self._as_known() or self._as_ordered() or self._as_answered(clauses) or self._as_told(clauses)
@@ -1775,6 +1822,14 @@ _BY_SPEAKER = re.compile(
     r"(?! not\b)"
 )
 """What the speaker does, and the robot need not."""
+_TURN = re.compile(
+    r"(?P<join>[,;.]\s*(?:(?:and|but|then) )*(?:please )?(?:with |leav(?:e|ing) |sav(?:e|ing) |do |take )?"
+    r"|\b(?:and|but|with) )"
+    r"(?P<what>(?:the|my|his|her|that|this) [a-z ]+?)(?: (?:goes|comes|going|coming|can go|should go))?"
+    r" (?:(?:until|till|for|to|at the) )?(?P<turn>first|last|end)(?: of all)?(?=\s*(?:,? ?please)?\s*(?:[,.;!?]|$))",
+    re.IGNORECASE,
+)
+"""What comes first or last of what is ordered beside it: "..., the green one last"."""
 _IN_TURN = re.compile(r"\bfirst\b.*\b(?:then|after that|and next)\b", re.IGNORECASE)
 
 

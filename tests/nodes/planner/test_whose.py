@@ -70,3 +70,37 @@ def test_a_question_whose_it_is_tells_nothing() -> None:
     assert world.mind.owners == {"mug-red": "Ann", "mug-blue": "Ben"}
     world.play(("Cid", "Is it Ann's turn?"), ("Cid", "It's Ann's turn."))
     assert world.mind.owners == {"mug-red": "Ann", "mug-blue": "Ben"}
+
+
+@pytest.mark.parametrize(
+    ("words", "turn"),
+    [
+        ("Put the fruit on the tray, the banana last.", ["apple-1", "banana-1"]),
+        ("All the mugs in the sink, the white one first of all.", ["mug-white", "mug-red", "mug-blue"]),
+        ("First the red mug in the sink, then the blue, the apple last of all.", ["mug-red", "mug-blue", "apple-1"]),
+        ("Put the apple on the tray, but the mugs in the sink first.", ["mug-red", "mug-blue", "mug-white", "apple-1"]),
+    ],
+)  # fmt: skip
+def test_what_comes_first_or_last_in_the_same_words_does_and_nothing_is_lost(words: str, turn: list[str]) -> None:
+    world = KitchenHands()
+    world.play(words)
+    assert [order.things[0].id for order in world.mind.orders] == turn
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "words",
+    ["Look after the white {thing}, please.", "Keep an eye on the white {thing}.",
+     "There's soap in the white {thing}, so don't touch it!"],
+)  # fmt: skip
+def test_what_is_looked_after_is_left(hands: type[TableHands], words: str) -> None:
+    world = played(hands, [("Ann", words), "Go on.", ("Ben", EVERYTHING)])
+    assert f"white {world.thing}" not in world.ends()
+    assert f"blue {world.thing}" in world.ends()
+
+
+def test_a_place_that_is_forbidden_is_no_order_to_put_anything_there() -> None:
+    world = played(
+        KitchenHands, ["The red mug is mine.", ("Ben", "Put the red mug in the sink."), "Just never in the bin."]
+    )
+    assert world.ends() == {}
