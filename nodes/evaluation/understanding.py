@@ -19,8 +19,8 @@ from typing import Literal
 import msgspec
 
 from nodes.planner.orders import Order, OrderVocabulary
-from nodes.planner.parser import parser_of
-from nodes.planner.understanding import Conversation, Intent, after_robot, understand_in
+from nodes.planner.words.parser import parser_of
+from nodes.planner.words.understanding import Conversation, Intent, after_robot, understand_in
 from nodes.statistics.paired import wilson
 from runtime.command_line.arguments import answered
 

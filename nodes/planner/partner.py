@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Sequence
 
 from nodes.msgs import Reference, Scene, SkillCatalogue, Utterance
 from nodes.planner.orders import Order, OrderVocabulary, Surroundings, covers
-from nodes.planner.parser import parser_of
-from nodes.planner.understanding import Conversation, understand_in
+from nodes.planner.words.parser import parser_of
+from nodes.planner.words.understanding import Conversation, understand_in
 from runtime import Message, Node, Publisher, QoS, Subscription, on
 
 PRIOR = 0.15

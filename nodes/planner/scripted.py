@@ -10,11 +10,11 @@ import msgspec
 
 from nodes.interrupts.intent import understand
 from nodes.msgs import Feedback, GuardState, Interrupt, Scene, SceneDescription, SkillCatalogue, Subtask, Utterance
-from nodes.planner.dialogue import Dialogue
-from nodes.planner.household import household_of
 from nodes.planner.memory import keep, remembered
 from nodes.planner.orders import Surroundings, is_vague
 from nodes.planner.partner import Objections, doubt_about
+from nodes.planner.talk.dialogue import Dialogue
+from nodes.planner.talk.household import household_of
 from nodes.seats.seat_node import SeatNode
 from runtime import RELIABLE, Fence, Publisher, QoS, Subscription, every, on, to_s
 

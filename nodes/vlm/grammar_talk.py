@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from nodes.msgs import Utterance
 from nodes.planner.orders import Order, is_vague
-from nodes.planner.parser import parser_of
-from nodes.planner.referents import as_references, named_under_way, referents
-from nodes.planner.spelled import spelled_out
-from nodes.planner.understanding import Conversation, spared_by, understand_in
+from nodes.planner.words.parser import parser_of
+from nodes.planner.words.referents import as_references, named_under_way, referents
+from nodes.planner.words.spelled import spelled_out
+from nodes.planner.words.understanding import Conversation, spared_by, understand_in
 from nodes.vlm.choice.things import is_meant_by
 from nodes.vlm.talk import HeardOfWork, WorkUnderWay
 from runtime.clock import to_ns

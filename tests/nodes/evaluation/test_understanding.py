@@ -20,11 +20,11 @@ from nodes.evaluation.understanding import (
 )
 from nodes.interrupts.intent import understand
 from nodes.msgs import Scene, SeenObject, SkillArgument, SkillSpec
-from nodes.planner.dialogue import Dialogue
 from nodes.planner.orders import ALIASES, Order, Surroundings
-from nodes.planner.parser import parser_of
-from nodes.planner.questions import OpenQuestion
-from nodes.planner.understanding import Conversation, Intent, after_robot, understand_in
+from nodes.planner.talk.dialogue import Dialogue
+from nodes.planner.talk.questions import OpenQuestion
+from nodes.planner.words.parser import parser_of
+from nodes.planner.words.understanding import Conversation, Intent, after_robot, understand_in
 from tests.nodes.planner.heard import hear
 
 

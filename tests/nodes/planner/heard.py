@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nodes.msgs import SceneDescription
-from nodes.planner.dialogue import Dialogue
 from nodes.planner.orders import Surroundings
+from nodes.planner.talk.dialogue import Dialogue
 
 
 def hear(mind: Dialogue, text: str, around: Surroundings, now_ns: int = 0, speaker: str = "") -> tuple[Dialogue, str]:

@@ -1,11 +1,11 @@
-"""Claims about `nodes/planner/beside_stop.py`: what is said beside a stop waits, or forbids what was under way."""
+"""Claims about `nodes/planner/talk/beside_stop.py`: what is said beside a stop waits, or forbids what was under way."""
 
 from __future__ import annotations
 
 import pytest
 
 from nodes.interrupts.intent import beside_stop, understand
-from nodes.planner.dialogue import Dialogue
+from nodes.planner.talk.dialogue import Dialogue
 from runtime.clock import to_ns
 from tests.nodes.planner.heard import given_up, hear
 from tests.nodes.planner.test_referents import holding

@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from nodes.msgs import FeedbackCode, Relation, Scene, SceneDescription, SeenObject, SeenPerson
-from nodes.planner.dialogue import Dialogue
-from nodes.planner.household import household_of
-from nodes.planner.languages import in_another_language
 from nodes.planner.orders import Order, Surroundings
-from nodes.planner.understanding import Intent
+from nodes.planner.talk.dialogue import Dialogue
+from nodes.planner.talk.household import household_of
+from nodes.planner.words.languages import in_another_language
+from nodes.planner.words.understanding import Intent
 from nodes.policy.room_policy import KITCHEN_SPECS
 from nodes.policy.skill_catalogue import SPECS, problems_of
 from nodes.sim.world.world_file import load_world

@@ -7,8 +7,8 @@ import pytest
 from nodes.msgs import Reference, Scene, SkillCatalogue, Subtask, Utterance
 from nodes.planner.orders import Order, Surroundings
 from nodes.planner.partner import PRIOR, RATIOS, Partner, PartnerMind, doubt_about
-from nodes.planner.questions import WAITS
 from nodes.planner.scripted import ScriptedPlanner
+from nodes.planner.talk.questions import WAITS
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
 from runtime import Node, NodeSpec, Publisher, QoS, Simulation, Subscription, every, on
 from tests.nodes.planner.test_rules import ORDER, seen

@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from nodes.planner.asked import asked_apart, words_of_question
+from nodes.planner.words.asked import asked_apart, words_of_question
 from tests.nodes.planner.test_dialogues import ALL, BOTH, LONG_S, played
 from tests.nodes.planner.two_hands import KitchenHands, TableHands, Turn
 

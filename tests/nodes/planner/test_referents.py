@@ -1,4 +1,4 @@
-"""Claims about `nodes/planner/referents.py`: "that one" is one thing or is asked about, by both minds alike."""
+"""Claims about `nodes/planner/words/referents.py`: "that one" is one thing or is asked about, by both minds alike."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from nodes.msgs import Reference, Relation, SceneDescription, SeenPerson, Utterance
-from nodes.planner.dialogue import Dialogue
 from nodes.planner.orders import ANSWER_WITHIN_S, Surroundings
-from nodes.planner.replies import describe
+from nodes.planner.talk.dialogue import Dialogue
+from nodes.planner.words.replies import describe
 from runtime.clock import to_ns
 from tests.nodes.planner.heard import given_up, hear, report
 from tests.nodes.planner.test_rules import CUPS, ORDER, described, seen, thing, told, works_on

@@ -1,4 +1,4 @@
-"""Claims about `nodes/planner/dialogue.py` and the node around it: honest hands."""
+"""Claims about `nodes/planner/talk/dialogue.py` and the node around it: honest hands."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from nodes.msgs import Reference, Relation, Scene, SceneDescription, SeenObject, Subtask, Utterance
-from nodes.planner.dialogue import Dialogue
 from nodes.planner.orders import ANSWER_WITHIN_S, Surroundings
-from nodes.planner.replies import describe
 from nodes.planner.scripted import ScriptedPlanner
+from nodes.planner.talk.dialogue import Dialogue
+from nodes.planner.words.replies import describe
 from nodes.policy.hand_over import HAND_OVER
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
 from runtime.clock import to_ns

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from nodes.evaluation.understanding import FOLDER, KITCHEN, SETS, read_set
-from nodes.planner.parser import parser_of
-from nodes.planner.understanding import Conversation, Intent, understand_in
+from nodes.planner.words.parser import parser_of
+from nodes.planner.words.understanding import Conversation, Intent, understand_in
 
 PARSER = parser_of(KITCHEN)
 NO_HARM = ("stop", "wait", "nod", "retreat")

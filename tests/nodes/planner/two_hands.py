@@ -12,10 +12,10 @@ import msgspec
 
 from nodes.interrupts.intent import understand
 from nodes.msgs import Relation, Scene, SceneDescription, SeenObject, SeenPerson, Subtask
-from nodes.planner.dialogue import Dialogue
-from nodes.planner.household import household_of
 from nodes.planner.orders import Order, Surroundings
-from nodes.planner.referents import is_still_meant
+from nodes.planner.talk.dialogue import Dialogue
+from nodes.planner.talk.household import household_of
+from nodes.planner.words.referents import is_still_meant
 from nodes.policy.hand_over import HAND_OVER
 from nodes.policy.room_policy import KITCHEN_SPECS
 from nodes.policy.skill_catalogue import SPECS

@@ -25,8 +25,8 @@ from nodes.msgs import (
     SkillSpec,
     aimed_at,
 )
-from nodes.planner.dialogue import Dialogue
 from nodes.planner.orders import Surroundings
+from nodes.planner.talk.dialogue import Dialogue
 from nodes.policy.allowed import Confirmations, why_not
 from nodes.policy.expert import ExpertPolicy
 from nodes.policy.skill_catalogue import SPECS, PolicySkill, load_skills, problems_of

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nodes.msgs import Reference, Scene, SeenObject, SkillSpec
-from nodes.planner.lexicon import plural_of
 from nodes.planner.orders import ALL, Order, OrderVocabulary
-from nodes.planner.referents import fits, stands
-from nodes.planner.understanding import Intent
+from nodes.planner.words.lexicon import plural_of
+from nodes.planner.words.referents import fits, stands
+from nodes.planner.words.understanding import Intent
 
 MOST_NAMED = 8
 LONGEST_WORD = 40

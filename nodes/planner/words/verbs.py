@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from nodes.planner.lexicon import lexicon_file
-from nodes.planner.parser import Clause, Noun
+from nodes.planner.words.lexicon import lexicon_file
+from nodes.planner.words.parser import Clause, Noun
 
 Targets = list[tuple[str, Noun | None]]
 """Prepositions and what stands behind them."""

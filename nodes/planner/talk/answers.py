@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nodes.msgs import Reference, Scene, SeenObject, SkillSpec
-from nodes.planner.cues import cue
-from nodes.planner.lexicon import plural_of
 from nodes.planner.orders import Order
-from nodes.planner.parser import segments_of
-from nodes.planner.referents import fits, held_by_robot, is_still_meant, place_of, relation_to
-from nodes.planner.replies import MOST_NAMED, abilities, describe, in_short, list_words, short, small, where_are
-from nodes.planner.spelled import place_in_row
+from nodes.planner.words.cues import cue
+from nodes.planner.words.lexicon import plural_of
+from nodes.planner.words.parser import segments_of
+from nodes.planner.words.referents import fits, held_by_robot, is_still_meant, place_of, relation_to
+from nodes.planner.words.replies import MOST_NAMED, abilities, describe, in_short, list_words, short, small, where_are
+from nodes.planner.words.spelled import place_in_row
 
 STATES = ("dirty", "clean", "full", "half full", "empty", "open", "closed", "shut")
 UNKNOWN = "I do not know that."

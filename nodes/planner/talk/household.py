@@ -14,8 +14,8 @@ from pathlib import Path
 import msgspec
 
 from nodes.msgs import SeenObject
-from nodes.planner.parser import Clause
-from nodes.planner.replies import list_words
+from nodes.planner.words.parser import Clause
+from nodes.planner.words.replies import list_words
 from runtime.errors import ParameterError
 
 FOLDER = Path(__file__).with_name("households")

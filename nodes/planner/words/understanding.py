@@ -13,10 +13,10 @@ from typing import Literal
 import msgspec
 
 from nodes.msgs import Reference
-from nodes.planner.lexicon import SETS, lexicon_file
 from nodes.planner.orders import ALL, LEAVE, MOST_ORDERS, Order, OrderVocabulary, Unnamed, covers, is_vague
-from nodes.planner.parser import Clause, Noun, Parser
-from nodes.planner.verbs import BACK, Targets, bag_of, row_of
+from nodes.planner.words.lexicon import SETS, lexicon_file
+from nodes.planner.words.parser import Clause, Noun, Parser
+from nodes.planner.words.verbs import BACK, Targets, bag_of, row_of
 
 Deed = Literal["do", "ask", "refuse", "answer", "nothing"]
 Awaits = Literal["", "place", "thing", "yes"]

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Literal
 
 from nodes.interrupts.intent import beside_stop, is_stop
 from nodes.interrupts.phrase_matcher import split_clauses
-from nodes.planner.languages import in_another_language
-from nodes.planner.referents import named_under_way
-from nodes.planner.replies import question, refusal
-from nodes.planner.understanding import Conversation, Intent, understand_in
+from nodes.planner.words.languages import in_another_language
+from nodes.planner.words.referents import named_under_way
+from nodes.planner.words.replies import question, refusal
+from nodes.planner.words.understanding import Conversation, Intent, understand_in
 
 if TYPE_CHECKING:
     from nodes.planner.orders import Surroundings
-    from nodes.planner.parser import Clause, Parser
+    from nodes.planner.words.parser import Clause, Parser
 
 Reading = Literal["nothing", "do", "spare", "answer", "unread"]
 """Nothing else was said; an order; what is to be left alone, or taken back; a question; none of these."""

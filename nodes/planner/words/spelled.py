@@ -14,10 +14,10 @@ from functools import partial
 import msgspec
 
 from nodes.msgs import Scene, SeenObject, SeenPerson
-from nodes.planner.cues import cue
-from nodes.planner.languages import english_words
-from nodes.planner.lexicon import WORDS, plural_of
 from nodes.planner.scene_text import from_left
+from nodes.planner.words.cues import cue
+from nodes.planner.words.languages import english_words
+from nodes.planner.words.lexicon import WORDS, plural_of
 
 BESIDE_M = 0.05
 """What stands next to something is nearer to it than all others by this."""

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from nodes.msgs import Scene, SeenObject
-from nodes.planner.lexicon import plural_of
-from nodes.planner.replies import list_words
+from nodes.planner.words.lexicon import plural_of
+from nodes.planner.words.replies import list_words
 
 _WHO = r"(?:(?:my|our|his|her|their|the) (?:[a-z]+ )?[a-z]+|[A-Z][a-z]+|(?:guests|visitors|children|kids)\b)"
 _THEIRS = rf"(?:mine|ours|{_WHO}'s)"

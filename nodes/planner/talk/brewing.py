@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from nodes.msgs import Reference, SeenObject
-from nodes.planner.household import Recipe, plain
-from nodes.planner.lexicon import SETS, WORDS, lexicon_file
 from nodes.planner.orders import Order
-from nodes.planner.replies import list_words
+from nodes.planner.talk.household import Recipe, plain
+from nodes.planner.words.lexicon import SETS, WORDS, lexicon_file
+from nodes.planner.words.replies import list_words
 
 _COUNTS = {"two": 2, "both": 2, "a couple of": 2, "three": 3, "four": 4, "2": 2, "3": 3, "4": 4}
 _MANY = r"\b(?P<n>a couple of|two|three|four|[2-4])"

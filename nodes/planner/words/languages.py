@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from nodes.planner.lexicon import lexicon_file
+from nodes.planner.words.lexicon import lexicon_file
 
 ENGLISH_ONLY = "I understand orders in English only."
 PLAIN = str.maketrans({"ı": "i", "ł": "l", "ø": "o", "ß": "ss"})

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Literal
 
-from nodes.planner.lexicon import SETS, WORDS, Lexicon, lexicon_file
 from nodes.planner.orders import OrderVocabulary
+from nodes.planner.words.lexicon import SETS, WORDS, Lexicon, lexicon_file
 
 ClauseType = Literal[
     "order", "fragment", "statement", "question", "protect", "release", "owner", "social", "cancel", "unsure", "yes",

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from nodes.msgs import Reference, Scene, SeenObject
-from nodes.planner.lexicon import lexicon_file
 from nodes.planner.orders import Order, Unnamed
+from nodes.planner.words.lexicon import lexicon_file
 
 if TYPE_CHECKING:
-    from nodes.planner.parser import Clause
+    from nodes.planner.words.parser import Clause
 
 
 @dataclass(frozen=True, slots=True)

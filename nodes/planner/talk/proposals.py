@@ -14,19 +14,19 @@ import msgspec
 
 from nodes.interrupts.intent import understand
 from nodes.msgs import Reference, SeenObject
-from nodes.planner.answers import following
-from nodes.planner.cues import cue
-from nodes.planner.gist import Focus, SaidPart, focus_of, parts_of
-from nodes.planner.languages import english_words, in_another_language
 from nodes.planner.orders import Order
-from nodes.planner.parser import parser_of
-from nodes.planner.questions import OpenQuestion
-from nodes.planner.referents import is_still_meant, place_of, relation_to
-from nodes.planner.replies import describe, list_words, named, remark, short, small, where_are
-from nodes.planner.understanding import Intent
+from nodes.planner.talk.answers import following
+from nodes.planner.talk.gist import Focus, SaidPart, focus_of, parts_of
+from nodes.planner.talk.questions import OpenQuestion
+from nodes.planner.words.cues import cue
+from nodes.planner.words.languages import english_words, in_another_language
+from nodes.planner.words.parser import parser_of
+from nodes.planner.words.referents import is_still_meant, place_of, relation_to
+from nodes.planner.words.replies import describe, list_words, named, remark, short, small, where_are
+from nodes.planner.words.understanding import Intent
 
 if TYPE_CHECKING:
-    from nodes.planner.dialogue import Dialogue
+    from nodes.planner.talk.dialogue import Dialogue
 
 LONGEST_QUOTE = 60
 _REMARK = cue("proposals", "remark")

@@ -16,12 +16,12 @@ from typing import Literal
 import msgspec
 
 from nodes.msgs import Scene, SeenObject
-from nodes.planner.answers import AskedOf
-from nodes.planner.cues import cue
-from nodes.planner.lexicon import lexicon_file
 from nodes.planner.orders import Order
-from nodes.planner.parser import Noun, Parser, segments_of
-from nodes.planner.referents import held_by_robot, place_of, relation_to
+from nodes.planner.talk.answers import AskedOf
+from nodes.planner.words.cues import cue
+from nodes.planner.words.lexicon import lexicon_file
+from nodes.planner.words.parser import Noun, Parser, segments_of
+from nodes.planner.words.referents import held_by_robot, place_of, relation_to
 
 Act = Literal["ask", "spare", "back", "deed", "name", "yes", "no", "on", "end", "social", "dark"]
 """A question; something is to be left; back with it; a deed; a name; yes; no; go on; all is over; manners; none."""

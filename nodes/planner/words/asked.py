@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from nodes.planner.parser import segments_of
+from nodes.planner.words.parser import segments_of
 
 _LEADS = re.compile(
     r"^(?:(?:and|but|so|oh|well|then|now|okay|ok|right|hey|hm+|um|uh|ah|wait|sorry|robot|lovely|great|good|nice|fine|aw"

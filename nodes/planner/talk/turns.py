@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from nodes.planner.orders import Order
-from nodes.planner.proposals import parts_heard
-from nodes.planner.referents import held_by_robot
+from nodes.planner.talk.proposals import parts_heard
+from nodes.planner.words.referents import held_by_robot
 
 if TYPE_CHECKING:
-    from nodes.planner.dialogue import Dialogue
+    from nodes.planner.talk.dialogue import Dialogue
 
 _LEAD = re.compile(
     r"^\W*(?:(?:no|oh|and|but|well|so|wait|actually|sorry|hang on|hey|please|just|also|could you|can you|would you"

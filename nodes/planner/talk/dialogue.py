@@ -16,7 +16,8 @@ import msgspec
 
 from nodes.interrupts.intent import understand
 from nodes.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SeenPerson, Subtask
-from nodes.planner.answers import (
+from nodes.planner.orders import ALIASES, ALL, LEAVE, MOST_ORDERS, Order, Surroundings, Unnamed, covers, is_vague
+from nodes.planner.talk.answers import (
     UNKNOWN,
     Answerable,
     AskedOf,
@@ -28,8 +29,7 @@ from nodes.planner.answers import (
     following,
     why_left,
 )
-from nodes.planner.asked import asked_apart, words_of_question
-from nodes.planner.beside_stop import (
+from nodes.planner.talk.beside_stop import (
     BesideStop,
     asks_for_care,
     is_remark,
@@ -40,7 +40,7 @@ from nodes.planner.beside_stop import (
     why_unread,
     wonders,
 )
-from nodes.planner.brewing import (
+from nodes.planner.talk.brewing import (
     Bar,
     Brewing,
     Cup,
@@ -51,13 +51,9 @@ from nodes.planner.brewing import (
     is_of_recipe,
     steps_of,
 )
-from nodes.planner.gist import asked_about
-from nodes.planner.household import Chore, Household, Recipe, plain, says_wrong, tells_where_kinds_go
-from nodes.planner.languages import in_another_language, is_dark
-from nodes.planner.lexicon import lexicon_file
-from nodes.planner.orders import ALIASES, ALL, LEAVE, MOST_ORDERS, Order, Surroundings, Unnamed, covers, is_vague
-from nodes.planner.parser import Clause, Noun, parser_of, segments_of
-from nodes.planner.proposals import (
+from nodes.planner.talk.gist import asked_about
+from nodes.planner.talk.household import Chore, Household, Recipe, plain, says_wrong, tells_where_kinds_go
+from nodes.planner.talk.proposals import (
     asks,
     focus_in,
     is_about_work,
@@ -71,8 +67,13 @@ from nodes.planner.proposals import (
     propose_beside_stop,
     short_quote,
 )
-from nodes.planner.questions import WAITS, About, OpenQuestion
-from nodes.planner.referents import (
+from nodes.planner.talk.questions import WAITS, About, OpenQuestion
+from nodes.planner.talk.turns import in_turn
+from nodes.planner.words.asked import asked_apart, words_of_question
+from nodes.planner.words.languages import in_another_language, is_dark
+from nodes.planner.words.lexicon import lexicon_file
+from nodes.planner.words.parser import Clause, Noun, parser_of, segments_of
+from nodes.planner.words.referents import (
     Referents,
     as_references,
     fits,
@@ -85,7 +86,7 @@ from nodes.planner.referents import (
     relation_to,
     stands,
 )
-from nodes.planner.replies import (
+from nodes.planner.words.replies import (
     MOST_NAMED,
     bare,
     describe,
@@ -103,7 +104,7 @@ from nodes.planner.replies import (
     things_words,
     where_are,
 )
-from nodes.planner.spelled import (
+from nodes.planner.words.spelled import (
     SpelledOut,
     bound_out,
     named_out,
@@ -111,9 +112,8 @@ from nodes.planner.spelled import (
     pronoun_in,
     spelled_out,
 )
-from nodes.planner.turns import in_turn
-from nodes.planner.understanding import INSIDE, Conversation, Intent, forbids_ordered, spared_by, understand_in
-from nodes.planner.whose import owners_told, with_owned, with_owners
+from nodes.planner.words.understanding import INSIDE, Conversation, Intent, forbids_ordered, spared_by, understand_in
+from nodes.planner.words.whose import owners_told, with_owned, with_owners
 from runtime.clock import to_s
 
 DOUBTS_WITHIN_S = 10.0
