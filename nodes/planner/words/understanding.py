@@ -270,11 +270,15 @@ class _Reader:
     def _without_turns(self, text: str) -> str:
         """The words without what they say of the order of deeds, which is kept."""
         for found in reversed(list(_TURN.finditer(text))):
-            if len(text[: found.start()].split()) < 3:
-                continue  # "Oh, do the red one last.", of what was ordered before
-            self.turns.insert(0, (found["what"], found["turn"].lower() == "first"))
-            has_place = any(noun.place for noun in self.parser.named_in(found["what"].lower().split()))
-            text = f"{text[: found.start()]}{found['join'] + found['what'] if has_place else ''}{text[found.end() :]}"
+            words = found["what"] or found["named"]
+            alone = self.parser.clauses(words)
+            is_named = len(alone) == 1 and _only_names(replace(alone[0], targets=[]))
+            if len(text[: found.start()].split()) < 3 or not is_named:
+                continue  # "Oh, do the red one last.", of what was ordered before; "and wash the cup first"
+            turn = (found["turn"] or found["before"] or found["with"]).lower()
+            self.turns.insert(0, (words, turn in ("first", "before") or turn.startswith(("start", "begin"))))
+            has_place = any(noun.place for noun in self.parser.named_in(words.lower().split()))
+            text = f"{text[: found.start()]}{found['join'] + words if has_place else ''}{text[found.end() :]}"
         return text
 
     def _take_turns(self) -> None:
@@ -298,6 +302,8 @@ class _Reader:
                     continue
                 noun = replace(noun, kind=noun.kind or other.kind)
                 if is_part and other.count != 1 and not _is_same(_reference(noun), _reference(other)):
+                    if other.count == "both" and not noun.is_definite:
+                        self.unread = self.unread or "first"  # "Rinse both glasses, red first."
                     draft.excepts = [*draft.excepts, noun]
                     return replace(draft, nouns=[noun], excepts=[])
                 draft.nouns = [one for one in draft.nouns if one is not other]
@@ -690,9 +696,9 @@ class _Reader:
             return
         if last is not None and last not in self.drafts and last.why == "words" and last.clause.type == "order":
             draft.why, draft.what = draft.why or last.why, draft.what or last.what
-        is_vague = [one for one in self.drafts if one.why == "tidy" and not any(noun.kind for noun in one.nouns)]
-        self.drafts = [one for one in self.drafts if one not in is_vague] if draft.why != "tidy" else self.drafts
-        if draft.why == "tidy" and self.drafts:
+        if draft.why != "tidy":
+            self._drop_vague()
+        elif self.drafts:
             return
         is_it = is_about_last and bool(draft.nouns) and last in self.drafts
         if last is not None and last.excepts and is_it:
@@ -706,6 +712,10 @@ class _Reader:
             self.drafts.insert(self.drafts.index(last), draft)  # "Bring me the cup, but rinse it first."
             return
         self.drafts.append(draft)
+
+    def _drop_vague(self) -> None:
+        """ "Clear up, will you?" is what the order behind it spells out."""
+        self.drafts = [one for one in self.drafts if one.why != "tidy" or any(noun.kind for noun in one.nouns)]
 
     def _is_part(self, draft: _Draft, last: _Draft, *, is_about_last: bool) -> bool:
         """Whether the last order says this one already; one that only leads to it is taken into it."""
@@ -997,7 +1007,7 @@ class _Reader:
         """A sentence without a verb: an answer, a correction of the last order, or an order in short."""
         targets = [(relation, noun) for relation, noun in clause.targets if relation != "from"]
         readings: tuple[Callable[[Clause, Targets], bool], ...] = (
-            *(self._as_apposition, self._as_one_spared, self._as_other_place, self._as_short_order),
+            *(self._as_the_rest, self._as_apposition, self._as_one_spared, self._as_other_place, self._as_short_order),
             *(self._as_answer, self._as_other_things, self._as_less),
         )
         if any(reading(clause, targets) for reading in readings):
@@ -1010,6 +1020,21 @@ class _Reader:
         self.mentioned += [noun for noun in _nouns_of(clause) if noun.kind or noun.place or noun.unknown]
         if nouns or targets:
             self.loose.append(clause)
+
+    def _as_the_rest(self, clause: Clause, targets: Targets) -> bool:
+        """ "Now everything else, except the ball", where only some things were ordered: these as well."""
+        last = self.before.orders[-1] if self.before.orders and not self.before.awaits else None
+        is_rest = len(clause.nouns) == 1 and clause.nouns[0].is_other and clause.nouns[0].count == "all"
+        if last is None or not is_rest or targets or clause.nots or clause.is_question or not last.things:
+            return False
+        rest = clause.nouns[0]
+        is_whole = any(one.count == ALL or one.is_any for one in last.things)
+        if rest.kind not in ("", "*") or rest.colour or is_whole or last.skill not in ("place", "rinse"):
+            return False
+        self._again(last, [Noun(kind=rest.kind, count="all")])
+        self.drafts[-1].excepts = [*clause.excepts, *map(_noun, last.excluding)]
+        self.is_addition = True
+        return True
 
     def _as_apposition(self, clause: Clause, targets: Targets) -> bool:
         """ "This plate is dirty, the red one."""
@@ -1064,6 +1089,7 @@ class _Reader:
         self._mention(clause)
         is_told = any(relation in ("in", "on", "to", "beside") for relation, _ in targets)
         if is_told and not clause.is_question and not (clause.left and nouns[0].unknown):
+            self._drop_vague()
             self.drafts.append(draft)
         return True
 
@@ -1823,13 +1849,16 @@ _BY_SPEAKER = re.compile(
 )
 """What the speaker does, and the robot need not."""
 _TURN = re.compile(
-    r"(?P<join>[,;.]\s*(?:(?:and|but|then) )*(?:please )?(?:with |leav(?:e|ing) |sav(?:e|ing) |do |take )?"
-    r"|\b(?:and|but|with) )"
-    r"(?P<what>(?:the|my|his|her|that|this) [a-z ]+?)(?: (?:goes|comes|going|coming|can go|should go))?"
-    r" (?:(?:until|till|for|to|at the) )?(?P<turn>first|last|end)(?: of all)?(?=\s*(?:,? ?please)?\s*(?:[,.;!?]|$))",
+    r"(?P<join>[,;.]\s*(?:(?:and|but|then|only|just) )*(?:please )?(?:with |leav(?:e|ing) |sav(?:e|ing) |do |take )?"
+    r"|\b(?:and|but|with) (?:do |take )?)"
+    r"(?:(?P<with>(?:start|begin)(?:ning|ing)?|(?:finish|end)(?:ing)?(?: up| off)?) (?:with|on) (?P<named>[a-z ]+?)"
+    r"|(?P<what>[a-z ]+?)(?: (?:goes|comes|going|coming|can go|should go)(?: (?:in|on))?)?"
+    r" (?:(?:(?:until|till|for|to|at the) )?(?P<turn>first|last|end)(?: of all)?"
+    r"|(?P<before>before|after) (?:the|my|his|her|that|this) [a-z ]+?))"
+    r"(?=\s*(?:,? ?please|,? ?okay)?\s*(?:[,.;!?]|$| and | but ))",
     re.IGNORECASE,
 )
-"""What comes first or last of what is ordered beside it: "..., the green one last"."""
+"""What comes first or last of what is ordered beside it: "..., the green one last", "..., starting with the red"."""
 _IN_TURN = re.compile(r"\bfirst\b.*\b(?:then|after that|and next)\b", re.IGNORECASE)
 
 

@@ -79,12 +79,41 @@ def test_a_question_whose_it_is_tells_nothing() -> None:
         ("All the mugs in the sink, the white one first of all.", ["mug-white", "mug-red", "mug-blue"]),
         ("First the red mug in the sink, then the blue, the apple last of all.", ["mug-red", "mug-blue", "apple-1"]),
         ("Put the apple on the tray, but the mugs in the sink first.", ["mug-red", "mug-blue", "mug-white", "apple-1"]),
+        ("Mugs in the sink, but do the white one first and the red one last.", ["mug-white", "mug-blue", "mug-red"]),
+        ("The mugs in the sink, starting with the blue and ending with the red.", ["mug-blue", "mug-white", "mug-red"]),
+        ("All the mugs in the sink, white first, blue last.", ["mug-white", "mug-red", "mug-blue"]),
+        ("All the mugs in the sink, the blue one before the red one.", ["mug-blue", "mug-red", "mug-white"]),
     ],
 )  # fmt: skip
 def test_what_comes_first_or_last_in_the_same_words_does_and_nothing_is_lost(words: str, turn: list[str]) -> None:
     world = KitchenHands()
     world.play(words)
     assert [order.things[0].id for order in world.mind.orders] == turn
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("words", "left"),
+    [
+        ("Now all the rest, save for whatever's white.", {"white"}),
+        ("And everything else, apart from the white one.", {"white"}),
+        ("All the others as well, but not the white one.", {"white"}),
+        ("Now the rest.", set()),
+    ],
+)  # fmt: skip
+def test_the_rest_is_ordered_with_its_exceptions_by_who_ordered_one_of_them(
+    hands: type[TableHands], words: str, left: set[str]
+) -> None:
+    world = played(hands, ["Put the blue {thing} {goal}.", 40, words])
+    stays = {one.colour for one in world.things if one.label == hands.thing and one.name not in world.ends()}
+    assert stays == left
+
+
+def test_what_spells_out_a_vague_order_is_that_order() -> None:
+    world = played(TableHands, ["Clear the table, would you? Everything in the bin but the white cup."])
+    assert "?" not in world.says[0]
+    assert world.where["cup-white"] == "table"
+    assert world.where["cup-blue"] == "bin"
 
 
 @BOTH
