@@ -36,6 +36,10 @@ _AS_WELL = re.compile(r"\b(?:do|make) (?:it|that|one) again\b|\bsame (?:again|fo
     r"|\btoo\b(?=\W*$|\s*[,.;!?]| (?:please|and|with|without|in|for)\b)", re.I
 )  # fmt: skip
 _CHANGES = re.compile(r"\b(?:that|this|the) (?:\w+ )?one\b|\bmine\b|\bout of\b|\bit\b", re.I)
+_BRINGS = re.compile(
+    r"\b(?:bring|give|hand|have|get|take|put|place|pass|fetch|set|move|want|like|need|serve|here)\b", re.I
+)
+"""What is said of one that is made, so that it comes or goes somewhere."""
 _EVERY = re.compile(r"\b(?:either|both|each|all|everyone)\b", re.I)
 _WITHOUT = re.compile(
     r"\b(?:without|no|not|never|hold|skip|leave|omit|forget|drop|minus|free|hate|hates|stop|allergic|too much|enough)\b"
@@ -107,7 +111,11 @@ class Bar:
     def free(self, whom: str = "") -> list[SeenObject]:
         """What can be filled for somebody now, their own first."""
         found = [one for one in self.vessels if not (self._is_used(one) or self._is_foreign(one, whom))]
-        return sorted(found, key=lambda one: not (whom and one.owner.lower() == whom.lower()))
+        return sorted(found, key=lambda one: (one not in self.own(whom), one.owner != ""))
+
+    def own(self, whom: str) -> list[SeenObject]:
+        """Those that are somebody's, but for what is being filled."""
+        return [one for one in self.vessels if whom and one.owner.lower() == whom.lower() and one.id not in self.cups]
 
     def _is_used(self, one: SeenObject) -> bool:
         unfit = {"full", "half full", "dirty"} if one.id not in self.washed else set()
@@ -119,6 +127,30 @@ class Bar:
     def name(self, ident: str) -> str:
         """What a vessel is called."""
         return next((one.name for one in self.seen if one.id == ident), self.recipe.vessel)
+
+
+def made_meant(text: str, bar: Bar, made: Mapping[str, str]) -> tuple[re.Match[str], str] | None:
+    """Where "my coffee", "Ben's coffee" or "the coffee" is to be brought or moved, and the id of what it is in.
+
+    `made`: ids of what was filled or is, and for whom. None where that is no one vessel, or another one is wished.
+    """
+    found = re.search(
+        rf"(?<!with )(?<!of )\b(?P<who>(?i:my|our|the|that|this)|[A-Z]\w+'s) (?:\w+ )?{bar.recipe.words}(?! [a-z]+ine)",
+        text,
+    )
+    if found is None or asks_of_recipe(text) or not _BRINGS.search(text) or _WITHOUT.search(text):
+        return None
+    if bar.recipe.left_out in text.lower() or _vessel(text, bar) != ("", ""):
+        return None
+    full = {one.id: "" for one in bar.vessels if any(re.search(bar.recipe.words, word) for word in one.state)}
+    made, who = {**full, **{one.id: made[one.id] for one in bar.vessels if one.id in made}}, found["who"]
+    who = who if who.endswith("'s") else who.lower()
+    if who.endswith("'s"):
+        found_ids = [ident for ident, whom in made.items() if whom.lower() == who[:-2].lower()]
+    else:
+        own = [ident for ident, whom in made.items() if whom == bar.speaker]
+        found_ids = own or ([ident for ident in made if not made[ident]] if who in ("my", "our") else list(made))
+    return (found, found_ids[0]) if len(found_ids) == 1 else None
 
 
 def is_of_recipe(text: str, bar: Bar) -> bool:
@@ -237,9 +269,12 @@ def _vessel(piece: str, bar: Bar) -> tuple[str, str]:
         kept = [one for one in bar.vessels if one.colour in denied]
         return (next((one.id for one in bar.free() if one not in kept), ""), "") if kept else ("", "")
     meant = next((one for one in bar.vessels if one.colour == named[-1]), None) if named else that
-    if meant is None:
-        return "", f"I see no {named[-1]} {label}."
-    if meant.id in bar.cups or meant in bar.free(bar.speaker):
+    return _fit(meant, bar) if meant is not None else ("", f"I see no {named[-1]} {label}.")
+
+
+def _fit(meant: SeenObject, bar: Bar, whom: str = "") -> tuple[str, str]:
+    """A vessel that is meant, by its id; and why it will not do."""
+    if meant.id in bar.cups or meant in bar.free(whom or bar.speaker):
         return meant.id, ""
     if "dirty" in meant.state and meant.id not in bar.spared:
         return meant.id, f"The {meant.name} is dirty."
@@ -268,6 +303,12 @@ def brewed(text: str, cups: Sequence[Cup], bar: Bar) -> Brewing:
     for cup in cups:
         whom = cup.whom or bar.speaker
         free = [one for one in bar.free(whom) if one.id not in used]
+        own = [one for one in bar.own(whom) if one.id not in used]
+        if (
+            own and not (cup.vessel or cup.problem) and own[0] not in free[:1]
+        ):  # hers will not do, and no other is taken
+            ident, problem = _fit(own[0], bar, whom)
+            cup = replace(cup, vessel=ident, problem=problem)
         vessel = next((one for one in bar.vessels if one.id and one.id == cup.vessel), None)
         if vessel is None or (vessel.id in bar.cups and not cup.problem):
             vessel = free[0] if free else None

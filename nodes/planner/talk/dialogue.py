@@ -49,6 +49,7 @@ from nodes.planner.talk.brewing import (
     cups_said,
     is_addition,
     is_of_recipe,
+    made_meant,
     steps_of,
 )
 from nodes.planner.talk.gist import asked_about
@@ -113,7 +114,7 @@ from nodes.planner.words.spelled import (
     spelled_out,
 )
 from nodes.planner.words.understanding import INSIDE, Conversation, Intent, forbids_ordered, spared_by, understand_in
-from nodes.planner.words.whose import owners_told, with_owned, with_owners
+from nodes.planner.words.whose import forbids, owners_told, with_owned, with_owners
 from runtime.clock import to_s
 
 DOUBTS_WITHIN_S = 10.0
@@ -575,7 +576,9 @@ class Dialogue:
 
     def _ordered_in(self, text: str, speaker: str, now_ns: int) -> str:
         """What is made of words that ask nothing plainly."""
-        text = self._bound(text)
+        text, said = self._with_made(self._bound(text), speaker, now_ns)
+        if said:
+            return said
         is_owner = any(owner == "my" for owner, _ in self.talk.owners) or self._is_of_recipe(text)
         spelled = spelled_out(text, self._scene, self.names, speaker, self._kind_meant(), is_owner=is_owner)
         if (seen := self._seen_from(text)) is not None:
@@ -1858,6 +1861,11 @@ class Dialogue:
         last = [one.order.things[0].id for one in self.done[-1:] if one.order.things] + shown
         told = [(one.kind, one.colour) for one in self.talk.mentioned if one.kind == recipe.vessel and one.colour]
         last = [one.id for one in things if (one.label, one.colour) in told[-1:]] + [x for x in last if x in vessels]
+        own = {  # a coffee for somebody is a yes to taking theirs, where no more was said than whose it is
+            one.id for one in things if one.owner and one.label == recipe.vessel
+            and not any(forbids(why.text) for why in self.reasons if one.id in why.ids)
+        }  # fmt: skip
+        spared = spared - (own & self.kept)
         return Bar(recipe, things, spared | theirs, why, open_, speaker, washed, last[-1] if last else "")
 
     def _steps_left(self, ident: str) -> tuple[Order, ...]:
@@ -1932,6 +1940,25 @@ class Dialogue:
         is_cut = any(one not in bar.cups and one not in self._handed() for one in self.cups)  # its mug is left now
         return asked, (asked is not None or bool(bar.cups) or is_last or is_cut) and is_of_recipe(text, bar)
 
+    def _with_made(self, text: str, speaker: str, now_ns: int) -> tuple[str, str]:
+        """An utterance with "the coffee" that was made as its mug; and what is asked where it is another's."""
+        for recipe in self.household.recipes.values():
+            bar = self._bar(recipe, speaker, self.kept)
+            if (meant := made_meant(text, bar, self.cups)) is None:
+                continue
+            found, ident = meant
+            thing, whom = self._thing(Order("", (Reference(id=ident),))), self.cups.get(ident, "")
+            if thing is not None and whom not in ("", speaker) and _TO_ME.search(text):
+                order, self.spoken, self.was_answered, self.is_answer = (
+                    Order("hand_over", self.refs((thing,))), (ident,), True, True
+                )  # fmt: skip
+                who = capital(whom)
+                text = f"The coffee in the {thing.name} is {who}'s. {who}, shall I hand it over to {capital(speaker)}?"
+                return "", self.ask(OpenQuestion("order", text, now_ns, (order,), missing="yes", of=whom))
+            if thing is not None:
+                text = f"{text[: found.start()]}the {thing.name}{text[found.end() :]}"
+        return text, ""
+
     def _told_of_recipe(self, text: str, speaker: str) -> str:
         """The answer to a question about what is being made or was; "" to any other."""
         for recipe in self.household.recipes.values() if asks_of_recipe(text) else ():
@@ -1968,6 +1995,7 @@ class Dialogue:
     def _made(self, made: Brewing, now_ns: int) -> str:
         """Taken on, or asked about first."""
         self.cups = {**self.cups, **dict(made.cups)}
+        self._release(tuple(ref for order in made.orders for ref in order.things))
         if made.asks:
             return self.ask(OpenQuestion("deed", made.asks, now_ns, made.orders))
         return _joined([made.said, self._add(made.orders, now_ns)])
@@ -2260,7 +2288,8 @@ class Dialogue:
         """ "No, the blue one", of what has just been brought: that goes back to where it stood, first of all."""
         last = self.done[-1]
         thing = self._thing(last.order)
-        if not _REGRETS.search(self.heard[-1][1] if self.heard else ""):
+        is_spoken_of = self.was_answered and meant <= set(self.spoken)  # "No, he may not. Give it to me."
+        if is_spoken_of or not _REGRETS.search(self.heard[-1][1] if self.heard else ""):
             return ""
         kinds = {one.label for one in self._things() if one.id in meant}
         if thing is None or thing.id in meant or kinds != {thing.label} or last.order.skill != "place":
@@ -2505,6 +2534,7 @@ _WASHES = re.compile(r"\b(?:wash|rinse|clean)\b", re.I)
 _CANCELS = re.compile(
     r"\b(?:forget|cancel|never mind|no longer|no(?= (?:more )?coffee)|not|don't|stop|skip|leave|drop)\b|n't\b"
 )
+_TO_ME = re.compile(r"\b(?:me|i|us|we|here)\b", re.I)
 _ALL = re.compile(r"\b(?:both|all|each|everyone)\b", re.I)
 _PARTS = re.compile(r"(?:,? (?:and )?then |,? and |[.;!?,]+ )", re.I)
 _THEM = re.compile(r"\b(?:it|them(?: all)?|everything|it all|all of (?:it|them)|these|those)\b", re.I)

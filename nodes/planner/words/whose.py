@@ -42,10 +42,19 @@ _OWNED = re.compile(
     rf"|(?:anything|everything|something|all) (?:that is |of )(?P<b>{_THEIRS})"
     rf"|(?P<c>{_WHO}'s|(?i:my|our)) (?:things|stuff|belongings|property))(?! [a-z]*(?:is|are|was)\b)"
 )
-_OF_KIND = re.compile(rf"\b(?P<who>{_WHO}'s) (?P<kind>[a-z]+)\b")
+_OF_KIND = re.compile(rf"\b(?P<who>{_WHO}'s|(?i:my|our)(?= own )) (?:own )?(?P<kind>[a-z]+)\b")
+_OF_NOBODY = re.compile(
+    r"\bthe (?P<kind>[a-z]+) (?:that|which)(?: is|'s| are) (?:nobody|no[ -]one)(?:'s)?(?: else's)?\b"
+    r"|\bthe (?P<which>[a-z]+) (?:(?:that|which) belongs? to (?:nobody|no[ -]one)|without an owner)\b", re.I
+)  # fmt: skip
 _LEAVES = re.compile(r"\b(?:stays?|leave (?:it|that|them)|hands off|nobody|no one|not|never)\b|n't\b", re.I)
 """What behind it says no more than that it is left: "..., so please don't touch it"."""
 Named = Callable[[str], Sequence[SeenObject]]
+
+
+def forbids(text: str) -> bool:
+    """Whether words that say whose something is forbid to take it as well."""
+    return _LEAVES.search(text) is not None
 
 
 def _owner(who: str, speaker: str) -> str:
@@ -126,6 +135,12 @@ def with_owned(text: str, scene: Scene, speaker: str) -> tuple[str, str]:
             unknown = _owner(who, speaker)
             continue
         text = f"{text[: found.start()]}{list_words([f'the {one.name}' for one in things])}{text[found.end() :]}"
+    for found in reversed(list(_OF_NOBODY.finditer(text.replace("’", "'")))):
+        kind = (found["kind"] or found["which"]).lower()
+        free = [one for one in scene.things if not (one.owner or one.is_place)]
+        things = [one for one in free if kind in (one.label, plural_of(one.label), "one", "ones", "thing", "things")]
+        if len(things) == 1 or (things and kind.endswith("s")):
+            text = f"{text[: found.start()]}{list_words([f'the {one.name}' for one in things])}{text[found.end() :]}"
     for found in reversed(list(_OF_KIND.finditer(text.replace("’", "'")))):
         things = owned(found["who"], found["kind"].lower())
         if len(things) == 1:

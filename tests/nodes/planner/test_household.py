@@ -823,3 +823,67 @@ def test_what_is_to_be_first_of_what_waits_comes_next() -> None:
     hear(mind, "Wash everything dirty and put the blue mug on the tray.")
     assert hear(mind, "Do the blue mug first, I need it.", 2.0) == "All right, the blue mug comes next."
     assert [one[1] for one in planned(mind)] == ["mug-1", "mug-1", "mug-2", "glass-1", "glass-1"]
+
+
+OF_TWO = ("Jon", "The red mug is mine, and the blue one is Eva's.")
+
+
+@pytest.mark.parametrize(
+    ("who", "text", "mugs"),
+    [
+        ("Eva", "I'd love a coffee.", ["mug-2"]),
+        ("Jon", "Brew me a coffee, would you?", ["mug-1"]),
+        ("Jon", "Eva would like a coffee.", ["mug-2"]),
+        ("Max", "Make me a coffee.", ["mug-3"]),
+    ],
+)
+def test_a_coffee_goes_into_the_mug_of_who_is_to_have_it_and_never_into_anothers(
+    who: str, text: str, mugs: list[str]
+) -> None:
+    mind = mind_with(*CUPS)
+    hear(mind, OF_TWO[1], 1.0, OF_TWO[0])
+    hear(mind, text, 2.0, who)
+    assert list(filled(mind)) == mugs
+
+
+def test_a_mug_of_ones_own_that_is_taken_already_is_said_so() -> None:
+    mind = mind_with(*CUPS)
+    hear(mind, OF_TWO[1], 1.0, OF_TWO[0])
+    hear(mind, "Make me a coffee.", 2.0, "Eva")
+    assert hear(mind, "In my own mug, of course.", 3.0, "Eva").startswith("All right, the coffee in the blue mug")
+    assert list(filled(mind)) == ["mug-2"]
+
+
+def test_an_own_mug_that_is_dirty_is_asked_about_and_no_other_is_taken() -> None:
+    mind = mind_with(thing("mug-1", "mug", "red", "dirty", owner="Eva"), BLUE)
+    assert hear(mind, "Make me a coffee.", who="Eva") == "The red mug is dirty. Shall I wash the red mug first?"
+    assert planned(mind) == []
+
+
+def test_a_coffee_that_was_made_is_brought_by_its_name_and_anothers_only_with_leave() -> None:
+    mind = mind_with(*CUPS)
+    hear(mind, OF_TWO[1], 1.0, OF_TWO[0])
+    hear(mind, "Make me a coffee.", 2.0, "Eva")
+    for _ in range(5):
+        finish(mind)
+    assert "Eva, shall I hand it over to Jon?" in hear(mind, "Could I have Eva's coffee?", 6.0, "Jon")
+    assert planned(mind) == []
+    hear(mind, "No, he may not. Bring it to me.", 7.0, "Eva")
+    assert planned(mind) == [("hand_over", "mug-2", "")]
+    finish(mind)
+    hear(mind, "Fetch it, would you? The coffee, I mean.", 8.0, "Eva")
+    assert planned(mind) == [("hand_over", "mug-2", "")]
+
+
+def test_what_is_nobodys_is_what_has_no_owner() -> None:
+    mind = mind_with(*CUPS)
+    hear(mind, OF_TWO[1], 1.0, OF_TWO[0])
+    hear(mind, "The mug that belongs to nobody can go on the tray.", 2.0, "Eva")
+    assert planned(mind) == [("place", "mug-3", "tray")]
+
+
+@pytest.mark.parametrize("text", ["Clear the table onto the tray, please.", "Could you tidy the table onto the tray?"])
+def test_a_table_is_cleared_to_the_place_that_is_named(text: str) -> None:
+    mind = mind_with(thing("apple-1", "apple", "red"), thing("plate-1", "plate", "white", width_m=0.2))
+    assert "The white plate is too wide" in hear(mind, text)
+    assert planned(mind) == [("place", "apple-1", "tray")]
