@@ -14,13 +14,12 @@ from nodes.planner.orders import Order
 from nodes.planner.words.cues import cue
 from nodes.planner.words.lexicon import plural_of
 from nodes.planner.words.parser import segments_of
-from nodes.planner.words.referents import fits, held_by_robot, is_still_meant, place_of, relation_to
+from nodes.planner.words.referents import fits, held_by_robot, is_so, is_still_meant, place_of, relation_to
 from nodes.planner.words.replies import MOST_NAMED, abilities, describe, in_short, list_words, short, small, where_are
 from nodes.planner.words.spelled import place_in_row
 
 STATES = ("dirty", "clean", "full", "half full", "empty", "open", "closed", "shut")
 UNKNOWN = "I do not know that."
-_SAME_STATE = {"shut": "closed"}
 _ABOUT_ROBOT = cue("answers", "about_robot")
 _PAST = cue("answers", "past")
 _LEFT = cue("answers", "left")
@@ -35,6 +34,11 @@ _TO_DO = cue("answers", "to_do")
 _STOPPED = re.compile(r"(?=.*\b(?:why|how come|what for|what made|who)\b).*\b(?:stop|stopped|stopping|halt|halted)\b")
 _WAITS = re.compile(r"(?=.*\b(?:why|how come|what)\b).*\b(?:waiting|not moving|standing (?:still|there)|stuck)\b")
 _CONTENTS = re.compile(r" (?:something|anything|much|some|any|coffee|tea|water|milk|cream) (?:\w+ )?in ")
+_HAPPENED = re.compile(
+    r" (?:did|have|has|was) .*(?:do|done) (?:with|to) | (?:happened|happen) to | (?:became|become) of | has become of "
+)
+"""Asks what was done with one thing, and not what was done."""
+_ASKS_OR_LEAVES = re.compile(r" (?:not|never|ask|say|want|wait|leave|left|stop|refuse|keep|kept) ")
 _APART = re.compile(r" (?:besides|apart from|except(?: for)?|other than|but) ")
 _DEEDS = {
     "touch": r"touch(?:ed)?|hands? on|finger on",
@@ -50,7 +54,7 @@ _TOLD = {
     "rinse": "washed the {name}",
     "open": "opened the {name}", "close": "closed the {name}", "pour": "emptied the {name}",
     "hand_over": "gave you the {name}", "wipe": "wiped the {place}", "wait_here": "filled the {name} at the {place}",
-    "place": "put the {name} {relation} the {place}",
+    "place": "put the {name} {relation} the {place}", "put_back": "put the {name} back",
 }  # fmt: skip
 
 
@@ -251,10 +255,14 @@ def _of_reasons(asked: AskedOf, now: Answerable) -> str:
     if not _WHY.search(words):
         return ""
     things = asked.things or (() if now.order is not None else _left_alone(now))
-    if reasons := list(dict.fromkeys(why for one in things if (why := _reason(one, now)))):
+    is_of_deed = asked.skill and asked.is_named and _PAST.search(words) and not _ASKS_OR_LEAVES.search(words)
+    if is_of_deed and not any(_deed_with(one, asked.skill, now) for one in things):
+        return " ".join(_told_not(_did_it(one, asked.skill, asked.place, now)) for one in things[:MOST_NAMED])
+    reasons = list(dict.fromkeys(why for one in things if (why := _reason(one, now))))
+    if reasons and not is_of_deed:
         return " ".join(reasons)
-    ids = {one.id for one in things}
-    deed = next((one for one in reversed(now.deeds) if one.id in ids), None)
+    deed = next((deed for one in things if (deed := _deed_with(one, asked.skill, now))), None)
+    deed = deed or next((deed for one in things if (deed := _deed_with(one, "", now))), None)
     if deed is not None:
         return f"{deed.by or 'Somebody'} asked me to. I {_did(deed, now)}."
     if now.help and (not things or any(f"the {one.name}" in now.help.lower() for one in things)):
@@ -352,6 +360,8 @@ def _of_deeds(asked: AskedOf, now: Answerable) -> str:
         return _finished(now)
     if is_past and now.deeds and re.search(r" (?:which|what) order ", words):
         return f"I {', then '.join(_did(one, now) for one in now.deeds)}."
+    if asked.asks == "what" and asked.things and _HAPPENED.search(words):
+        return " ".join(dict.fromkeys(_told_of(one, now) for one in asked.things[:MOST_NAMED]))
     if is_past and asked.asks in ("what", "how") and re.search(r" (?:done|do|doing|been up to) ", words):
         return _told_deeds(now)
     if not is_past or not skill:
@@ -382,7 +392,8 @@ def _of_deeds(asked: AskedOf, now: Answerable) -> str:
 def _which_deed(asked: AskedOf, place: str, now: Answerable) -> str:
     words, skill = asked.words, asked.skill
     is_any = skill == "place" and not place
-    found = [one for one in now.deeds if is_any or (one.skill == skill and (not place or one.place == place))]
+    moved = [one for one in now.deeds if one.skill != "put_back"]
+    found = [one for one in moved if is_any or (one.skill == skill and (not place or one.place == place))]
     if asked.kinds:
         found = [one for one in found if any(one.name.endswith(kind) for kind in asked.kinds)]
     if not found:
@@ -401,6 +412,27 @@ def _did(deed: DoneDeed, now: Answerable) -> str:
     relation = relation_to(deed.place, now.scene) if deed.place else "at"
     told = _TOLD.get(deed.skill, deed.skill.replace("_", " ") + " the {name}")
     return told.format(name=deed.name or "thing", place=deed.place, relation=relation)
+
+
+def _deed_with(thing: SeenObject, skill: str, now: Answerable) -> DoneDeed | None:
+    """The last deed with this thing; "place" is any that has moved it, "" any at all."""
+    mine = [one for one in now.deeds if one.id == thing.id]
+    return next((one for one in reversed(mine) if skill in ("", "place", "touch", one.skill)), None)
+
+
+def _told_not(said: str) -> str:
+    """What is so, to who asked neither yes nor no."""
+    return capital(re.sub(r"^(?:Yes, |No, |Not yet: )", "", said))
+
+
+def _told_of(thing: SeenObject, now: Answerable) -> str:
+    """What was done with this thing, in turn, and where it is."""
+    mine = list(dict.fromkeys(_did(one, now) for one in now.deeds if one.id == thing.id))
+    if not mine or thing.id in held_by_robot(now.scene):
+        return _told_not(_did_it(thing, "touch", "", now))
+    place = place_of(thing.id, now.scene)
+    where = where_are([thing], now.scene) if place and place not in mine[-1] else ""
+    return f"I {list_words(mine)}. {where}".strip()
 
 
 def _did_it(thing: SeenObject, skill: str, place: str, now: Answerable) -> str:
@@ -504,11 +536,11 @@ def _of_state(asked: AskedOf, now: Answerable) -> str:
         words,
     ):
         is_first = ("open", "full", "dirty")
-        known = next((one for one in is_first if one in words and any(_is_so(each, one) for each in things)), "")
+        known = next((one for one in is_first if one in words and any(is_so(each, one) for each in things)), "")
         other = {"open": "closed", "full": "empty", "dirty": "clean"}
         state = known or next(other[one] for one in is_first if one in words)
         return f"{capital(_the(things))} {'is' if len(things) == 1 else 'are'} {state}, as far as I see."
-    fitting = [one for one in alike if _is_so(one, state)]
+    fitting = [one for one in alike if is_so(one, state)]
     is_of_many = asked.asks in ("which", "what", "how many") or (
         not things and re.search(r" (?:any|anything|is there|are there) ", words)
     )
@@ -519,17 +551,7 @@ def _of_state(asked: AskedOf, now: Answerable) -> str:
             if fitting
             else f"None, as far as I see, is {state}."
         )
-    return _how(things, state, [one for one in things if _is_so(one, state)]) if things else ""
-
-
-def _is_so(thing: SeenObject, state: str) -> bool:
-    known = set(thing.state)
-    if state in ("clean", "empty", "closed", "shut"):
-        return not known & {
-            {"clean": "dirty", "empty": "full"}.get(state, "open"),
-            "half full" if state == "empty" else "",
-        }
-    return state in known or (state == "full" and "half full" in known)
+    return _how(things, state, [one for one in things if is_so(one, state)]) if things else ""
 
 
 def _how(things: Sequence[SeenObject], state: str, so: Sequence[SeenObject]) -> str:
@@ -538,7 +560,7 @@ def _how(things: Sequence[SeenObject], state: str, so: Sequence[SeenObject]) -> 
     if told:
         return f"{said}: as far as I see, {list_words(told)}."
     are = "is" if len(things) == 1 else "are"
-    if _SAME_STATE.get(state, state) == "closed":
+    if state in ("closed", "shut"):
         return f"Yes, {_the(things)} {are} closed, as far as I see."
     no = "" if state in ("clean", "empty") else "No, "
     return f"{no}I do not see that {_the(things)} {are} {state}."

@@ -59,7 +59,7 @@ _WHOM = (
 )
 _ASKS = re.compile(
     r"\b(?:is|are|was|were|did|does|has|have|will|should) (?:not )?(?:there|it|that|you|this|mine|they|the|i)\b"
-    r"|^(?:and |so |but |oh )*(?:who|what|which|how|why|where|when|whose)\b", re.I
+    r"|^(?:and |so |but |oh )*(?:who|what|which|how|why|where|when|whose|did|does|has|was|were)\b", re.I
 )  # fmt: skip
 _SAYS_LITTLE = SETS["beside_parts"]
 """Words that say nothing else beside a part of a recipe."""

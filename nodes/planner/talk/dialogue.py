@@ -85,6 +85,7 @@ from nodes.planner.words.referents import (
     place_of,
     referents,
     relation_to,
+    standing,
     stands,
 )
 from nodes.planner.words.replies import (
@@ -437,11 +438,17 @@ class Dialogue:
         for one in self._things():
             place, before = place_of(one.id, self._scene), self.stood.get(one.id, "")
             is_given = self._is_theirs(one)
-            if one.id in self.carried and one.id not in held and (is_given or (place and place != before)):
-                self._did(DoneDeed("hand_over" if is_given else "place", one.id, one.name, place, before, self.by))
+            if one.id in self.carried and one.id not in held and (is_given or place):
+                is_back = place == before and not any(fits(one, ref, self._scene) for ref in self._worked_on())
+                if is_given or is_back or place != before:
+                    skill = "hand_over" if is_given else "put_back" if is_back else "place"
+                    self._did(DoneDeed(skill, one.id, one.name, place, before, self.by))
             stood[one.id] = place or before
         self.stood = stood
         self.carried = frozenset(held) | {one for one in self.carried if not (stood.get(one) or one in held)}
+
+    def _worked_on(self) -> tuple[Reference, ...]:
+        return self.current.things if self.current is not None else ()
 
     def _did(self, deed: DoneDeed) -> None:
         if not self.deeds or deed != self.deeds[-1]:
@@ -549,7 +556,7 @@ class Dialogue:
         if asked is not None and not (len(things) == 1 and set(self.spoken) <= self._ids_of(choices)):
             return text  # it answers what was asked
         others = [one for one in self._things() if one.label == things[0].label and one not in things]
-        return bound_out(text, things, others)
+        return bound_out(text, things, standing(others, self._scene))
 
     def _deed_meant(self, text: str) -> str | None:
         """With "the first one you moved" as what that was; None where no deed is spoken of."""
@@ -2013,18 +2020,28 @@ class Dialogue:
         known = (
             list(bar.cups) or [one.things[0].id for one in orders if one.skill == "wait_here"] or list(self.cups)[-1:]
         )
-        found = _ABOUT_CUP.search(plain(text)) if extra not in text.lower() else None
-        if found is None and extra not in text.lower():
+        is_of_extra = re.search(rf"\b(?:{extra}|milk)\b", text, re.I) is not None
+        found = _ABOUT_CUP.search(plain(text)) if not is_of_extra else None
+        if found is None and not is_of_extra:
             return None
         if not known:
             full = [one for one in self._things() if any(re.search(bar.recipe.words, word) for word in one.state)]
             return f"There is some in {named(self.refs(full))}." if full else "I have made none yet."
-        ident = self._cup_meant(cups_said(text, bar, is_new=False)[0].vessel, bar) if bar.cups else known[0]
+        vessel = cups_said(text, bar, is_new=False)[0].vessel
+        ident = vessel or (self._cup_meant("", bar) if bar.cups else known[0])
         thing = next((one for one in self._things() if one.id == ident), None)
         if found is None:
-            is_planned = any(one.place == machine and one.things[0].id == ident for one in orders)
-            is_in = thing is not None and extra in thing.state
-            return f"The coffee in the {bar.name(ident)} is {'with' if is_in or is_planned else 'without'} {extra}."
+            got = [one.id for one in self.deeds if one.skill == "wait_here" and one.place == machine]
+            if re.search(r"\b(?:which|what|where)\b", text, re.I) and got and not vessel:
+                names = list_words([f"the {bar.name(one)}" for one in dict.fromkeys(got)])
+                return f"I have put {extra} in {names}."
+            is_in = ident in got or (thing is not None and extra in thing.state)
+            is_planned = any(one.place == machine and one.things and one.things[0].id == ident for one in orders)
+            if ident not in (*self.cups, *known) and not is_in:
+                return f"I have put no {extra} in the {bar.name(ident)}."
+            is_late = is_planned and not is_in and re.search(r"\b(?:did|have|has|was|were)\b", text, re.I)
+            text = f"The coffee in the {bar.name(ident)} is {'with' if is_in or is_planned else 'without'} {extra}."
+            return f"{text} I have not put it in yet." if is_late else text
         if found[0].startswith("who"):
             each = [f"the {bar.name(one)} for {self.cups[one] or 'you'}" for one in known]
             return f"I make {list_words(each)}." if bar.cups else f"That was {list_words(each)}."
@@ -2487,7 +2504,10 @@ class Dialogue:
             name = thing.name if thing is not None else f"{ref.colour} {ref.label}".strip()
             ident = thing.id if thing is not None else ""
             is_noted = any(
-                one.skill == order.skill and one.name == name and one.place in (order.place, "") for one in self.deeds
+                one.skill == order.skill
+                and one.name == name
+                and (one.place in (order.place, "") or one.skill == "put_back")
+                for one in self.deeds
             )
             if not (is_noted and order.skill in ("place", "hand_over", "put_back")):
                 self._did(DoneDeed(order.skill, ident, name, order.place, self.origin, self.by))

@@ -21,7 +21,7 @@ from nodes.planner.talk.answers import AskedOf
 from nodes.planner.words.cues import cue
 from nodes.planner.words.lexicon import lexicon_file
 from nodes.planner.words.parser import Noun, Parser, segments_of
-from nodes.planner.words.referents import held_by_robot, place_of, relation_to
+from nodes.planner.words.referents import held_by_robot, place_of, relation_to, standing
 
 Act = Literal["ask", "spare", "back", "deed", "name", "yes", "no", "on", "end", "social", "dark"]
 """A question; something is to be left; back with it; a deed; a name; yes; no; go on; all is over; manners; none."""
@@ -55,6 +55,7 @@ _PUTS = cue("gist", "puts")
 _BEFORE = cue("gist", "before")
 _LANDMARK = cue("gist", "landmark")
 _NO_THING = cue("gist", "nothing")
+_STILL_THERE = re.compile(r"\b(?:last|only|remain(?:s|ing)?|left|still (?:here|there|standing|out|around))\b")
 _FROM = re.compile(r"\b(?:clear|tidy|empty)(?: up| out| off)? (?:the|this|that) [a-z]+$")
 _STATE = re.compile(r"\b(?:dirty|clean|empty|full)\b")
 _GIVES = cue("gist", "gives")
@@ -344,9 +345,8 @@ def asked_about(words: str, scene: Scene, parser: Parser, focus: Focus, speaker:
             fitting = [one for one in fitting if one.label == kind] or fitting
         if not noun.kind:
             fitting = _without_tools(fitting)
-        if re.search(r"\b(?:last|only|remaining)\b", words) and len(fitting) > 1:
-            inside = {one.subject for one in scene.relations if one.relation == "in"}
-            fitting = [one for one in fitting if one.id not in inside] or fitting
+        if _STILL_THERE.search(words) and len(fitting) > 1 and not any(one.place for one in nouns):
+            fitting = standing(fitting, scene)
         if noun.count == 1 and not noun.is_plural and len(fitting) > 1 and noun.is_definite:
             fitting = [one for one in fitting if one in (*focus.told, *focus.one)] or fitting
         things += [one for one in fitting if one not in things]
@@ -384,7 +384,7 @@ def _others_told(scene: Scene, focus: Focus) -> list[SeenObject]:
     """Of the kind that was spoken of last, and not that one."""
     kind = _kind_of(focus.told)
     rest = [one for one in scene.things if kind and one.label == kind and one not in focus.told]
-    return rest or _others(scene, focus)
+    return standing(rest, scene) or _others(scene, focus)
 
 
 def _surface(scene: Scene) -> str:

@@ -131,6 +131,29 @@ def held_by_robot(scene: Scene) -> set[str]:
     return {one.subject for one in scene.relations if one.relation == "held by" and one.object == "robot"}
 
 
+_SAME_STATE = {"washed": "clean", "unwashed": "dirty", "shut": "closed", "half-full": "half full"}
+_UNLESS = {"clean": "dirty", "empty": "full", "closed": "open"}
+
+
+def marks_of(state: str) -> frozenset[str]:
+    """The marks of a thing by which it is seen whether it is so."""
+    state = _SAME_STATE.get(state.lower(), state.lower())
+    mark = _UNLESS.get(state, state)
+    return frozenset({mark, "half full"} if mark == "full" else {mark})
+
+
+def is_so(thing: SeenObject, state: str) -> bool:
+    """Whether it is dirty, clean, full, empty, open or closed, as far as that is seen: without a mark it is clean."""
+    is_unless = _SAME_STATE.get(state.lower(), state.lower()) in _UNLESS
+    return bool(marks_of(state) & set(thing.state)) != is_unless
+
+
+def standing(things: Sequence[SeenObject], scene: Scene) -> list[SeenObject]:
+    """Those that stand there; what lies in something only where nothing else is."""
+    inside = {one.subject for one in scene.relations if one.relation == "in"}
+    return [one for one in things if one.id not in inside] or list(things)
+
+
 def place_of(ident: str, scene: Scene) -> str:
     """The label of what the thing stands on or in; "" where it does not."""
     at = next((one.object for one in scene.relations if one.subject == ident and one.relation in ("on", "in")), "")

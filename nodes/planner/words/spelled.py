@@ -18,6 +18,7 @@ from nodes.planner.scene_text import from_left
 from nodes.planner.words.cues import cue
 from nodes.planner.words.languages import english_words
 from nodes.planner.words.lexicon import WORDS, plural_of
+from nodes.planner.words.referents import is_so, marks_of, standing
 
 BESIDE_M = 0.05
 """What stands next to something is nearer to it than all others by this."""
@@ -222,20 +223,15 @@ def _state_out(text: str, scene: Scene, kind: str) -> str:
 def _state_meant(found: re.Match[str], scene: Scene, kind: str) -> str:
     groups = found.groupdict()
     state, within, word = groups.get("state") or "", groups.get("within") or "", found["kind"].lower()
-    told = {"clean": ("dirty",), "empty": ("full", "half full"), "closed": ("open",)}
-    known = set(told.get(state.lower(), (state.lower(),))) | ({"half full"} if state.lower() == "full" else set())
-    known = known if state else set()
     label = kind if word == "one" else word
-    marked = {one.label for one in scene.things if set(one.state) & (known or {"full", "half full"})}
-    alike = [one for one in scene.things if not one.is_place and (one.label == label if label else one.label in marked)]
+    things = [one for one in scene.things if not one.is_place]
+    marked = {one.label for one in things if set(one.state) & marks_of(state or "full")}
+    alike = [one for one in things if (one.label == label if label else one.label in marked)]
     if within:
-        fitting = [
-            one
-            for one in alike
-            if set(one.state) & {within.lower(), *(("full", "half full") if within == "something" else ())}
-        ]
+        inside = {within.lower(), *(("full", "half full") if within.lower() == "something" else ())}
+        fitting = [one for one in alike if set(one.state) & inside]
     else:
-        fitting = [one for one in alike if bool(set(one.state) & known) != (state.lower() in told)]
+        fitting = [one for one in alike if is_so(one, state)]
     is_clear = len(fitting) == 1 and (len(alike) > 1 or word == "one") and _is_unique(fitting[0], scene)
     return f"the {fitting[0].name}" if is_clear else found[0]
 
@@ -262,7 +258,7 @@ def _by_state(text: str, scene: Scene) -> tuple[str, str]:
     place = next((one.id for one in scene.things if one.is_place and one.label == (found["place"] or "").lower()), "")
     at = {one.subject for one in scene.relations if one.object == place}
     there = [one for one in things if label in ("", one.label) and (not found["place"] or one.id in at)]
-    meant = [one for one in there if _is_so(one, state)]
+    meant = [one for one in there if is_so(one, state)]
     is_one = bool(found["kind"]) and found["kind"].lower() in ("one", label)
     if state == "empty" and not label:
         return text, ""
@@ -271,14 +267,6 @@ def _by_state(text: str, scene: Scene) -> tuple[str, str]:
     if not meant or (is_one and len(meant) > 1) or not all(_is_unique(one, scene) for one in meant):
         return text, ""
     return f"{text[: found.start()]}{' and '.join(f'the {one.name}' for one in meant)}{text[found.end() :]}", ""
-
-
-def _is_so(thing: SeenObject, state: str) -> bool:
-    """Whether it is dirty, clean, full or empty, as far as that can be seen of its kind."""
-    if state in ("clean", "washed"):
-        return "dirty" not in thing.state
-    is_full = bool({"full", "half full"} & set(thing.state))
-    return is_full if state == "full" else not is_full if state == "empty" else "dirty" in thing.state
 
 
 def _spilt(text: str, scene: Scene) -> str:
@@ -443,9 +431,8 @@ def _is_in_hand(label: str, scene: Scene) -> bool:
 def _candidates(label: str, scene: Scene) -> list[SeenObject]:
     """All that is called so and stands there; what lies in something only where nothing else is."""
     held = {one.subject for one in scene.relations if one.relation == "held by"}
-    inside = {one.subject for one in scene.relations if one.relation == "in"}
     found = [one for one in scene.things if not one.is_place and label in ("", one.label) and one.id not in held]
-    return [one for one in found if one.id not in inside] or found
+    return standing(found, scene)
 
 
 def _is_goal(found: re.Match[str]) -> bool:
@@ -508,12 +495,15 @@ def place_in_row(
         return f"Between them: {_names(between)}." if between else "There is nothing between them."
     if not re.match(r" (?:\w+ )*?(?:which|what|who|is there) ", words) or not row:
         return ""
-    marks = [one for one in named if asks_far is not None and not re.search(r" (?:me|you|my|your) ", words)]
     if asks_far is not None and re.search(r" (?:left|right) ", words) is None:
-        if marks:
-            others = [one for one in row if one.id != marks[0].id]
-            at_m = marks[0].x_m, marks[0].y_m
-            return _by_distance(at_m, others, asks_far[1])
+        mark = _named_first(words[asks_far.end() - 1 :], named)
+        if mark is not None and not re.search(r" (?:me|you|my|your) ", words):
+            of_these = [one for one in named if one.id != mark.id]
+            kinds = {one.label for one in of_these}
+            others = [one for one in row if one.id != mark.id and (not kinds or one.label in kinds)]
+            is_among = len(of_these) > 1 and not re.match(r" (?:which|what) ", words)
+            others = [one for one in others if one in of_these] if is_among else others
+            return _by_distance((mark.x_m, mark.y_m), others, asks_far[1])
         told = [_by_distance((one.x_m, one.y_m), row, asks_far[1]) for one in _viewers(words, row, scene, speaker)]
         return told[0] if len(set(told)) == 1 else f"Nearest to me or to you? From my side: {told[0]}"
     if re.search(r" (?:in the middle|middle one|between the (?:other )?(?:two|others)) ", words):
@@ -528,6 +518,15 @@ def place_in_row(
         return ""
     end = 0 if "left" in (found[1], found[2]) else -1
     return _told_from(words, row, scene, speaker, lambda seen: f"That is the {seen[end].name}.")
+
+
+def _named_first(words: str, named: Sequence[SeenObject]) -> SeenObject | None:
+    """Which of these is named first there: to it the distance is asked."""
+    found = [
+        (at, -len(name), one) for one in named for name in (one.name, one.label, one.colour)
+        if name and (at := words.find(f" {name} ")) >= 0
+    ]  # fmt: skip
+    return min(found, key=lambda each: each[:2])[2] if found else None
 
 
 def _told_from(

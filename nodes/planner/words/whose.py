@@ -47,6 +47,11 @@ _OF_NOBODY = re.compile(
     r"\bthe (?P<kind>[a-z]+) (?:that|which)(?: is|'s| are) (?:nobody|no[ -]one)(?:'s)?(?: else's)?\b"
     r"|\bthe (?P<which>[a-z]+) (?:(?:that|which) belongs? to (?:nobody|no[ -]one)|without an owner)\b", re.I
 )  # fmt: skip
+_OF_WHOM = re.compile(
+    r"\b(?:the|that) (?P<kind>[a-z]+) (?:(?:that|which) ?(?:'s|is)|(?:that |which )?belong(?:s|ing) to) "
+    rf"(?P<who>{_THEIRS}|me|us|{_WHO})"
+)
+"""Which one it is, told by whose it is: "the mug that belongs to her"."""
 _LEAVES = re.compile(r"\b(?:stays?|leave (?:it|that|them)|hands off|nobody|no one|not|never)\b|n't\b", re.I)
 """What behind it says no more than that it is left: "..., so please don't touch it"."""
 Named = Callable[[str], Sequence[SeenObject]]
@@ -125,7 +130,10 @@ def with_owned(text: str, scene: Scene, speaker: str) -> tuple[str, str]:
 
     def owned(who: str, kind: str = "") -> list[SeenObject]:
         name = _owner(who, speaker).lower()
-        return [one for one in scene.things if name and one.owner.lower() == name and kind in ("", one.label)]
+        return [
+            one for one in scene.things
+            if name and one.owner.lower() == name and (kind == one.label or kind in _ANY_KIND)
+        ]  # fmt: skip
 
     unknown = ""
     for found in reversed(list(_OWNED.finditer(text.replace("’", "'")))):
@@ -141,10 +149,11 @@ def with_owned(text: str, scene: Scene, speaker: str) -> tuple[str, str]:
         things = [one for one in free if kind in (one.label, plural_of(one.label), "one", "ones", "thing", "things")]
         if len(things) == 1 or (things and kind.endswith("s")):
             text = f"{text[: found.start()]}{list_words([f'the {one.name}' for one in things])}{text[found.end() :]}"
-    for found in reversed(list(_OF_KIND.finditer(text.replace("’", "'")))):
-        things = owned(found["who"], found["kind"].lower())
-        if len(things) == 1:
-            text = f"{text[: found.start()]}the {things[0].name}{text[found.end() :]}"
+    for way in (_OF_WHOM, _OF_KIND):
+        for found in reversed(list(way.finditer(text.replace("’", "'")))):
+            things = owned(found["who"], found["kind"].lower())
+            if len(things) == 1:
+                text = f"{text[: found.start()]}the {things[0].name}{text[found.end() :]}"
     return text, unknown
 
 

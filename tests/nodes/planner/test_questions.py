@@ -161,3 +161,69 @@ def test_a_name_is_kept_and_what_is_said_behind_it_counts(hands: type[TableHands
     world.play(f"Put all the {world.thing}s {world.goal}", LONG_S)
     assert f"white {world.thing}" not in world.ends()
     assert hands().play(f"We'll call the red {world.thing} Pip from now on.").endswith("is called Pip.")
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "text",
+    ["What did you do with the red one?", "What has become of the red {thing}?", "What happened to the red {thing}?"],
+)
+def test_what_was_done_with_one_thing_is_told_of_that_one(hands: type[TableHands], text: str) -> None:
+    world = hands()
+    world.play(f"Put the red {world.thing} {world.goal}.", 6, "Stop! Not the red one, the white one.", "Go on.", 30)
+    said = world.play(text.format(thing=world.thing))
+    assert said.startswith(f"I put the red {world.thing}")
+    assert "back" in said or "on the table" in said
+    assert "white" not in said
+    untouched = world.play(f"What have you done with the blue {world.thing}?")
+    assert untouched.startswith(f"I have not touched the blue {world.thing}.")
+
+
+@BOTH
+def test_why_something_was_done_that_was_not_is_no_reason(hands: type[TableHands]) -> None:
+    world = hands()
+    world.play(f"Leave the white {world.thing}, it has a crack.")
+    said = world.play(f"Why did you move the white {world.thing}?")
+    assert said.startswith(f"I have not moved the white {world.thing}.")
+    assert "it has a crack" in said
+    for text in ("What's wrong with the white one?", "What's the trouble with the white {thing}, then?"):
+        assert "it has a crack" in world.play(text.format(thing=world.thing))
+
+
+def test_the_nearest_and_the_other_are_of_those_that_still_stand_there() -> None:
+    world = TableHands()
+    world.play("Put the red cup and the blue cup in the bin.", LONG_S)
+    assert world.play("Of the two cups still here, which is closer to the bottle?") == "That is the green cup."
+    said = world.play("And which one is nearest to the bin: the white cup or the green one?")
+    assert said == "That is the green cup."
+    world.play("Which cup is furthest from the ball?", "Throw the other one in the bin, please.", LONG_S)
+    assert world.ends() == {"red cup": "bin", "blue cup": "bin", "green cup": "bin"}
+    assert world.play("What colour is the cup that's left?") == "That is the white cup."
+
+
+def test_what_was_put_into_a_mug_is_told_of_that_mug() -> None:
+    world = KitchenHands()
+    world.play("A coffee with cream in the red mug, please.", 6)
+    assert world.play("Did my coffee get its cream?").endswith("I have not put it in yet.")
+    world.work(LONG_S)
+    for text in ("Did my coffee get its cream?", "Has the cream gone in?", "Have you added cream to it?"):
+        assert world.play(text) == "The coffee in the red mug is with cream."
+    assert world.play("Which mug got the cream?") == "I have put cream in the red mug."
+    assert world.play("Was cream added to the white mug?") == "I have put no cream in the white mug."
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "text",
+    ["And the {thing} that's nobody's can go {goal}.", "Put the {thing} which belongs to no one {goal}, please."],
+)
+def test_which_one_it_is_may_be_told_by_whose_it_is(hands: type[TableHands], text: str) -> None:
+    world = hands()
+    world.play(f"The white {world.thing} is mine.", ("Ben", f"The red {world.thing} belongs to me."))
+    if world.thing == "cup":
+        world.play("The green cup is Cleo's.")
+    world.play(("Ben", text.format(thing=world.thing, goal=world.goal)), 30)
+    assert list(world.ends()) == [f"blue {world.thing}"]
+    world.play(("Ben", f"Put the {world.thing} that's mine {world.goal}."), 30)
+    assert f"red {world.thing}" in world.ends()
+    assert f"white {world.thing}" not in world.ends()
