@@ -304,9 +304,8 @@ def brewed(text: str, cups: Sequence[Cup], bar: Bar) -> Brewing:
         whom = cup.whom or bar.speaker
         free = [one for one in bar.free(whom) if one.id not in used]
         own = [one for one in bar.own(whom) if one.id not in used]
-        if (
-            own and not (cup.vessel or cup.problem) and own[0] not in free[:1]
-        ):  # hers will not do, and no other is taken
+        is_told = bool(cup.vessel or cup.problem)
+        if own and not is_told and not any(one in own for one in free):  # hers will not do, and no other is taken
             ident, problem = _fit(own[0], bar, whom)
             cup = replace(cup, vessel=ident, problem=problem)
         vessel = next((one for one in bar.vessels if one.id and one.id == cup.vessel), None)

@@ -926,6 +926,8 @@ class Dialogue:
         """The answer to a question, from what is believed."""
         asked = self._question(text, speaker)
         said = self._told_of_recipe(text, speaker) or answer(asked, self.belief())
+        if said.startswith(UNKNOWN) and asked.is_named:  # "And what about the plate?"
+            said = self.too_wide(self.refs(asked.things)) or said
         named_there = {one.id: said.lower().find(f"the {one.name}") for one in self._things()}
         self.spoken = tuple(sorted((one for one, at in named_there.items() if at >= 0), key=named_there.__getitem__))
         self.spoken = self.spoken or tuple(one.id for one in asked.things if asked.is_named)
@@ -1065,7 +1067,8 @@ class Dialogue:
             seen = [f"the {one.name}" for one in self._things()][:MOST_NAMED]
             return f"I see no {bare(things[0])}. I see {list_words(seen) or 'nothing'}."
         if intent.deed == "refuse":
-            return refusal(intent, self.around.world, self.around.skills)
+            named_there = self._references_in(self.heard[-1][1]) if intent.why == "skill" and self.heard else ()
+            return self.too_wide(named_there) or refusal(intent, self.around.world, self.around.skills)
         return question(intent, self._scene, self.around.world)
 
     def goes_on(self) -> str:
@@ -1519,7 +1522,8 @@ class Dialogue:
         skill, other = intent.orders[0].skill, self.by if self.by != speaker else ""
         if not skill:
             things = [name_of_reference(one) for one in intent.orders[0].things]
-            return f"What shall I do with {list_words(things) or 'that'}?"
+            wide = self.too_wide(intent.orders[0].things)
+            return wide or f"What shall I do with {list_words(things) or 'that'}?"
         if skill == "stop":
             self._end()
             return "All right, I stop that."
@@ -1661,10 +1665,17 @@ class Dialogue:
         for order in self.orders if self._each else self.orders[:1]:
             is_same = any(covers(one, two) or covers(two, one) for one in order.things for two in new.things)
             if order.skill == "place" and order.place != new.place and is_same:
+                if other and self._is_of_washing(order):
+                    return ""
                 if other:
                     return f"{other} said the {order.place}. Shall I {small(describe(new))} instead?"
                 return f"You said the {order.place} a moment ago. Shall I use the {new.place} instead?"
         return ""
+
+    def _is_of_washing(self, order: Order) -> bool:
+        """Whether it goes there only as all that is washed does, and nobody has said so."""
+        washed = [one.things for one in (*self.orders, *(done.order for done in self.done)) if one.skill == "rinse"]
+        return order.things in washed and not any(order.place in text.lower() for _, text in self.heard)
 
     def _among_ordered(self, order: Order) -> Order:
         """ "Only the cup", of a cup and a ball: that one of what is ordered."""
@@ -2255,6 +2266,15 @@ class Dialogue:
             return ""
         self.later = (*self.later, *(one for one in steps if one not in self.orders))  # not a second time
         return self._next_if_idle()
+
+    def too_wide(self, things: Sequence[Reference]) -> str:
+        """What to say of what the hand cannot take, whatever is to be done with it; "" where it can take any of it."""
+        seen = [one for ref in things for one in self._fitting(ref)] if self._each else []
+        if not seen or any(one.width_m <= self.household.widest_m for one in seen):
+            return ""
+        names = list_words([f"the {one.name}" for one in seen])
+        are, them = ("is", "it") if len(seen) == 1 else ("are", "them")
+        return f"{capital(names)} {are} too wide for my hand. Could you take {them}, please?"
 
     def _ask_for_help(self, order: Order, thing: SeenObject, now_ns: int) -> str:
         what = small(describe(order)) if order.skill == "place" else f"take the {thing.name}"

@@ -340,7 +340,7 @@ def _name(mind: Dialogue, parts: Sequence[SaidPart], focus: Focus, now_ns: int) 
         if refused := mind.ask_keeper((order,), now_ns):
             return refused
         return mind.ask(OpenQuestion("order", f"Shall I {small(describe(order))}?", now_ns, (order,), "yes"))
-    return f"What shall I do with {named(mind.refs(part.things))}?"
+    return mind.too_wide(mind.refs(part.things)) or f"What shall I do with {named(mind.refs(part.things))}?"
 
 
 def _again(part: SaidPart) -> bool:

@@ -190,6 +190,8 @@ def refusal(intent: Intent, world: OrderVocabulary, skills: Sequence[SkillSpec])
             return f"I cannot reach a {what!r}. I can reach {_places(world)}. Which shall I use?"
         case "kind":
             known = list_words([plural_of(kind) for kind in sorted(world.kinds)]) or "nothing yet"
+            if len(world.kinds) > MOST_NAMED:  # nobody listens to so many
+                return f"I know no {what!r} here, so I cannot do that."
             return f"I know no {what!r}. I can tell apart {known}."
         case "relation":
             return f"I cannot put or look there ({what}). I can put things in, on or beside {_places(world)}."

@@ -887,3 +887,27 @@ def test_a_table_is_cleared_to_the_place_that_is_named(text: str) -> None:
     mind = mind_with(thing("apple-1", "apple", "red"), thing("plate-1", "plate", "white", width_m=0.2))
     assert "The white plate is too wide" in hear(mind, text)
     assert planned(mind) == [("place", "apple-1", "tray")]
+
+
+@pytest.mark.parametrize(
+    "text", ["And what about the plate?", "Can you manage the plate?", "Are you able to carry the plate?"]
+)
+def test_what_is_too_wide_is_said_whatever_is_asked_of_it(text: str) -> None:
+    mind = mind_with(thing("plate-1", "plate", "white", width_m=0.2), RED)
+    assert hear(mind, text).startswith("The white plate is too wide for my hand. Could you take")
+    assert planned(mind) == []
+
+
+def test_what_is_not_there_is_refused_in_one_sentence() -> None:
+    mind = mind_with(RED)
+    said = hear(mind, "Get me some tea, would you?")
+    assert said.count(".") == 1
+    assert "'tea'" in said
+
+
+@pytest.mark.parametrize("text", ["Put it on the tray afterwards.", "Then put it on the tray.", "Put it on the tray."])
+def test_another_may_say_where_a_thing_goes_that_is_washed(text: str) -> None:
+    mind = mind_with(thing("mug-1", "mug", "red", "dirty"), BLUE)
+    hear(mind, "Rinse the red mug.", who="Jon")
+    hear(mind, text, 2.0, "Eva")
+    assert planned(mind) == [("rinse", "mug-1", "sink"), ("place", "mug-1", "tray")]
