@@ -69,7 +69,7 @@ from nodes.planner.talk.proposals import (
     short_quote,
 )
 from nodes.planner.talk.questions import WAITS, About, OpenQuestion
-from nodes.planner.talk.turns import in_turn
+from nodes.planner.talk.turns import behind_deed, in_turn
 from nodes.planner.words.asked import asked_apart, words_of_question
 from nodes.planner.words.languages import in_another_language, is_dark
 from nodes.planner.words.lexicon import lexicon_file
@@ -586,6 +586,11 @@ class Dialogue:
         text, said = self._with_made(self._bound(text), speaker, now_ns)
         if said:
             return said
+        text, undone = behind_deed(self, text)
+        if undone:
+            intent = self.read_alone(text)
+            intent = msgspec.structs.replace(intent, deed="ask", why="condition", what=undone, awaits="yes")
+            return self._unread(intent, self._clauses(text), now_ns)
         is_owner = any(owner == "my" for owner, _ in self.talk.owners) or self._is_of_recipe(text)
         spelled = spelled_out(text, self._scene, self.names, speaker, self._kind_meant(), is_owner=is_owner)
         if (seen := self._seen_from(text)) is not None:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from nodes.planner.orders import Order
-from nodes.planner.talk.proposals import parts_heard
-from nodes.planner.words.referents import held_by_robot
+from nodes.planner.talk.proposals import meant_by, parts_heard
+from nodes.planner.words.referents import held_by_robot, place_of
 
 if TYPE_CHECKING:
     from nodes.planner.talk.dialogue import Dialogue
@@ -41,6 +41,22 @@ _GOES = re.compile(r",? \b(?:should|must|can|has to|have to|needs? to|ought to|i
 _ANY_DEED = re.compile(
     r"^(?:you )?(?:do|get to|start|begin|go on|carry on)?(?: with)? ?(?:that|this|it|any.*|every.*)?$", re.I
 )
+_IT = r"(?:it|that|this|they|those|these|(?:the|my|his|her|your|that|this) [a-z ]+?)"
+_OVER = r"(?P<over>done|finished|ready|made|poured|there|away|gone)"
+_HAS = r"(?:'s| is| are|'re|'s been| has been| have been)(?: all| nicely| safely| nice and| back| now)*"
+_CONDITION = re.compile(
+    r"(?P<join>,? ?(?:and|but|then)? ?)\b(?P<when>once|when|after|as soon as|the moment) "
+    rf"(?:(?P<what>{_IT}){_HAS} (?:(?P<clean>clean(?:ed)?|washed(?: up)?|rinsed)|{_OVER}"
+    r"|(?:in|on|at|to|into|onto) the (?P<place>[a-z]+(?: machine| dispenser)?))"
+    r"|you(?:'re| are|'ve| have)(?: been)? (?P<with>done|finished|through) with (?P<done_with>[a-z' ]+?)"
+    rf"|you(?:'ve| have)? (?P<deed>[a-z]+(?:ed|en)|put|made|brought|done) (?P<object>{_IT})"
+    r"(?: (?:away|up|down|out|there|(?:in|on|into|onto) the (?P<there>[a-z]+)))?)"
+    r"(?=,? ?please\b|,|[.!?;]|$|(?P<runs_on> (?:put|bring|wash|rinse|take|give|hand|move|place|fetch|get|wipe)\b))"
+    r"(?:,? please)?,? *", re.I
+)  # fmt: skip
+"""What a deed is done after: "once it's clean", "when the apple is on the tray"."""
+_PRONOUNS = frozenset({"it", "that", "this", "they", "those", "these"})
+_CLEANS = re.compile(r"\b(?:wash|rins|clean|scrub)", re.I)
 _MORE = re.compile(r"\b(?:then|the first|last)\b", re.I)
 _REQUEST = re.compile(r"\b(?:could|can|would|will) you\b", re.I)
 
@@ -72,6 +88,45 @@ def turn_of(text: str) -> DeedsInTurn | None:
     if found is not None and "," not in found["first"]:
         return DeedsInTurn("before", found["first"])
     return DeedsInTurn("before", said) if re.search(r"\bfirst\b", ahead, re.I) and "," not in said else None
+
+
+def behind_deed(mind: Dialogue, text: str) -> tuple[str, str]:
+    """An order to be done after another deed, as one more order; and the words of a deed that nobody has ordered."""
+    found = _CONDITION.search(text)
+    if found is None:
+        return text, ""
+    ahead, after = text[: found.start()], text[found.end() :]
+    rest = f"{ahead}{found['join'] if ahead and after[:1].isalpha() else ''}{after}".strip(" ,")
+    orders = mind.read_alone(rest)
+    if orders.deed != "do" or not orders.orders or orders.orders[0].skill in ("wait", "stop"):
+        return text, ""
+    is_here = (
+        bool(ahead.strip(" ,") and after) and mind.read_alone(ahead).deed == "do"
+    )  # "..., and when it's there, ..."
+    if not (is_here and (found["what"] or "").lower() in _PRONOUNS) and not _is_coming(mind, found, ahead):
+        is_told = bool(found["clean"] or found["place"] or found["deed"])
+        return (rest, found[0][len(found["join"]) :].strip(" ,.").lower()) if is_told else (text, "")
+    return (rest if ahead and not mind.orders else f"And {rest[0].lower()}{rest[1:]}"), ""
+
+
+def _is_coming(mind: Dialogue, found: re.Match[str], ahead: str) -> bool:
+    """Whether the deed is ordered, here or before, or what it brings about is so already."""
+    words = found["what"] or found["done_with"] or found["object"] or ""
+    place = found["place"] or found["there"] or ""
+    is_clean = bool(found["clean"]) or _CLEANS.match(found["deed"] or "") is not None
+    if is_clean and _CLEANS.search(ahead):
+        return True
+    ids = {one.id for one in meant_by(mind, words)} if words.startswith(("the ", "my ", "his ", "her ")) else set()
+    orders = [one for one in mind.orders if not ids or ids & mind.ids_of(one.things)]
+    if is_clean:
+        things = [one for one in mind.around.scene.things if one.id in ids]
+        return any(one.skill == "rinse" for one in orders) or bool(
+            things and not any("dirty" in one.state for one in things)
+        )
+    if place:
+        there = bool(ids) and all(place_of(one, mind.around.scene) == place for one in ids)
+        return there or any(one.place == place for one in orders) or (bool(ids) and place in ahead)
+    return bool(orders)
 
 
 def in_turn(mind: Dialogue, text: str, speaker: str, now_ns: int) -> str | None:

@@ -91,6 +91,38 @@ def test_what_comes_first_or_last_in_the_same_words_does_and_nothing_is_lost(wor
     assert [order.things[0].id for order in world.mind.orders] == turn
 
 
+@pytest.mark.parametrize(
+    ("before", "words", "last"),
+    [
+        ("Wash the red mug.", "Stand it on the shelf as soon as it's washed.", ("place", "mug-red", "shelf")),
+        ("Wash the red mug.", "When the red mug's clean, could you bring me the apple?", ("hand_over", "apple-1", "")),
+        ("Wash the red mug.", "After you've rinsed it put it on the tray.", ("place", "mug-red", "tray")),
+        ("Wash the red mug.", "The apple on the tray once you're done with the mug.", ("place", "apple-1", "tray")),
+        ("Put the apple on the tray.", "The moment that's there, hand me the banana.", ("hand_over", "banana-1", "")),
+        ("", "Put the apple on the tray, and when it's there, bring me the banana.", ("hand_over", "banana-1", "")),
+        ("", "Rinse the red mug, and once it's clean bring it to me.", ("hand_over", "mug-red", "")),
+    ],
+)  # fmt: skip
+def test_what_is_to_follow_another_deed_follows_it(before: str, words: str, last: tuple[str, str, str]) -> None:
+    world = KitchenHands()
+    world.play(*([before, ("Ben", words)] if before else [words]))
+    orders = [(one.skill, one.things[0].id, one.place) for one in world.mind.orders]
+    assert len(orders) > 1
+    assert orders[-1] == last
+    assert "?" not in world.last
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["The banana goes on the tray once the apple's in the bin.", "When the apple is in the sink, bring me the banana."],
+)  # fmt: skip
+def test_a_deed_that_is_to_follow_one_that_nobody_ordered_is_asked_about(words: str) -> None:
+    world = KitchenHands()
+    world.play(words)
+    assert world.mind.orders == ()
+    assert "Shall I" in world.last
+
+
 @BOTH
 @pytest.mark.parametrize(
     ("words", "left"),
