@@ -152,9 +152,11 @@ def question(intent: Intent, scene: Scene, world: OrderVocabulary) -> str:
         case "where":
             if intent.what and intent.what in world.kinds:
                 return f"I cannot put things on or in a {what}. I can reach {_places(world)}. Which shall I use?"
-            if order.skill == "place":
-                return f"Where shall I put {thing}? I can reach {_places(world)}."
-            return f"Which place do you mean? I know {_places(world)}."
+            is_put = order.skill == "place"
+            asked = f"Where shall I put {thing}? I can reach" if is_put else "Which place do you mean? I know"
+            return f"{asked} {_places(world)}."
+        case "relative":
+            return refusal(intent, world, ())
         case "tidy":
             return f"What shall I put where? I can reach {_places(world)}."
         case "protected":
@@ -193,6 +195,8 @@ def refusal(intent: Intent, world: OrderVocabulary, skills: Sequence[SkillSpec])
             if len(world.kinds) > MOST_NAMED:  # nobody listens to so many
                 return f"I know no {what!r} here, so I cannot do that."
             return f"I know no {what!r}. I can tell apart {known}."
+        case "relative":
+            return f"I cannot put things “{what}”. I can put them in, on or beside {_places(world)}."
         case "relation":
             return f"I cannot put or look there ({what}). I can put things in, on or beside {_places(world)}."
     return f"I cannot do that: I have no skill for {what!r}. I can {abilities(skills) or 'do nothing yet'}."

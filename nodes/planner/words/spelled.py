@@ -342,6 +342,7 @@ def _meant(
         is_open = _is_goal(found)
     else:
         things, is_open = alike, not label or (label == kind and found[0].lower().endswith("right one"))
+        is_open = is_open or (len(alike) == 1 and _is_goal(found))  # "Put the ball on my left."
     if is_open or not things:  # "the right one" is the one that is meant
         return found[0]
     rows = _rows(found[0], things, scene, speaker) if find is not _beside else [things]

@@ -65,6 +65,16 @@ class Conversation:
     owners: tuple[tuple[str, Reference], ...] = ()
 
 
+_SIDE = r"(?:to|on|at) (?:the|my|your|its) (?:(?:far|very) )?(?:left|right|front|rear)(?: ?hand)?(?: side)?"
+_BESIDE = re.compile(r"\b(?:beside|next to|by|near|alongside|close to|adjacent to|(?:to|at) the side of)\b")
+_CLOSER = re.compile(r"\b(?:(?:a )?(?:bit|little|touch) )?(?:closer|nearer|further|farther)\b")
+_RELATIVE = re.compile(
+    rf"\b(?:{_SIDE}(?: of\b|$)|(?:left|right) of\b|between\b|behind\b|in front of\b|under(?:neath)?\b"
+    r"|next to (?:me|us|him|her)\b|(?:over )?here$)"
+)
+"""Where something is to go by where another thing or a person is."""
+
+
 @dataclass(slots=True)
 class _Draft:
     """An order while it is put together."""
@@ -1331,15 +1341,24 @@ class _Reader:
         places = self._places_in(draft, targets)
         if places:
             (draft.relation, draft.place), draft.last = places[-1], "place"
+            if places[-1] == ("in", None) and {"too", "also", "as well", "with"} & {*adverbs, *clause.words}:
+                draft.place = self._put_in()  # "Put the ball in as well."
         if clause.word == "due" and "somewhere" in adverbs:
             draft.why = draft.why or "where"  # "It must be on the shelf somewhere."
         if "away" in clause.particles or adverbs & SETS["anywhere"]:
             draft.why = draft.why or ("" if places else "where")
-        if adverbs & SETS["there"] and not places:
+        if adverbs & (SETS["there"] - {"here", "over here"}) and not places:
             draft.place, draft.relation = self._antecedent(Noun(pronoun="there"), wants_place=True), ""
             draft.why = draft.why or ("where" if draft.place is None else "")
         if clause.to_me and not places:
             draft.skill = "hand_over"
+
+    def _put_in(self) -> Noun | None:
+        """Where the last order put things in, "in" by itself means that."""
+        drafts = [(one.relation, one.place) for one in self.drafts if one.skill == "place"]
+        orders = [(one.relation, Noun(place=one.place)) for one in self.before.orders if one.skill == "place"]
+        relation, place = (*orders, *drafts)[-1] if orders or drafts else ("", None)
+        return place if relation == "in" else None
 
     def _go(self, draft: _Draft, targets: Targets) -> None:
         clause = draft.clause
@@ -1424,7 +1443,7 @@ class _Reader:
         if self.unknown_verb:
             return self._intent("refuse", why="skill", what=self.unknown_verb)
         if problem is not None:
-            awaited: dict[str, Awaits] = {"where": "place", "which": "thing"}
+            awaited: dict[str, Awaits] = {"where": "place", "relative": "place", "which": "thing"}
             awaits = awaited.get(problem[1], "yes")
             return self._intent("ask", orders=orders, why=problem[1], what=problem[2], awaits=awaits)
         if orders and (doubt := self._doubt_about(orders)):
@@ -1646,6 +1665,9 @@ class _Reader:
         has_relation = skill == "place" or (skill == "drive" and relation == "beside")
         where = place.place if place is not None else ""
         order = Order(skill, things, excepts, where, relation if has_relation else "")
+        if words := _relative_place(draft.clause, order):
+            placed = Order("place", things[: -1 if len(things) > 1 else None], excepts)  # the last one is the mark
+            return placed, ("refuse" if draft.refused else "ask", "relative", words)
         if draft.refused:
             return order, ("refuse", draft.refused, draft.what)
         for noun in (*nouns, *([place] if place is not None else ()), *draft.excepts):
@@ -1958,6 +1980,24 @@ def _where_it_is(clause: Clause) -> str:
         return ""
     relation, place = clause.targets[0]
     return place.place if place is not None and relation in ("in", "on", "from") and noun.count == 1 else ""
+
+
+def _relative_place(clause: Clause, order: Order) -> str:
+    """The words that say where it is to go in relation to another thing or a person, "" of none: no deed does that."""
+    said, skill = " ".join(clause.words), order.skill
+    nouns = [(relation, noun) for relation, noun in clause.targets if noun is not None]
+    if (
+        skill not in ("place", "move", "hand_over")
+        or clause.verb in ("hand_over", "give")
+        or any(one.place for relation, one in nouns if relation != "to")
+    ):
+        return ""
+    ways = [_CLOSER]
+    if skill != "hand_over" and not order.place:
+        is_beside = any(relation == "beside" and noun.kind for relation, noun in nouns)
+        ways += [_RELATIVE, _BESIDE] if is_beside else [_RELATIVE]
+    found = next((one for way in ways if (one := way.search(said))), None)
+    return said[found.start() :] if found is not None else ""
 
 
 def _is_at_thing(clause: Clause) -> bool:

@@ -652,3 +652,35 @@ def test_a_correction_beside_a_stop_is_of_what_was_asked_where_nothing_was_under
     assert world.last.startswith("Stopped. Where shall I put the blue cup?")
     world.play("In the bin.", 2, "Go on.", 30)
     assert moved(world) == ["blue"]
+
+
+@pytest.mark.parametrize(
+    ("text", "so"),
+    [
+        ("Shift the ball a little nearer to Ann.", "a little nearer"),
+        ("Place the ball left of the white cup.", "left of"), ("Put the ball near the bottle.", "near the"),
+        ("Would you put the bottle to the right of the green cup?", "to the right of"),
+        ("Move the bottle a bit further away from me.", "a bit further"), ("Put the ball over here.", "over here"),
+        ("Set the bottle down between the white cup and the green cup.", "between"),
+    ],
+)  # fmt: skip
+def test_a_place_by_where_another_thing_is_is_refused_and_no_yes_makes_a_deed_of_it(text: str, so: str) -> None:
+    world = TableHands()
+    assert world.play(text).startswith(f"I cannot put things “{so}")
+    world.play("Yes.", 20)
+    assert world.ends() == {}
+
+
+@pytest.mark.parametrize(
+    "text", ["The bottle can go in too.", "Drop the bottle in as well.", "Put the bottle in with it"]
+)
+def test_in_as_well_is_where_the_last_order_put_something_in(text: str) -> None:
+    world = TableHands()
+    world.play("Put the white cup in the bin", 40, text, 40)
+    assert world.ends() == {"white cup": "bin", "brown bottle": "bin"}
+
+
+def test_in_by_itself_is_no_place_where_nothing_was_put_in() -> None:
+    world = TableHands()
+    assert world.play("Put the bottle in as well.", 20).startswith("Where shall I put the bottle?")
+    assert world.ends() == {}
