@@ -154,6 +154,7 @@ def test_who_forbids_going_on_or_speaks_of_it_does_not_ask_for_it(text: str) -> 
 @pytest.mark.parametrize(
     "text",
     ["No, go on.", "It doesn't hurt, go on.", "Okay, you can continue now.", "Go on, but not so fast.",
+     "Oh, I see. Go on.", "Got it, carry on.",
      "Now mach weiter, bitte.", "Also, weiter.", "Sí, continúa.", "Oui, continue.", "好的，继续。", "続けてください。"],
 )  # fmt: skip
 def test_going_on_is_asked_for_in_many_ways(text: str) -> None:
