@@ -122,6 +122,8 @@ DOUBTS_WITHIN_S = 10.0
 """An order for something not seen yet is asked about, if several such things come into sight within this time."""
 CONTRADICTS_WITHIN_S = 6.0
 """Two orders for the same thing within this time are asked about, unless the second corrects the first."""
+TAKES_WITHIN_S = 30.0
+"""What was filled is held out so long while more is to be done; then it is set down."""
 POINTS_FOR_S = 10.0
 OFFERED_S, STILL_M = 2.0, 0.02
 """A thing that is held out so long without a word, by a hand this still, is an offer."""
@@ -214,6 +216,7 @@ class Dialogue:
     was_there: frozenset[str] = frozenset()  # ids of things that stood so before the order
     origin: str = ""  # where the thing stood that is moved now
     ordered_ns: int = 0
+    offering_ns: int = 0  # since when it holds out what was filled; 0: it does not
     unseen_ns: int = 0  # the order came then, when nothing that it may mean had been seen; 0: something had
     by: str = ""  # who ordered what is carried out
     names: Mapping[str, str] = field(default_factory=dict)  # names that people gave, in small letters, and ids
@@ -395,7 +398,26 @@ class Dialogue:
             elif again_s and waited_s >= again_s and asked.times == 1:
                 self.questions = tuple(replace(one, times=2) if one == asked else one for one in self.questions)
                 says.append(asked.text)
+        offers = bool(self._offered())
+        self.offering_ns = (self.offering_ns or now_ns) if offers else 0
+        if offers and self.later and to_s(now_ns - self.offering_ns) >= TAKES_WITHIN_S and not self._is_held():
+            says.append(f"Nobody takes {named(self._offered())}. {self._set_down()}")
         return _joined([*says, self._next_if_idle()])
+
+    def _offered(self) -> tuple[Reference, ...]:
+        """What was filled and is held out now, where nobody holds out a hand for it."""
+        order = self.order if self._each else None
+        if order is None or order.skill != "hand_over" or order.things[0].id not in self.cups:
+            return ()
+        is_taken = any(one.hand_m is not None and not one.holds for one in self._scene.people)
+        return () if is_taken or order.things[0].id not in held_by_robot(self._scene) else order.things
+
+    def _set_down(self) -> str:
+        """Put what is held out on the table, and go on."""
+        things = self._offered()
+        self.is_over, self.offering_ns = True, 0
+        self.later = (self._placed(things, "table"), *self.later)
+        return f"I set {named(things)} down on the table beside you."
 
     # --- hearing
 
@@ -497,6 +519,9 @@ class Dialogue:
         return self._spare(Intent("nothing", protected=self.refs(own)), now_ns)
 
     def _listen_to(self, text: str, speaker: str, now_ns: int) -> str:
+        text, said = self._with_made(text, speaker, now_ns)
+        if said:
+            return said
         pointed_at = {one.points_at for one in self._scene.people if one.points_at}
         shown = pointed_at.pop() if len(pointed_at) == 1 else self.spoken[0] if len(self.spoken) == 1 else ""
         before = self.names
@@ -583,10 +608,7 @@ class Dialogue:
 
     def _ordered_in(self, text: str, speaker: str, now_ns: int) -> str:
         """What is made of words that ask nothing plainly."""
-        text, said = self._with_made(self._bound(text), speaker, now_ns)
-        if said:
-            return said
-        text, undone = behind_deed(self, text)
+        text, undone = behind_deed(self, self._bound(text))
         if undone:
             intent = self.read_alone(text)
             intent = msgspec.structs.replace(intent, deed="ask", why="condition", what=undone, awaits="yes")
@@ -1032,6 +1054,8 @@ class Dialogue:
         """What to ask where a recipe is named and nobody has ordered it in so many words; "" where none is."""
         for recipe in self.household.recipes.values():
             is_named = re.search(recipe.words, plain(text)) and not recipe.is_refused(text)
+            if self.cups and re.search(rf"\b(?:the|that|this|my|your) {recipe.words}", plain(text)):
+                continue  # one that was made, and no other
             if is_named and not re.search(recipe.unless, plain(text)):
                 bar = self._bar(recipe, self.heard[-1][0] if self.heard else "", self.kept)
                 made = brewed(text, cups_said(text, bar, is_new=True), bar)
@@ -2144,6 +2168,10 @@ class Dialogue:
     def _do_each(self, intent: Intent, now_ns: int, speaker: str) -> str:
         """Take orders on thing by thing, behind what is under way; what is meant instead takes its place."""
         self.by = speaker
+        offered = {one.id for one in self._offered()}
+        brought = [self._ids_of(one.things) for one in intent.orders if one.skill == "hand_over"]
+        if offered and brought == [offered] and len(intent.orders) == 1 and _HERE.search(self.heard[-1][1]):
+            return _joined([self._set_down(), self._next_if_idle()])  # "Bring it here", and no hand comes to it
         said = [self._narrow(intent)]
         for order in intent.orders:
             excluded = [
@@ -2185,6 +2213,10 @@ class Dialogue:
             full = [one for one in things if {"full", "half full"} & set(one.state)]
             things = full if is_emptied and full else things
             said.append(text)
+            wide = [one for one in things if one.width_m > self.household.widest_m]
+            if len(wide) < len(things):  # the rest of "everything" goes on, and does not wait for a person
+                said.append(self.too_wide(self.refs(wide)))
+                things = [one for one in things if one not in wide]
             for thing in things:
                 steps = self._steps("place" if is_away else order.skill, thing, order.place)
                 if order.skill == "place" and order.relation == "beside":
@@ -2580,6 +2612,7 @@ _CANCELS = re.compile(
     r"\b(?:forget|cancel|never mind|no longer|no(?= (?:more )?coffee)|not|don't|stop|skip|leave|drop)\b|n't\b"
 )
 _TO_ME = re.compile(r"\b(?:me|i|us|we|here)\b", re.I)
+_HERE = re.compile(r"\b(?:bring|fetch|here|over)\b", re.I)
 _ALL = re.compile(r"\b(?:both|all|each|everyone)\b", re.I)
 _PARTS = re.compile(r"(?:,? (?:and )?then |,? and |[.;!?,]+ )", re.I)
 _THEM = re.compile(r"\b(?:it|them(?: all)?|everything|it all|all of (?:it|them)|these|those)\b", re.I)

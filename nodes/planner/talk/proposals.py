@@ -328,6 +328,8 @@ def _name(mind: Dialogue, parts: Sequence[SaidPart], focus: Focus, now_ns: int) 
         return held
     if part.is_open or (len(part.things) > 1 and part.act == "name" and not part.is_named):
         return _which(mind, _order(mind, part, part.things[:1], focus.last), part.things, now_ns)
+    if wide := mind.too_wide(mind.refs(part.things)):
+        return wide
     asked = next((one for one in reversed(mind.questions) if one.awaits == "yes" and one.about == "order"), None)
     last = asked.orders[0] if asked is not None and asked.orders else focus.last
     if (
@@ -340,7 +342,7 @@ def _name(mind: Dialogue, parts: Sequence[SaidPart], focus: Focus, now_ns: int) 
         if refused := mind.ask_keeper((order,), now_ns):
             return refused
         return mind.ask(OpenQuestion("order", f"Shall I {small(describe(order))}?", now_ns, (order,), "yes"))
-    return mind.too_wide(mind.refs(part.things)) or f"What shall I do with {named(mind.refs(part.things))}?"
+    return f"What shall I do with {named(mind.refs(part.things))}?"
 
 
 def _again(part: SaidPart) -> bool:

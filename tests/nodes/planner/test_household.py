@@ -911,3 +911,35 @@ def test_another_may_say_where_a_thing_goes_that_is_washed(text: str) -> None:
     hear(mind, "Rinse the red mug.", who="Jon")
     hear(mind, text, 2.0, "Eva")
     assert planned(mind) == [("rinse", "mug-1", "sink"), ("place", "mug-1", "tray")]
+
+
+def holding(mind: Dialogue, ident: str) -> None:
+    """The robot has it in its hand now."""
+    scene, held = mind.around.scene, Relation(subject=ident, relation="held by", object="robot")
+    relations = (held, *(one for one in scene.relations if one.subject != ident))
+    scene = Scene(things=scene.things, relations=relations, kinds=scene.kinds, places=scene.places)
+    mind.around = Surroundings(scene, mind.around.skills)
+
+
+def test_a_coffee_that_nobody_takes_is_set_down_where_another_one_waits() -> None:
+    mind = mind_with(RED, BLUE)
+    hear(mind, "Make me a coffee.")
+    hear(mind, "One for me too.", 2.0, "Ben")
+    for _ in range(4):
+        finish(mind)
+    holding(mind, "mug-1")
+    assert [mind.tick(to_ns(at_s)) for at_s in (10.0, 39.0)] == ["", ""]
+    assert mind.tick(to_ns(40.0)).startswith("Nobody takes the red mug. I set the red mug down on the table")
+    assert planned(mind)[:2] == [("place", "mug-1", "table"), ("place", "mug-2", "coffee machine")]
+
+
+@pytest.mark.parametrize("text", ["Bring it here, would you? The coffee, I mean.", "Bring me my coffee, please."])
+def test_a_coffee_that_is_held_out_elsewhere_is_brought_when_asked_for(text: str) -> None:
+    mind = mind_with(RED, BLUE)
+    hear(mind, "Make me a coffee.")
+    for _ in range(4):
+        finish(mind)
+    holding(mind, "mug-1")
+    hear(mind, "Where is my coffee?", 20.0)
+    assert "I set the red mug down on the table" in hear(mind, text, 21.0)
+    assert planned(mind) == [("place", "mug-1", "table")]
