@@ -683,7 +683,28 @@ class Dialogue:
         orders = self.orders if self._each else self.orders[:1]
         return tuple(one for order in orders for one in order.things)
 
+    def _held_out(self, text: str, speaker: str) -> tuple[str, str]:
+        """What is said to what is held out to a person, as a plain order; and what to answer to that at once."""
+        held, order = held_by_robot(self._scene), self.order
+        things = [one for one in self._things() if one.id in held]
+        if order is None or order.skill != "hand_over" or self._asked() or len(things) != 1:
+            return text, ""
+        found = _SAID_TO_HELD.fullmatch(text.strip())
+        if found is None:
+            return text, ""
+        name = things[0].name
+        if found["who"]:
+            return text, f"I hold the {name} out. {found['who']} can take it from my hand."
+        if found["got"]:
+            return text, f"I still hold the {name}. Please take it from my hand."
+        if self.by not in ("", speaker):
+            return text, ""  # nobody else takes an order back
+        return (f"Put it {found['where']}." if found["where"] else "Forget it."), ""
+
     def _hear(self, text: str, speaker: str, now_ns: int) -> str:
+        text, answer = self._held_out(text, speaker)
+        if answer:
+            return answer
         meaning, clauses = understand(text), self._clauses(text)
         is_cancelled = any(clause.type == "cancel" for clause in clauses)
         is_cancelled = is_cancelled or any(clause.type == "order" for clause in clauses)  # "Mm. Now wash the cup."
@@ -2606,6 +2627,18 @@ _FIRST = re.compile(
     r"(?:(?:please|no|actually|oh|okay|and|but|can you|could you|would you|wait)\W+)*"
     r"(?:do |start with |begin with |take |wash |rinse |get )?the ([a-z]+(?: [a-z]+)?) first\b(?!.* (?:then|and) )"
 )
+_SAID_TO_HELD = re.compile(
+    r"(?i:(?:no|oh|ah|okay|ok|right|well|actually|sorry|cheers|thanks|thank you|ta|great|just|now|please|and|then)\W+)*"
+    r"(?:(?P<got>(?i:(?:i have|i['’]ve|i) (?:got|taken) (?:it|that|hold of it)|got it|here is my hand|(?:i )?have it|"
+    r"my hand is (?:out|here|there|open)|i(?: a|['’])m holding (?:it|my hand out)))"
+    r"|(?i:leave|drop) it (?P<where>(?i:on|in) (?i:the) \w+)"
+    r"|(?i:(?:you )?keep it|leave it(?: there| be)?|(?:maybe )?later|not (?:now|yet)"
+    r"|i(?: will|['’]ll) (?:take|have|get) it later"
+    r"|(?:i )?(?:do not|don['’]t) (?:want|need) (?:it|that))"
+    r"|(?i:give|hand|pass|bring|take) it (?i:on |over )?(?i:to) (?P<who>[A-Z]\w+))"
+    r"(?i:\W+(?:now|after all|any ?more|instead|please|then|thanks|thank you|for now|first))*\W*"
+)
+"""What somebody says to whom something is held out: that they have it, where it goes instead, not now, to whom."""
 _IT = re.compile(r"\b(?:it|that)\b(?! (?:is|was)\b)", re.I)
 _WASHES = re.compile(r"\b(?:wash|rinse|clean)\b", re.I)
 _CANCELS = re.compile(
