@@ -69,7 +69,7 @@ from nodes.planner.talk.proposals import (
     short_quote,
 )
 from nodes.planner.talk.questions import WAITS, About, OpenQuestion
-from nodes.planner.talk.turns import behind_deed, in_turn
+from nodes.planner.talk.turns import behind_deed, elsewhere, in_turn
 from nodes.planner.words.asked import asked_apart, words_of_question
 from nodes.planner.words.languages import in_another_language, is_dark
 from nodes.planner.words.lexicon import lexicon_file
@@ -608,7 +608,7 @@ class Dialogue:
 
     def _ordered_in(self, text: str, speaker: str, now_ns: int) -> str:
         """What is made of words that ask nothing plainly."""
-        text, undone = behind_deed(self, self._bound(text))
+        text, undone = behind_deed(self, self._bound(elsewhere(text)))
         if undone:
             intent = self.read_alone(text)
             intent = msgspec.structs.replace(intent, deed="ask", why="condition", what=undone, awaits="yes")

@@ -56,6 +56,12 @@ _CONDITION = re.compile(
 )  # fmt: skip
 """What a deed is done after: "once it's clean", "when the apple is on the tray"."""
 _PRONOUNS = frozenset({"it", "that", "this", "they", "those", "these"})
+_NOT_THAT = re.compile(
+    r"\b(?:not|leave) (?P<what>(?:the|that|this) (?:[a-z]+ )?[a-z]+)(?:,? though| out of it)?[.,;:!]+ "
+    r"(?:(?:it|that|they|this|because)(?:'s| is| has| are|'re)?\b[a-z' ]+[.,;!]+ )?(?:that one|that|it|this one|this)"
+    r"(?=(?:'s| is) for the bin\b| (?:goes|belongs|can go|should go|needs to go|must go|has to go)\b)", re.I
+)  # fmt: skip
+_FOR_BIN = re.compile(r"(?<=[a-z])(?:'s| is| are) for the bin\b")
 _CLEANS = re.compile(r"\b(?:wash|rins|clean|scrub)", re.I)
 _MORE = re.compile(r"\b(?:then|the first|last)\b", re.I)
 _REQUEST = re.compile(r"\b(?:could|can|would|will) you\b", re.I)
@@ -88,6 +94,12 @@ def turn_of(text: str) -> DeedsInTurn | None:
     if found is not None and "," not in found["first"]:
         return DeedsInTurn("before", found["first"])
     return DeedsInTurn("before", said) if re.search(r"\bfirst\b", ahead, re.I) and "," not in said else None
+
+
+def elsewhere(text: str) -> str:
+    """ "Not the cup. It is cracked, that one's for the bin": what is not to go here goes there, as one order."""
+    text = _NOT_THAT.sub(lambda found: f"actually, {found['what']}", text.replace("’", "'"))
+    return _FOR_BIN.sub(" goes in the bin", text)
 
 
 def behind_deed(mind: Dialogue, text: str) -> tuple[str, str]:

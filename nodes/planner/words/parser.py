@@ -1356,8 +1356,9 @@ class Parser:
             return j, True
         noun, k = self._noun(words, j)
         is_placed = clause.type in ("order", "fragment") and clause.targets and joint in ("and", "but")
-        if noun is not None and is_placed and lexicon.relations.at(words, k)[0]:
-            return j, True  # "... on the tray and the blue one on the shelf"
+        listed = self._nouns(words, j)[1] if noun is not None and is_placed else 0
+        if any(lexicon.relations.at(words, one)[0] for one in (k, listed) if listed):
+            return j, True  # "... on the tray and the blue one (and the green one) on the shelf"
         is_stated = any(lexicon.has(table, words, k) for table in ("dues", "stays")) or words[k : k + 1] in _AUXILIARIES
         if noun is not None and joint != "so" and is_stated:
             return j, True

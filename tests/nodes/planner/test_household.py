@@ -943,3 +943,30 @@ def test_a_coffee_that_is_held_out_elsewhere_is_brought_when_asked_for(text: str
     hear(mind, "Where is my coffee?", 20.0)
     assert "I set the red mug down on the table" in hear(mind, text, 21.0)
     assert planned(mind) == [("place", "mug-1", "table")]
+
+
+FRUIT = (thing("apple-1", "apple", "red"), thing("banana-1", "banana", "yellow"), thing("orange-1", "orange", "orange"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Not the banana, though. It's mouldy, that one's for the bin.", "But not the banana, that belongs in the bin.",
+        "The banana is for the bin.",
+    ],
+)  # fmt: skip
+def test_what_is_not_to_go_here_and_is_for_elsewhere_goes_there(text: str) -> None:
+    mind = mind_with(*FRUIT)
+    hear(mind, "Put the fruit on the tray.")
+    hear(mind, text, 2.0)
+    assert sorted(planned(mind)) == [
+        ("place", "apple-1", "tray"), ("place", "banana-1", "bin"), ("place", "orange-1", "tray"),
+    ]  # fmt: skip
+
+
+def test_what_stands_before_a_second_place_goes_there_with_the_rest_of_its_list() -> None:
+    mind = mind_with(*FRUIT)
+    hear(mind, "Put the apple on the tray and the banana and the orange on the shelf.")
+    assert planned(mind) == [
+        ("place", "apple-1", "tray"), ("place", "banana-1", "shelf"), ("place", "orange-1", "shelf"),
+    ]  # fmt: skip
