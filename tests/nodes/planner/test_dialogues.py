@@ -689,12 +689,12 @@ def test_in_by_itself_is_no_place_where_nothing_was_put_in() -> None:
 @pytest.mark.parametrize(
     ("text", "said", "ends"),
     [
-        ("Ah, keep it.", "All right. I will put back", {}), ("Sorry, not now.", "All right. I will put back", {}),
+        ("Oh, keep it.", "All right. I will put back", {}), ("Sorry, not now.", "All right. I will put back", {}),
         ("I don't need it after all.", "All right. I will put back", {}),
         ("Drop it in the bin, please.", "Sure. I will put the bottle in the bin", {"brown bottle": "bin"}),
         ("Thanks, I've got it.", "I still hold the brown bottle.", {"brown bottle": "person"}),
         ("Pass it on to Ben.", "I hold the brown bottle out. Ben can", {"brown bottle": "person"}),
-        (("Ben", "Actually, keep it."), "", {"brown bottle": "robot"}),
+        (("Ben", "Actually, keep it."), "", {"brown bottle": "person"}),
     ],
 )  # fmt: skip
 def test_what_is_held_out_is_taken_back_put_elsewhere_or_held_out_to_another(
