@@ -15,6 +15,7 @@ from nodes.planner.talk.proposals import meant_by, parts_heard
 from nodes.planner.words.referents import held_by_robot, place_of
 
 if TYPE_CHECKING:
+    from nodes.msgs import SeenObject
     from nodes.planner.talk.dialogue import Dialogue
 
 _LEAD = re.compile(
@@ -109,16 +110,27 @@ def behind_deed(mind: Dialogue, text: str) -> tuple[str, str]:
         return text, ""
     ahead, after = text[: found.start()], text[found.end() :]
     rest = f"{ahead}{found['join'] if ahead and after[:1].isalpha() else ''}{after}".strip(" ,")
+    is_here = bool(ahead.strip(" ,") and after) and mind.read_alone(ahead).deed == "do"
+    worked_on = _worked_on(mind, found)
+    if len(worked_on) == 1 and not is_here and (found["what"] or found["object"] or "").lower() == "it":
+        rest = re.sub(r"\bit\b", f"the {worked_on[0].name}", rest, count=1)
     orders = mind.read_alone(rest)
     if orders.deed != "do" or not orders.orders or orders.orders[0].skill in ("wait", "stop"):
         return text, ""
-    is_here = (
-        bool(ahead.strip(" ,") and after) and mind.read_alone(ahead).deed == "do"
-    )  # "..., and when it's there, ..."
     if not (is_here and (found["what"] or "").lower() in _PRONOUNS) and not _is_coming(mind, found, ahead):
         is_told = bool(found["clean"] or found["place"] or found["deed"])
         return (rest, found[0][len(found["join"]) :].strip(" ,.").lower()) if is_told else (text, "")
     return (rest if ahead and not mind.orders else f"And {rest[0].lower()}{rest[1:]}"), ""
+
+
+def _worked_on(mind: Dialogue, found: re.Match[str]) -> list[SeenObject]:
+    """What "it" of a condition is: the one thing that is washed, or worked on."""
+    orders = [one for one in mind.orders if one.skill == "rinse" or not found["clean"]] or mind.orders
+    ids = {ident for one in orders for ident in mind.ids_of(one.things)}
+    at = mind.target()
+    if at is not None and at.id in ids and (found["what"] or found["object"] or "").lower() == "it":
+        return [at]
+    return [one for one in mind.around.scene.things if one.id in ids]
 
 
 def _is_coming(mind: Dialogue, found: re.Match[str], ahead: str) -> bool:
@@ -128,13 +140,13 @@ def _is_coming(mind: Dialogue, found: re.Match[str], ahead: str) -> bool:
     is_clean = bool(found["clean"]) or _CLEANS.match(found["deed"] or "") is not None
     if is_clean and _CLEANS.search(ahead):
         return True
-    ids = {one.id for one in meant_by(mind, words)} if words.startswith(("the ", "my ", "his ", "her ")) else set()
-    orders = [one for one in mind.orders if not ids or ids & mind.ids_of(one.things)]
+    is_named = words.lower().startswith(("the ", "my ", "his ", "her "))
+    things = meant_by(mind, words) if is_named else _worked_on(mind, found)
+    ids = {one.id for one in things}
+    orders = [one for one in mind.orders if not is_named or ids & mind.ids_of(one.things)]
     if is_clean:
-        things = [one for one in mind.around.scene.things if one.id in ids]
-        return any(one.skill == "rinse" for one in orders) or bool(
-            things and not any("dirty" in one.state for one in things)
-        )
+        is_so = bool(things) and not any("dirty" in one.state for one in things)
+        return is_so or any(one.skill == "rinse" for one in orders)
     if place:
         there = bool(ids) and all(place_of(one, mind.around.scene) == place for one in ids)
         return there or any(one.place == place for one in orders) or (bool(ids) and place in ahead)

@@ -230,6 +230,10 @@ class _Reader:
 
     def read(self, text: str, *, corrects: bool) -> Intent:
         text, in_order = _IN_THAT_ORDER.subn("", _AFTERWARDS.sub("then", text))
+        whole = _IT_ALL.match(text)
+        is_told = bool(self.before.orders) or any(one.count != 1 or one.is_plural for one in self.before.mentioned)
+        if whole is not None and not is_told:  # nothing was spoken of that "it all" may mean but all that there is
+            text = f"{whole[1]}everything{text[whole.end() :]}"
         text = self._without_turns(text)
         clauses = self.parser.clauses(text)
         opening = _OPENING.match(text)
@@ -1884,6 +1888,7 @@ _TURN = re.compile(
 _IN_TURN = re.compile(r"\bfirst\b.*\b(?:then|after that|and next)\b", re.IGNORECASE)
 
 
+_IT_ALL = re.compile(r"([^.!?;,]*)\b(?:it all|all of (?:it|this|that)|the (?:whole )?lot)\b", re.I)
 _AFTERWARDS = re.compile(
     r"(?<![a-z] )\b(?:when|once|after|as soon as) (?:you(?:'re| are|'ve| have)|that(?:'s| is)|it(?:'s| is)|this is)"
     r"(?: all)? (?:done|finished)(?: with (?:that|it|this|them))?,?(?= [a-z])",

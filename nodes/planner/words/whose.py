@@ -42,6 +42,12 @@ _OWNED = re.compile(
     rf"|(?:anything|everything|something|all) (?:that is |of )(?P<b>{_THEIRS})"
     rf"|(?P<c>{_WHO}'s|(?i:my|our)) (?:things|stuff|belongings|property))(?! [a-z]*(?:is|are|was)\b)"
 )
+_NOT_OWNED = re.compile(
+    r"\b(?P<all>anything|everything|all|whatever|(?:all )?(?:of )?the [a-z]+(?= (?:that|which)))(?: that| which)?"
+    rf"(?:(?: is|'s| are|'re) not| isn't| aren't|(?: does not| doesn't| do not| don't) belong to)"
+    rf" (?P<who>{_THEIRS}|me|us|{_WHO})(?! [a-z]*(?:is|are|was)\b)", re.I
+)  # fmt: skip
+"""All but what is somebody's: "everything that isn't Ben's"."""
 _OF_KIND = re.compile(rf"\b(?P<who>{_WHO}'s|(?i:my|our)(?= own )) (?:own )?(?P<kind>[a-z]+)\b")
 _OF_NOBODY = re.compile(
     r"\bthe (?P<kind>[a-z]+) (?:that|which)(?: is|'s| are) (?:nobody|no[ -]one)(?:'s)?(?: else's)?\b"
@@ -136,6 +142,11 @@ def with_owned(text: str, scene: Scene, speaker: str) -> tuple[str, str]:
         ]  # fmt: skip
 
     unknown = ""
+    for found in reversed(list(_NOT_OWNED.finditer(text.replace("’", "'")))):
+        if things := owned(found["who"]):
+            kept = " and ".join(f"the {one.name}" for one in things)
+            every = "everything" if found["all"].lower() in ("anything", "whatever") else found["all"]
+            text = f"{text[: found.start()]}{every} except {kept}{text[found.end() :]}"
     for found in reversed(list(_OWNED.finditer(text.replace("’", "'")))):
         who = found["a"] or found["b"] or found["c"]
         things = owned(who)

@@ -141,6 +141,31 @@ def test_the_rest_is_ordered_with_its_exceptions_by_who_ordered_one_of_them(
     assert stays == left
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Put it all in the bin, apart from what's Ben's.", "All of it in the bin, except for Ben's things.",
+        "Throw away anything that isn't Ben's.", "Everything that doesn't belong to Ben goes in the bin.",
+        "All the things that aren't Ben's go in the bin.",
+    ],
+)  # fmt: skip
+def test_all_but_what_is_somebodys_is_ordered_and_that_is_left(words: str) -> None:
+    world = played(TableHands, [("Ben", "The white cup is mine."), words])
+    assert "cup-white" not in {one for one, place in world.where.items() if place != "table"}
+    assert world.where["cup-blue"] == world.where["ball-1"] == "bin"
+
+
+def test_it_is_what_is_washed_where_it_is_to_follow_the_washing() -> None:
+    world = KitchenHands()
+    world.play(
+        ("Ann", "Don't touch the white mug."),
+        ("Cid", "Wash the mugs."),
+        1,
+        ("Ben", "Stand it on the shelf once it's washed."),
+    )
+    assert "shelf" in [one.place for one in world.mind.orders if one.things[0].id == "mug-red"]
+
+
 def test_what_spells_out_a_vague_order_is_that_order() -> None:
     world = played(TableHands, ["Clear the table, would you? Everything in the bin but the white cup."])
     assert "?" not in world.says[0]
