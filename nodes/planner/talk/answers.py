@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from nodes.msgs import Reference, Scene, SeenObject, SkillSpec
 from nodes.planner.orders import Order
+from nodes.planner.words.asked import asked_apart
 from nodes.planner.words.cues import cue
 from nodes.planner.words.lexicon import plural_of
 from nodes.planner.words.parser import segments_of
@@ -34,6 +35,7 @@ _TO_DO = cue("answers", "to_do")
 _STOPPED = re.compile(r"(?=.*\b(?:why|how come|what for|what made|who)\b).*\b(?:stop|stopped|stopping|halt|halted)\b")
 _WAITS = re.compile(r"(?=.*\b(?:why|how come|what)\b).*\b(?:waiting|not moving|standing (?:still|there)|stuck)\b")
 _CONTENTS = re.compile(r" (?:something|anything|much|some|any|coffee|tea|water|milk|cream) (?:\w+ )?in ")
+_FROM_WHERE = re.compile(r" where (?:did|was|were|had) .*(?:before|at first|first|originally|from) $")
 _HAPPENED = re.compile(
     r" (?:did|have|has|was) .*(?:do|done) (?:with|to) | (?:happened|happen) to | (?:became|become) of | has become of "
 )
@@ -45,7 +47,7 @@ _DEEDS = {
     "rinse": r"rins(?:e|ed)|wash(?:ed)?|clean(?:ed)?",
     "wipe": r"wiped?",
     "open": r"open(?:ed)?", "close": r"closed?|shut", "pour": r"pour(?:ed)?|empt(?:y|ied)|tip(?:ped)?",
-    "hand_over": r"g[ai]ven?|hand(?:ed)?|pass(?:ed)?", "wait_here": r"fill(?:ed)?|ma[kd]e|brew(?:ed)?",
+    "hand_over": r"g[ai]ven?|hand(?:ed)?|pass(?:ed)?", "wait_here": r"fill(?:ed)?|used?|ma[kd]e|brew(?:ed)?",
     "place": r"put|moved?|shift(?:ed)?|t[ao]ken?|took|br(?:ing|ought)|carr(?:y|ied)|clear(?:ed)?|placed?|thr[eo]wn?"
     r"|chuck(?:ed)?|bin(?:ned)?|get rid|got rid|went|gone|tid(?:y|ied)|remov(?:e|ed)|pick(?:ed)?|end(?:ed)?|manage[d]?",
 }  # fmt: skip
@@ -207,7 +209,15 @@ def _said(asked: AskedOf, now: Answerable) -> str:
         named = [one for one in now.heard[:-1] if any(each.label in one[1].lower() for each in asked.things)]
         named = [one for one in named if "?" not in one[1]] or named
         return f"{named[-1][0] or 'Somebody'} said: “{named[-1][1]}”" if named else f"Nothing of {_the(asked.things)}."
-    before = [one for one in now.heard[:-1] if one[0] == asked.speaker] or list(now.heard[:-1])
+    told = [one for one in now.heard[:-1] if not all(asks for _, asks in asked_apart(one[1]))]
+    subject = re.search(r" (?:did|what|has|have)(?: not)? (?!did )([a-z]+) ", asked.words)
+    who = subject[1] if subject is not None else "i"
+    if who in {one.lower() for one, _ in told}:
+        before = [one for one in told if one[0].lower() == who]
+    elif who in ("he", "she", "they"):
+        before = [one for one in told if one[0] != asked.speaker]
+    else:
+        before = [one for one in told if one[0] == asked.speaker] or told
     if not before:
         return "You have told me nothing before that."
     return f"{before[-1][0] or 'Somebody'} said: “{before[-1][1]}” {now.asked}".strip()
@@ -216,7 +226,8 @@ def _said(asked: AskedOf, now: Answerable) -> str:
 def _who(asked: AskedOf, now: Answerable) -> str:
     """Who wanted it: the deed with what is named, what is left alone, or what is done now."""
     ids = {one.id for one in asked.things}
-    deed = next((one for one in reversed(now.deeds) if one.id in ids), None)
+    deed = next((deed for one in asked.things if (deed := _deed_with(one, asked.skill, now))), None)
+    deed = deed or next((one for one in reversed(now.deeds) if one.id in ids), None)
     if asked.things and deed is None and (why := [one for each in asked.things if (one := _reason(each, now))]):
         return " ".join(why)
     if deed is not None and (now.order is None or asked.is_named):
@@ -236,7 +247,7 @@ def _of_row(asked: AskedOf, now: Answerable) -> str:
     kinds = asked.kinds - marks
     things = [one for one in of_these or scene.things if not one.is_place and (not kinds or one.label in kinds)]
     things = [one for one in scene.things if not one.is_place] if len(of_these) == 2 and asked.is_named else things
-    if not of_these and asked.place:
+    if not of_these and asked.place and not re.search(r" (?:near|clos|furth|farth)\w+ (?:to|from) ", asked.words):
         things = [one for one in things if place_of(one.id, scene) == asked.place]
     named = asked.things if asked.is_named or len(asked.things) == 2 else ()
     return place_in_row(asked.words, things, named, scene, asked.speaker)
@@ -302,6 +313,8 @@ def _of_plans(asked: AskedOf, now: Answerable) -> str:
         if now.order is None:
             return now.asked or f"Nothing. {doing(now)}"
         return f"Then I will {list_words(plans[1:])}." if plans[1:] else f"Nothing comes after that. {doing(now)}"
+    if asked.asks in ("what", "which") and plans and (at := re.search(r" (?:comes?|goes?|is) (first|last) $", words)):
+        return f"{capital(at[1])}, I {plans[0 if at[1] == 'first' else -1]}."
     is_future = (_NEXT.search(words) or _has(words, "about to")) and not asked.is_named
     if is_future or _has(words, "are you holding", "do you have there", "do you hold"):
         then = (
@@ -349,7 +362,7 @@ def todo(now: Answerable) -> list[str]:
 
 def _of_deeds(asked: AskedOf, now: Answerable) -> str:
     """Of what was done, or touched, or is finished."""
-    words, skill = asked.words, asked.skill
+    words, skill, ids = asked.words, asked.skill, {one.id for one in asked.things}
     is_past = _PAST.search(words) is not None or _has(words, "went", "got", "took")
     if _has(words, "which one was that", "what was that", "which was that") or (
         asked.asks and _has(words, "was that one")
@@ -364,6 +377,10 @@ def _of_deeds(asked: AskedOf, now: Answerable) -> str:
         return " ".join(dict.fromkeys(_told_of(one, now) for one in asked.things[:MOST_NAMED]))
     if is_past and asked.asks in ("what", "how") and re.search(r" (?:done|do|doing|been up to) ", words):
         return _told_deeds(now)
+    if asked.asks == "where" and asked.things and _FROM_WHERE.search(words):
+        origins = {deed.name: deed.origin for deed in reversed(now.deeds) if deed.origin and deed.id in ids}
+        came = [f"the {name} was {relation_to(at, now.scene)} the {at}" for name, at in origins.items()]
+        return f"{capital(list_words(came))}." if came else ""
     if not is_past or not skill:
         return ""
     if skill == "touch" and re.search(r" (?:anything|something|which|what|any) .*(?:not|never) ", words):
@@ -428,8 +445,10 @@ def _told_not(said: str) -> str:
 def _told_of(thing: SeenObject, now: Answerable) -> str:
     """What was done with this thing, in turn, and where it is."""
     mine = list(dict.fromkeys(_did(one, now) for one in now.deeds if one.id == thing.id))
-    if not mine or thing.id in held_by_robot(now.scene):
+    if thing.id in held_by_robot(now.scene) or _is_pending(thing, now):
         return _told_not(_did_it(thing, "touch", "", now))
+    if not mine:
+        return f"{where_are([thing], now.scene)} {_reason(thing, now)}".strip()
     place = place_of(thing.id, now.scene)
     where = where_are([thing], now.scene) if place and place not in mine[-1] else ""
     return f"I {list_words(mine)}. {where}".strip()
@@ -489,7 +508,9 @@ def _of_things(asked: AskedOf, now: Answerable) -> str:
     words, scene, things = asked.words, now.scene, asked.things
     if asked.unseen and not things:
         return f"I have not seen a {short(asked.unseen)}. It may be where I have not looked."
-    is_where = asked.asks == "where" or re.search(r" (?:here|there|in|on|still|stand|going|see|got|have) ", words)
+    is_where = asked.asks == "where" or re.search(
+        r" (?:here|there|in|on|still|gone|missing|stand|going|see|got|have) ", words
+    )
     if things and is_where and (asked.is_named or asked.asks in ("where", "what", "which")):
         kept = [_reason(one, now) for one in things if asked.asks != "where"]
         return " ".join(dict.fromkeys([where_are(things, scene), *(one for one in kept if one)]))
@@ -517,8 +538,12 @@ def _of_state(asked: AskedOf, now: Answerable) -> str:
         and not asked.place
         and re.match(r" (?:and )?what (?:is|have we got|do you see)(?: \w+)? in(?:side)? ", words)
     ):
+        if len(things) == 1 and (filling := _filled(things[0], now)):
+            return filling[1] if filling[0] else f"Nothing: {filling[1]}"
         told = [f"the {one.name} is {_state_of(one)}" for one in things if one.state]
         return f"As far as I see, {list_words(told)}." if told else f"I see nothing in {_the(things)}."
+    if _CONTENTS.search(words) and not asked.place and len(things) == 1 and (filling := _filled(things[0], now)):
+        return f"{'Yes' if filling[0] else 'No'}: {filling[1]}"
     if _CONTENTS.search(words) and not asked.place:
         filled = [one for one in things or alike if {"full", "half full"} & set(one.state)]
         if asked.asks == "which":
@@ -552,6 +577,17 @@ def _of_state(asked: AskedOf, now: Answerable) -> str:
             else f"None, as far as I see, is {state}."
         )
     return _how(things, state, [one for one in things if is_so(one, state)]) if things else ""
+
+
+def _filled(thing: SeenObject, now: Answerable) -> tuple[bool, str] | None:
+    """Whether something is in it by what was done, and that; None where its looks tell, or nothing was done."""
+    mine = [one for one in now.deeds if one.id == thing.id and one.skill in ("wait_here", "pour", "rinse")]
+    if not mine or {"full", "half full"} & set(thing.state):
+        return None
+    emptied = [number for number, one in enumerate(mine) if one.skill != "wait_here"]
+    if mine[-1].skill != "wait_here":
+        return False, f"I {_did(mine[-1], now)}."
+    return True, f"I {list_words([_did(one, now) for one in mine[emptied[-1] + 1 if emptied else 0 :]])}."
 
 
 def _how(things: Sequence[SeenObject], state: str, so: Sequence[SeenObject]) -> str:

@@ -467,7 +467,8 @@ class Dialogue:
                     self._did(DoneDeed(skill, one.id, one.name, place, before, self.by))
             stood[one.id] = place or before
         self.stood = stood
-        self.carried = frozenset(held) | {one for one in self.carried if not (stood.get(one) or one in held)}
+        placed = {one.id for one in self._things() if place_of(one.id, self._scene) or self._is_theirs(one)}
+        self.carried = frozenset(held) | (self.carried - placed)
 
     def _worked_on(self) -> tuple[Reference, ...]:
         return self.current.things if self.current is not None else ()
@@ -972,8 +973,8 @@ class Dialogue:
 
     def answered(self, text: str, speaker: str) -> str:
         """The answer to a question, from what is believed."""
-        asked = self._question(text, speaker)
-        said = self._told_of_recipe(text, speaker) or answer(asked, self.belief())
+        asked, said = self._question(text, speaker)
+        said = said or self._told_of_recipe(text, speaker) or answer(asked, self.belief())
         if said.startswith(UNKNOWN) and asked.is_named:  # "And what about the plate?"
             said = self.too_wide(self.refs(asked.things)) or said
         named_there = {one.id: said.lower().find(f"the {one.name}") for one in self._things()}
@@ -982,11 +983,13 @@ class Dialogue:
         self.is_answer = self.was_answered = True
         return said
 
-    def _question(self, text: str, speaker: str) -> AskedOf:
+    def _question(self, text: str, speaker: str) -> tuple[AskedOf, str]:
+        """What is asked; and the answer, where it only asks what stands beside something."""
         words = words_of_question(text) or " ".join(word for one in segments_of(text) for word in one.words)
         spelled = spelled_out(f"{words}?", self._scene, self.names, speaker)
         words = words if spelled.reply or spelled.views else spelled.text.rstrip("?")
-        return asked_about(words.lower(), self._scene, parser_of(self.around.world), focus_in(self), speaker)
+        asked = asked_about(words.lower(), self._scene, parser_of(self.around.world), focus_in(self), speaker)
+        return asked, "" if spelled.is_untold or not spelled.reply.startswith("That is the ") else spelled.reply
 
     def read_alone(self, text: str) -> Intent:
         """What a part of an utterance means by itself."""

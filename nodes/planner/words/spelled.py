@@ -494,10 +494,13 @@ def place_in_row(
         at = sorted(in_row.index(one) for one in named if one in in_row)
         between = [one for one in in_row[at[0] + 1 : at[1]] if one in middle] if len(at) == 2 else []
         return f"Between them: {_names(between)}." if between else "There is nothing between them."
+    places = [one for one in scene.things if one.is_place]
+    mark = _named_first(words[asks_far.end() - 1 :], [*named, *places]) if asks_far is not None else None
+    if asks_far is not None and len(named) > 1 and re.match(r" (?:is|are) .* or ", words):  # "Is this or that nearer?"
+        words, row = f" which {words.strip()} ", [one for one in row if one in named]
     if not re.match(r" (?:\w+ )*?(?:which|what|who|is there) ", words) or not row:
         return ""
     if asks_far is not None and re.search(r" (?:left|right) ", words) is None:
-        mark = _named_first(words[asks_far.end() - 1 :], named)
         if mark is not None and not re.search(r" (?:me|you|my|your) ", words):
             of_these = [one for one in named if one.id != mark.id]
             kinds = {one.label for one in of_these}

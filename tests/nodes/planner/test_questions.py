@@ -176,7 +176,7 @@ def test_what_was_done_with_one_thing_is_told_of_that_one(hands: type[TableHands
     assert "back" in said or "on the table" in said
     assert "white" not in said
     untouched = world.play(f"What have you done with the blue {world.thing}?")
-    assert untouched.startswith(f"I have not touched the blue {world.thing}.")
+    assert untouched == f"The blue {world.thing} is on the table."
 
 
 @BOTH
@@ -227,3 +227,38 @@ def test_which_one_it_is_may_be_told_by_whose_it_is(hands: type[TableHands], tex
     world.play(("Ben", f"Put the {world.thing} that's mine {world.goal}."), 30)
     assert f"red {world.thing}" in world.ends()
     assert f"white {world.thing}" not in world.ends()
+
+
+@BOTH
+def test_what_was_told_is_quoted_from_who_told_it(hands: type[TableHands]) -> None:
+    world = hands()
+    world.play(
+        ("Ben", f"Leave the white {world.thing} alone."), ("Cleo", f"Put the red {world.thing} {world.goal}."), 30
+    )
+    world.play("Where is the ball?")
+    assert world.play("What did Ben tell you?").startswith("Ben said: “Leave the white")
+    assert world.play(("Ben", "What did I say?")).startswith("Ben said: “Leave the white")
+    assert world.play(("Cleo", "What did I tell you, by the way?")).startswith("Cleo said: “Put the red")
+
+
+@BOTH
+def test_where_something_came_from_and_what_stands_beside_it_is_told(hands: type[TableHands]) -> None:
+    world = hands()
+    world.play(f"Put the red {world.thing} {world.goal}.", 30)
+    for text in ("Where was the red {thing} before?", "Where did the red {thing} come from?"):
+        said = world.play(text.format(thing=world.thing))
+        assert said.startswith(f"The red {world.thing} was ")
+        assert said.endswith(" the table.")
+    if world.thing == "cup":
+        assert world.play("What's on the left of the ball?") == "That is the green cup."
+        assert world.play("Is the white cup or the bottle closer to the bin?") == "That is the brown bottle."
+        assert world.play("Which cup is furthest from the bin?") == "That is the blue cup."
+
+
+def test_what_is_in_a_mug_is_told_from_what_was_poured_and_washed() -> None:
+    world = KitchenHands()
+    world.play("A coffee without cream in the red mug, please.", LONG_S)
+    assert world.play("What's in the red mug?") == "I filled the red mug at the coffee machine."
+    world.play("Wash the blue mug.", LONG_S)
+    assert world.play("Is there anything in the blue mug?") == "No: I washed the blue mug."
+    assert world.play("For whom did you wash the blue mug?") == "Ann asked me. I washed the blue mug."
