@@ -11,11 +11,26 @@ One that cancels what others do sets `message_wants_fences`: somebody has to iss
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Mapping
 from contextvars import ContextVar
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, TypeVar, dataclass_transform
+from types import UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    TypeVar,
+    Union,
+    dataclass_transform,
+    get_args,
+    get_origin,
+)
 
 import msgspec
 
@@ -104,10 +119,36 @@ M_co = TypeVar("M_co", bound=Message, covariant=True)
 
 
 @cache
+def fields_of(message: type) -> tuple[msgspec.structs.FieldInfo, ...]:
+    """A message's fields, with the names of types written out. Raises what evaluating an annotation raises."""
+    fields = msgspec.structs.fields(message)
+    return tuple(msgspec.structs.replace(field, type=written_out(field.type)) for field in fields)
+
+
+def written_out(declared: Any) -> Any:
+    """A type with what `type X = ...` names written out, as numpy's NDArray has been such a name since 2.5."""
+    origin, arguments = get_origin(declared), get_args(declared)
+    named = declared if origin is None else origin
+    if type(named).__name__ == "TypeAliasType":
+        value = named.__value__
+        if arguments:
+            given = dict(zip(named.__type_params__, arguments, strict=False))
+            value = value[tuple(given[one] for one in value.__parameters__)]
+        return written_out(value)
+    if origin is None or origin is Literal:
+        return declared
+    parts = tuple(map(written_out, arguments[:1] if origin is Annotated else arguments))
+    if all(part is before for part, before in zip(parts, arguments, strict=False)):
+        return declared
+    if origin is Annotated:
+        return Annotated[parts[0], *arguments[1:]]
+    return functools.reduce(operator.or_, parts) if origin in (Union, UnionType) else origin[parts]
+
+
+@cache
 def array_fields(message: type[Message]) -> tuple[str, ...]:
     """Return the names of a message's arrays, which make it large."""
-    fields = msgspec.structs.fields(message)  # type: ignore[arg-type]  # a Struct at run time
-    return tuple(field.name for field in fields if "numpy.ndarray" in str(field.type))
+    return tuple(field.name for field in fields_of(message) if "numpy.ndarray" in str(field.type))
 
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from runtime.message import UNKNOWN_NS, Envelope, Message, Stamped
+from runtime.message import UNKNOWN_NS, Envelope, Message, Stamped, fields_of
 
 DRIFT = 200e-6
 """How far two clocks may drift apart, as a share of the time that passes; crystals keep within 100 ppm each."""
@@ -108,7 +108,7 @@ def stamp_fields(message: type[Message]) -> tuple[str, ...]:
     """The fields of a message type that hold a time: numbers named `*_ns` that are not listed as durations."""
     return tuple(
         field.name
-        for field in msgspec.structs.fields(message)  # type: ignore[arg-type]  # a Struct at run time
+        for field in fields_of(message)
         if field.name.endswith("_ns") and "tuple" not in str(field.type) and field.name not in message.message_durations
     )
 
@@ -116,7 +116,7 @@ def stamp_fields(message: type[Message]) -> tuple[str, ...]:
 @cache
 def _nested_fields(message: type[Message]) -> tuple[str, ...]:
     found = []
-    for field in msgspec.structs.fields(message):  # type: ignore[arg-type]  # a Struct at run time
+    for field in fields_of(message):
         text = str(field.type)
         is_plain = field.type in (int, float, str, bool) or "Literal" in text or "ndarray" in text
         if not is_plain:

@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from runtime.message import UNKNOWN_NS, Envelope, M, Message, array_fields
+from runtime.message import UNKNOWN_NS, Envelope, M, Message, array_fields, fields_of
 
 ENVELOPE_KEY = "_envelope"
 ASIDE_KEY = "_not_finite"
@@ -153,7 +153,7 @@ def _left_out(message: type[Message]) -> Document:
     Kept for each class: its annotations cost more to evaluate than a message costs to read.
     """
     values: Document = {}
-    for field in msgspec.structs.fields(message):  # type: ignore[arg-type]  # a Struct at run time
+    for field in fields_of(message):
         if field.required and type(None) in typing.get_args(field.type):
             values[field.name] = None
         elif field.required and field.type is float:
@@ -209,7 +209,7 @@ def message_schema(message: type[Message], example: Message | None = None, origi
     whole = msgspec.json.schema(message, schema_hook=_array_schema)
     definitions: Document = whole.get("$defs", {})
     schema = _plain(whole, definitions, ())
-    hints = {field.name: field.type for field in msgspec.structs.fields(message)}  # type: ignore[arg-type]  # as above
+    hints = {field.name: field.type for field in fields_of(message)}
     for name, form in ({} if example is None else array_forms(example)).items():
         array = getattr(example, name)
         dtype = _dtype_of(hints[name]) if array is None else array.dtype

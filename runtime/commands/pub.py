@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 
@@ -14,7 +14,8 @@ from runtime.command_line.arguments import count, positive
 from runtime.command_line.attach import Sender, StopSignal, add_run_argument, attach, topic_of
 from runtime.command_line.plain_messages import find_type
 from runtime.errors import CodecError, UserError, choices
-from runtime.message import Envelope, Message
+from runtime.message import Envelope, Message, fields_of
+from runtime.serialization.arrays import declared_dtype
 from runtime.serialization.codec import encode
 from runtime.supervision.registry import FoundRun
 
@@ -71,7 +72,7 @@ def prepare(run: FoundRun, topic: str, text: str, *, force: str | None) -> Messa
 
 def parse(message: type[Message], text: str) -> Message:
     """A message of that type from JSON. Raises UserError with what is wrong, and the fields that there are."""
-    fields = msgspec.structs.fields(message)  # type: ignore[arg-type]  # a Struct at run time
+    fields = fields_of(message)
     known = choices(f"{field.name}{'' if field.required else '?'}" for field in fields)
     try:
         value = json.loads(text)
@@ -96,10 +97,8 @@ def _array(declared: Any, value: Any) -> Any:
     """A numpy array from nested lists."""
     import numpy as np
 
-    parts = [part for argument in get_args(declared) for part in get_args(argument)]
-    scalars = [part for part in parts if isinstance(part, type) and issubclass(part, np.generic)]
     try:
-        return np.asarray(value, dtype=scalars[0] if scalars else None)
+        return np.asarray(value, dtype=declared_dtype(declared))
     except (TypeError, ValueError, OverflowError) as problem:
         raise ValueError(f"not an array: {problem}") from problem
 

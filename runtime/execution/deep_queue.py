@@ -11,11 +11,8 @@ import sys
 import threading
 from collections import deque
 from functools import cache
-from typing import Any, cast
 
-import msgspec
-
-from runtime.message import M, Message, Stamped, array_fields
+from runtime.message import M, Message, Stamped, array_fields, fields_of
 from runtime.ports import Subscription
 from runtime.qos import QoS
 
@@ -111,10 +108,9 @@ def size_of(message: Message) -> int:
 @cache
 def _other_fields(message: type[Message]) -> tuple[str, ...]:
     """The names of its tuples, texts and bytes."""
-    fields = msgspec.structs.fields(cast(Any, message))
     return tuple(
         field.name
-        for field in fields
+        for field in fields_of(message)
         if field.name not in array_fields(message)
         and any(word in str(field.type) for word in ("tuple", "str", "bytes"))
     )

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any, cast, get_args
 
 from runtime.errors import CodecError
+from runtime.message import written_out
 
 Frame = bytes | bytearray | memoryview
 
@@ -91,7 +92,7 @@ def declared_dtype(declared: Any) -> Any:
     """The dtype that an array's annotation names; None where it takes any numbers."""
     import numpy as np
 
-    for argument in get_args(declared):
+    for argument in get_args(written_out(declared)):
         for scalar in get_args(argument):
             if isinstance(scalar, type) and issubclass(scalar, np.generic):
                 return np.dtype(scalar)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, cached_property
-from typing import Annotated, Any, Generic, cast, get_args
+from typing import Annotated, Any, Generic, get_args
 
 import msgspec
 
 from runtime.errors import CodecError
-from runtime.message import Envelope, M, Message, Stamped
+from runtime.message import Envelope, M, Message, Stamped, fields_of
 from runtime.serialization.arrays import Frame as Frame
 from runtime.serialization.arrays import buffers, read_array, write_array
 from runtime.serialization.msgspec_cache import learning
@@ -78,7 +78,7 @@ def fingerprint(message: type[Message]) -> str:
 
 
 def _shape(message: type[Message]) -> tuple[object, ...]:
-    fields = msgspec.structs.fields(cast(Any, message))
+    fields = fields_of(message)
     parts = sorted({part for field in fields for part in _parts(field.type)}, key=lambda part: part.__name__)
     own = ((field.name, str(field.type), field.required) for field in fields)
     return (message.__name__, *own, *(_shape(part) for part in parts if part is not message))

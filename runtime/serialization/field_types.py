@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import msgspec
 
 from runtime.errors import CodecError
-from runtime.message import M, Message
+from runtime.message import M, Message, fields_of
 from runtime.serialization.arrays import declared_dtype, is_numbers, read_array
 from runtime.serialization.codec import as_read, decoder_of
 from runtime.serialization.msgspec_cache import learning
@@ -79,7 +79,7 @@ class _Source:
             return self._names[declared]
         name = self._names[declared] = f"struct{len(self._names)}"
         lines = [f"def {name}(m):", f" if type(m) is not {self._named(cls)}: return False"]
-        for field in msgspec.structs.fields(declared):
+        for field in fields_of(declared):
             lines += [f" v = m.{field.name}", f" if not {self.test(field.type)}: return False"]
         self._lines += [*lines, " return True"]
         return name
@@ -216,7 +216,7 @@ def _parts(declared: Any, value: Any) -> Iterator[tuple[str, Any, Any]]:
             if isinstance(kind, type) and isinstance(value, kind):
                 yield from _parts(part, value)
     elif isinstance(value, msgspec.Struct) and isinstance(declared, type) and isinstance(value, declared):
-        for field in msgspec.structs.fields(declared):
+        for field in fields_of(declared):
             yield f".{field.name}", getattr(value, field.name), field.type
     elif isinstance(value, dict) and _CONTAINERS.get(origin) is dict:
         for key, part in value.items():

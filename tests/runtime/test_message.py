@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import re
+from typing import Annotated, Any, TypeVar
 
+import numpy as np
 import pytest
+from typing_extensions import TypeAliasType
 
 from nodes.msgs import Image, Interrupt, JointCommand, Subtask, Utterance
-from runtime.message import Envelope, Message, Stamped
+from runtime.message import Envelope, Message, Stamped, array_fields, fields_of, written_out
+from runtime.serialization.arrays import declared_dtype
+from runtime.serialization.codec import holds_arrays
 from tests.support.sentences import pattern
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+Shape = TypeAliasType("Shape", tuple[Any, ...])
+Array = TypeAliasType("Array", np.ndarray[Shape, np.dtype[Scalar]], type_params=(Scalar,))
+"""As numpy's NDArray is from 2.5 on."""
 
 
 class Note(Message):
@@ -77,3 +87,25 @@ def test_an_envelope_names_its_message_and_tells_its_age() -> None:
     stamped = Stamped(Note(text="hello"), Envelope("note", "writer", 7, 1_000_000_000))
     assert stamped.envelope.ident == "note:writer:7"
     assert stamped.age_s(1_250_000_000) == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(
+    ("named", "plain"),
+    [
+        (Array[np.uint8], np.ndarray[tuple[Any, ...], np.dtype[np.uint8]]),
+        (Array[np.uint8] | None, np.ndarray[tuple[Any, ...], np.dtype[np.uint8]] | None),
+        (dict[str, Shape], dict[str, tuple[Any, ...]]),
+        (Annotated[Shape, 3], Annotated[tuple[Any, ...], 3]),
+        (tuple[int, ...], tuple[int, ...]),
+    ],
+)
+def test_the_name_of_a_type_is_written_out(named: Any, plain: Any) -> None:
+    assert str(written_out(named)) == str(plain)
+
+
+def test_an_array_by_the_name_of_its_type_is_an_array() -> None:
+    class Seen(Message):
+        rgb: Array[np.uint8]
+
+    assert [str(field.type) for field in fields_of(Seen)] == [str(np.ndarray[tuple[Any, ...], np.dtype[np.uint8]])]
+    assert (holds_arrays(Seen), array_fields(Seen), declared_dtype(Array[np.uint8])) == (True, ("rgb",), np.uint8)

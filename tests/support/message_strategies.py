@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from functools import cache
-from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin
 
 import msgspec
 import numpy as np
@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as st_numpy
 from nodes.msgs import episode, robot, voice
 from nodes.sim import messages as simulated
 from runtime.coordination import health
-from runtime.message import Envelope, Message
+from runtime.message import Envelope, Message, fields_of
 
 MESSAGES: list[type[Message]] = [
     value
@@ -53,9 +53,7 @@ def _of(declared: Any) -> st.SearchStrategy[Any]:
 @cache
 def messages(message: type[Message]) -> st.SearchStrategy[Message]:
     """Any value of this message type."""
-    hints = get_type_hints(message)
-    names = [field.name for field in msgspec.structs.fields(cast(Any, message))]
-    return st.builds(message, **{name: _of(hints[name]) for name in names})
+    return st.builds(message, **{field.name: _of(field.type) for field in fields_of(message)})
 
 
 any_message = st.sampled_from(MESSAGES).flatmap(messages)
