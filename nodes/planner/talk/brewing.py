@@ -37,7 +37,8 @@ _AS_WELL = re.compile(r"\b(?:do|make) (?:it|that|one) again\b|\bsame (?:again|fo
 )  # fmt: skip
 _CHANGES = re.compile(r"\b(?:that|this|the) (?:\w+ )?one\b|\bmine\b|\bout of\b|\bit\b", re.I)
 _BRINGS = re.compile(
-    r"\b(?:bring|give|hand|have|get|take|put|place|pass|fetch|set|move|want|like|need|serve|here)\b", re.I
+    r"\b(?:bring|give|hand|have|get|take|put|place|pass|fetch|set|move|want|like|need|serve|here|leave|touch|keep|pour)\b",
+    re.I,
 )
 """What is said of one that is made, so that it comes or goes somewhere."""
 _EVERY = re.compile(r"\b(?:either|both|each|all|everyone)\b", re.I)
@@ -134,11 +135,10 @@ def made_meant(text: str, bar: Bar, made: Mapping[str, str]) -> tuple[re.Match[s
 
     `made`: ids of what was filled or is, and for whom. None where that is no one vessel, or another one is wished.
     """
-    found = re.search(
-        rf"(?<!with )(?<!of )\b(?P<who>(?i:my|our|the|that|this)|[A-Z]\w+'s) (?:\w+ )?{bar.recipe.words}(?! [a-z]+ine)",
-        text,
-    )
-    if found is None or asks_of_recipe(text) or not _BRINGS.search(text) or _WITHOUT.search(text):
+    who = r"(?<!with )(?<!of )\b(?P<who>(?i:my|our|his|her|the|that|this)|[A-Z]\w+'s)"
+    found = re.search(rf"{who} (?:\w+ )?{bar.recipe.words}(?! [a-z]+ine)", text)
+    is_told = _BRINGS.search(text) and (not bar.cups or not _WITHOUT.search(text))
+    if found is None or asks_of_recipe(text) or not is_told:
         return None
     if bar.recipe.left_out in text.lower() or _vessel(text, bar) != ("", ""):
         return None
@@ -147,6 +147,10 @@ def made_meant(text: str, bar: Bar, made: Mapping[str, str]) -> tuple[re.Match[s
     who = who if who.endswith("'s") else who.lower()
     if who.endswith("'s"):
         found_ids = [ident for ident, whom in made.items() if whom.lower() == who[:-2].lower()]
+    elif who in ("his", "her"):  # "Give Ann her coffee."
+        told = {word.lower() for word in re.findall(r"[A-Z]\w+", text)} & {whom.lower() for whom in made.values()}
+        others = [ident for ident, whom in made.items() if whom.lower() in told - {""}]
+        found_ids = others or [ident for ident, whom in made.items() if whom not in ("", bar.speaker)]
     else:
         own = [ident for ident, whom in made.items() if whom == bar.speaker]
         found_ids = own or ([ident for ident in made if not made[ident]] if who in ("my", "our") else list(made))

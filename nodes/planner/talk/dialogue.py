@@ -503,6 +503,7 @@ class Dialogue:
             and not (one.words.startswith("the ") and {each.id for each in one.things} <= ids)
             for one in parts_heard(self, rest)
         )
+        is_more = is_more or self._is_of_recipe(rest)  # "The blue mug is mine. Make me a coffee."
         more = self._listen_to(with_owned(rest, scene, speaker)[0], speaker, now_ns) if is_more else ""
         is_kept = ids <= self.kept
         return _joined([said if is_kept else "", "" if more in ("I see.", "All right.", said) and is_kept else more])
@@ -1078,7 +1079,7 @@ class Dialogue:
         """What to ask where a recipe is named and nobody has ordered it in so many words; "" where none is."""
         for recipe in self.household.recipes.values():
             is_named = re.search(recipe.words, plain(text)) and not recipe.is_refused(text)
-            if self.cups and re.search(rf"\b(?:the|that|this|my|your) {recipe.words}", plain(text)):
+            if self.cups and re.search(rf"\b(?:the|that|this|my|your|was a \w+) {recipe.words}", plain(text)):
                 continue  # one that was made, and no other
             if is_named and not re.search(recipe.unless, plain(text)):
                 bar = self._bar(recipe, self.heard[-1][0] if self.heard else "", self.kept)
@@ -2019,14 +2020,14 @@ class Dialogue:
                 continue
             found, ident = meant
             thing, whom = self._thing(Order("", (Reference(id=ident),))), self.cups.get(ident, "")
-            if thing is not None and whom not in ("", speaker) and _TO_ME.search(text):
+            if thing is not None and whom not in ("", speaker) and _TO_ME.search(text) and not restricts(text):
                 order, self.spoken, self.was_answered, self.is_answer = (
                     Order("hand_over", self.refs((thing,))), (ident,), True, True
                 )  # fmt: skip
                 who = capital(whom)
                 text = f"The coffee in the {thing.name} is {who}'s. {who}, shall I hand it over to {capital(speaker)}?"
                 return "", self.ask(OpenQuestion("order", text, now_ns, (order,), missing="yes", of=whom))
-            if thing is not None:
+            if thing is not None and (whom in ("", speaker) or not _EMPTIES.search(text)):
                 text = f"{text[: found.start()]}the {thing.name}{text[found.end() :]}"
         return text, ""
 

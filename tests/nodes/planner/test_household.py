@@ -970,3 +970,29 @@ def test_what_stands_before_a_second_place_goes_there_with_the_rest_of_its_list(
     assert planned(mind) == [
         ("place", "apple-1", "tray"), ("place", "banana-1", "shelf"), ("place", "orange-1", "shelf"),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("who", "text", "plan"),
+    [
+        ("Jon", "Take Eva her coffee, please.", [("hand_over", "mug-2", "")]),
+        ("Jon", "Give Eva her coffee.", [("hand_over", "mug-2", "")]),
+        ("Eva", "Don't touch my coffee.", []),
+        ("Eva", "That was a lovely coffee.", []),
+    ],
+)
+def test_a_coffee_that_was_made_is_no_wish_for_another(who: str, text: str, plan: list[tuple[str, str, str]]) -> None:
+    mind = mind_with(*CUPS)
+    hear(mind, OF_TWO[1], 1.0, OF_TWO[0])
+    hear(mind, "Make me a coffee.", 2.0, "Eva")
+    for _ in range(5):
+        finish(mind)
+    hear(mind, text, 6.0, who)
+    assert planned(mind) == plan
+    assert ("mug-2" in mind.kept) == ("touch" in text)
+
+
+def test_a_coffee_ordered_beside_whose_a_mug_is_goes_into_it() -> None:
+    mind = mind_with(*CUPS)
+    hear(mind, "The white mug is mine. Make me a coffee, please.", who="Eva")
+    assert list(filled(mind)) == ["mug-3"]
