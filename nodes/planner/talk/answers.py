@@ -302,7 +302,10 @@ def _of_plans(asked: AskedOf, now: Answerable) -> str:
     if asked.asks == "how many" and _TO_DO.search(words):
         return f"{capital(_number(len(plans)))}: {list_words(plans)}." if plans else f"None. {now.asked}".strip()
     if _TO_DO.search(words) or (
-        not asked.is_named and asked.asks and _has(words, "left", "remaining") and not asked.place
+        not asked.is_named
+        and (asked.asks or _has(words, "anything"))
+        and _has(words, "left", "remaining")
+        and not asked.place
     ):
         kept = " ".join(dict.fromkeys(why for one in _left_alone(now) if (why := _reason(one, now))))
         left = f"I still have to {list_words(plans)}." if plans else now.asked or "I have nothing left to do."

@@ -39,10 +39,33 @@ _AGREES = re.compile(r"^is (?:that|this|it) (?:clear|understood|okay|ok|all righ
 _TAG = re.compile(r"^(?:is|are|was|were|do|does|did|has|have|had)(?: not)? (?:it|that|they|you|we|i|he|she|there)$")
 _WISH = re.compile(r"\b(?:can|could|would|will|might|may) (?:not )?(?:you|i|we)\b(?! (?:see|tell me|reach|hear)\b)")
 
+_ASKS_BESIDE = re.compile(
+    r",? (?:and|but|also) (?:also |oh,? )?(?=(?:who|whose|what|which|where|why|when|how|is|are|was|were"
+    r"|(?:do|does|did|has|have) (?:you|we|i|it|they|he|she|the|that))\b)", re.I
+)  # fmt: skip
+_NO_ORDER = re.compile(
+    r"(?:the|an?|that|this|those|these|my|your|his|her|our|i|you|it|we|they|he|she|there|nothing|if|when|once|because)\b"
+)
+"""A question beside an order, and how what is no order begins."""
+
 
 def sentences_of(text: str) -> list[str]:
     """The utterance in sentences, each with its mark."""
-    return [one.strip() for one in re.findall(r"[^.!?…]+[.!?…]*", text) if re.search(r"\w", one)]
+    sentences = [one.strip() for one in re.findall(r"[^.!?…]+[.!?…]*", text) if re.search(r"\w", one)]
+    return [part for one in sentences for part in _order_and_question(one)]
+
+
+def _order_and_question(sentence: str) -> list[str]:
+    """ "Bin the block, and where is the cup?" is an order and a question."""
+    found = _ASKS_BESIDE.search(sentence) if sentence.endswith("?") else None
+    if found is None:
+        return [sentence]
+    order, question = sentence[: found.start()], sentence[found.end() :]
+    is_order = _NO_ORDER.match(_LEADS.sub("", order.lower())) is None and len(order.split()) > 2
+    is_asked = words_of_question(re.sub(r"\b(?:do not|don['’]t) ", "never ", f"{order.lower()}?"))
+    if not is_order or is_asked or not words_of_question(question):
+        return [sentence]
+    return [f"{order}{'?' if _WISH.search(order.lower()) else '.'}", question]
 
 
 def words_of_question(sentence: str) -> str:

@@ -155,6 +155,32 @@ def test_all_but_what_is_somebodys_is_ordered_and_that_is_left(words: str) -> No
     assert world.where["cup-blue"] == world.where["ball-1"] == "bin"
 
 
+@pytest.mark.parametrize(
+    ("words", "stays"),
+    [
+        ("Put the blue cup in the bin, leave the ball alone, and what colour is the bottle?", "brown"),
+        ("Bin the blue cup but not the ball, and where's the bottle?", "table"),
+        ("Don't touch the ball, put the blue cup in the bin, and is the bottle still on the table?", "table"),
+    ],
+)  # fmt: skip
+def test_an_order_a_ban_and_a_question_in_one_sentence_are_all_heard(words: str, stays: str) -> None:
+    world = TableHands()
+    world.play(words)
+    assert "blue cup in the bin" in world.last
+    assert "bottle" in world.last
+    assert stays in world.last
+    world.play(30)
+    assert world.where["cup-blue"] == "bin"
+    assert world.where["ball-1"] == "table"
+
+
+@BOTH
+@pytest.mark.parametrize("words", ["Anything left?", "Is there anything else to do?", "What have you still to do?"])
+def test_what_is_outstanding_is_told(hands: type[TableHands], words: str) -> None:
+    world = played(hands, ["Put the blue {thing} {goal}.", words])
+    assert "I still have to" in " ".join(world.says)
+
+
 def test_it_is_what_is_washed_where_it_is_to_follow_the_washing() -> None:
     world = KitchenHands()
     world.play(
