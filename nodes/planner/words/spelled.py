@@ -124,6 +124,9 @@ def spelled_out(
     """
     for name, plainly in _PLAINLY:
         text = cue("spelled", name).sub(plainly, text)
+    labels = [one.label for one in scene.things if not one.is_place]
+    if any(labels.count(one) > 2 for one in labels):  # "And the other." was all of them
+        text = re.sub(r"\b(the other)(?=\W*$)", r"\1 one", text, flags=re.I)
     text = _state_out(named_out(text, scene, names), scene, kind)
     if text.strip() and not re.search(r"\w", text):
         return SpelledOut(text, reply="Please say that in words.")

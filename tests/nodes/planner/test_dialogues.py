@@ -707,3 +707,11 @@ def test_what_is_held_out_is_taken_back_put_elsewhere_or_held_out_to_another(
     assert world.play(text).startswith(said)
     world.play(20)
     assert world.ends() == ends
+
+
+@BOTH
+def test_the_other_of_several_is_asked_and_is_never_all_of_them(hands: type[TableHands]) -> None:
+    world = hands()
+    assert world.play(f"Put the red {world.thing} {world.goal}", 40, "And the other.").startswith("Which one")
+    world.play(20)
+    assert moved(world) == ["red"]
