@@ -512,7 +512,7 @@ def _of_things(asked: AskedOf, now: Answerable) -> str:
     if asked.unseen and not things:
         return f"I have not seen a {short(asked.unseen)}. It may be where I have not looked."
     is_where = asked.asks == "where" or re.search(
-        r" (?:here|there|in|on|still|gone|missing|stand|going|see|got|have) ", words
+        r" (?:here|there|in|on|still|gone|missing|left|leave|remains?|stand|going|see|got|have) ", words
     )
     if things and is_where and (asked.is_named or asked.asks in ("where", "what", "which")):
         kept = [_reason(one, now) for one in things if asked.asks != "where"]

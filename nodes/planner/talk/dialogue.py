@@ -167,6 +167,7 @@ _NEEDLESS = re.compile(
     r"(?! (?:worry|ask|rush|hurry)\b)", re.I
 )  # fmt: skip
 _REPENTS = re.compile(r"\b(?:changed my mind|second thoughts?|thought better of)\b", re.I)
+_WHAT_ABOUT = re.compile(r"\W*(?:(?:and|but|so|oh|well)\W+)*(?:what|how) about ((?:the|that|this) [^,.!?]+)\?\W*", re.I)
 _HEDGES = re.compile(
     r"\b(?:not|no|never|but|only|except|instead|if|unless|until|wait|leave|keep|other|rather|later|first|last|and)\b|n['’]t\b|\?",
     re.I,
@@ -610,6 +611,10 @@ class Dialogue:
 
     def _ordered_in(self, text: str, speaker: str, now_ns: int) -> str:
         """What is made of words that ask nothing plainly."""
+        if (about := _WHAT_ABOUT.fullmatch(text)) is not None:
+            left = meant_by(self, about[1])
+            if left and all(one.id in self.kept and not self._gives(one) for one in left) and self.why_kept(left):
+                return self.answered(f"Why is {about[1]} left?", speaker)
         text, undone = behind_deed(self, self._bound(elsewhere(text)))
         if undone:
             intent = self.read_alone(text)

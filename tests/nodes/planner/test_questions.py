@@ -262,3 +262,15 @@ def test_what_is_in_a_mug_is_told_from_what_was_poured_and_washed() -> None:
     world.play("Wash the blue mug.", LONG_S)
     assert world.play("Is there anything in the blue mug?") == "No: I washed the blue mug."
     assert world.play("For whom did you wash the blue mug?") == "Ann asked me. I washed the blue mug."
+
+
+@BOTH
+def test_what_about_a_thing_that_somebody_keeps_asks_why_it_is_left(hands: type[TableHands]) -> None:
+    world = hands()
+    world.play(("Ben", f"The blue {world.thing} is mine."), ALL.format(thing=world.thing, goal=world.goal), 4)
+    said = world.play("And what about the blue one?")
+    assert said.startswith(f"I leave the blue {world.thing}, as Ben said")
+    world.work(LONG_S)
+    assert f"red {world.thing}" in world.ends()
+    assert f"blue {world.thing}" not in world.ends()
+    assert f"the blue {world.thing} is on the table" in world.play(f"Which {world.thing}s are left?").lower()
