@@ -866,7 +866,7 @@ def test_a_coffee_that_was_made_is_brought_by_its_name_and_anothers_only_with_le
     hear(mind, "Make me a coffee.", 2.0, "Eva")
     for _ in range(5):
         finish(mind)
-    assert "Eva, shall I hand it over to Jon?" in hear(mind, "Could I have Eva's coffee?", 6.0, "Jon")
+    assert {"Eva,", "Jon?"} <= {*hear(mind, "Could I have Eva's coffee?", 6.0, "Jon").split()}
     assert planned(mind) == []
     hear(mind, "No, he may not. Bring it to me.", 7.0, "Eva")
     assert planned(mind) == [("hand_over", "mug-2", "")]
@@ -894,7 +894,9 @@ def test_a_table_is_cleared_to_the_place_that_is_named(text: str) -> None:
 )
 def test_what_is_too_wide_is_said_whatever_is_asked_of_it(text: str) -> None:
     mind = mind_with(thing("plate-1", "plate", "white", width_m=0.2), RED)
-    assert hear(mind, text).startswith("The white plate is too wide for my hand. Could you take")
+    said = hear(mind, text)
+    assert "white plate is too wide" in said
+    assert "Could you" in said
     assert planned(mind) == []
 
 
