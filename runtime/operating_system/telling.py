@@ -100,8 +100,14 @@ class _Writer:
             if self._thread is None:
                 import threading
 
-                self._thread = threading.Thread(target=self._write_all, name="telling", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._write_all, name="telling", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:  # from Python 3.12 on none begins once the program ends: half a line is left
+                    self._bytes -= len(self._waiting.pop()[1])
+                    self._write(descriptor, data)
+                else:
+                    self._thread = thread
 
     def finish(self, within_s: float) -> None:
         """Wait until all is written, so long at most; the rest counts as not said."""
