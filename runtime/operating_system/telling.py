@@ -105,7 +105,10 @@ class _Writer:
                     thread.start()
                 except RuntimeError:  # from Python 3.12 on none begins once the program ends: half a line is left
                     self._bytes -= len(self._waiting.pop()[1])
-                    self._write(descriptor, data)
+                    if select.select((), (descriptor,), (), LAST_WORDS_S)[1]:
+                        self._write(descriptor, data)
+                    else:
+                        self._left_out += _lines(data)
                 else:
                     self._thread = thread
 

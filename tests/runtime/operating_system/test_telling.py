@@ -8,6 +8,7 @@ import os
 import random
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -81,6 +82,36 @@ def test_what_nobody_has_read_in_time_is_counted(monkeypatch: pytest.MonkeyPatch
         lost = telling.untold()
     assert 100 < lost[0] <= 200
     assert not telling.is_lost_to_somebody(lost)
+
+
+@pytest.mark.parametrize("is_halted", [False, True])
+def test_the_last_words_need_no_thread_and_wait_for_no_halted_reader(
+    monkeypatch: pytest.MonkeyPatch, is_halted: bool
+) -> None:
+    monkeypatch.setattr(telling, "LAST_WORDS_S", 0.05)
+    with stdout_into_a_pipe() as reads, telling.apart("stdout"):
+        if is_halted:
+            fill(sys.stdout.fileno())
+        with monkeypatch.context() as ends:  # as from Python 3.12 on, when a program ends
+            ends.setattr(threading.Thread, "start", raises_runtime_error)
+            sys.stdout.write("half a line")
+            telling.finish()
+        assert telling.untold() == ({0: 1} if is_halted else {})
+        assert os.read(reads, 1 << 20).endswith(b"." if is_halted else b"half a line")
+
+
+def raises_runtime_error(thread: threading.Thread) -> None:
+    raise RuntimeError("can't create new thread at interpreter shutdown")
+
+
+def fill(descriptor: int) -> None:
+    """Write until a reader has to read."""
+    os.set_blocking(descriptor, False)
+    try:
+        while os.write(descriptor, b"." * 4096):
+            pass
+    except BlockingIOError:
+        os.set_blocking(descriptor, True)
 
 
 def test_two_streams_of_one_file_keep_the_order_of_their_lines(monkeypatch: pytest.MonkeyPatch) -> None:
