@@ -26,6 +26,8 @@ from types import FrameType
 
 import msgspec
 
+from runtime.operating_system.terminal import signals_of_end
+
 ROOT = Path(__file__).resolve().parents[1]
 NOTES = ROOT / "docs" / "results" / "proof.jsonl"
 PAGE = ROOT / "docs" / "results" / "proof.md"
@@ -164,9 +166,9 @@ def outcome_of(result: Result) -> str:
 
 
 def run(command: str, root: Path, name: str) -> tuple[int, str]:
-    """The exit code of a command, whose words go into runs/proof-NAME.log; 130 where Ctrl-C or SIGTERM ended it.
+    """The exit code of a command, whose words go into runs/proof-NAME.log.
 
-    With it what the command said of itself where it was skipped.
+    130 where Ctrl-C, SIGTERM or a closed terminal ended it. Beside it what the command said of itself, if skipped.
     """
     log = root / "runs" / f"proof-{name.replace(' ', '-')}.log"
     log.parent.mkdir(exist_ok=True)
@@ -177,7 +179,7 @@ def run(command: str, root: Path, name: str) -> tuple[int, str]:
         is_asked_to_end = True
 
     before: list[tuple[int, Callable[[int, FrameType | None], object] | int | None]] = [
-        (one, signal.signal(one, end)) for one in (signal.SIGINT, signal.SIGTERM)
+        (one, signal.signal(one, end)) for one in signals_of_end()
     ]
     try:
         with log.open("w") as said:

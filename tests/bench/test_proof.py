@@ -15,6 +15,7 @@ from bench import proof
 from bench.proof import PROOFS, Proof, main
 from tests.support.running import eventually
 from tests.support.sentences import sentence
+from tests.support.terminals import hear_all
 
 ROOT = Path(__file__).parents[2]
 
@@ -154,14 +155,17 @@ def test_the_long_form_and_the_short_one_are_kept_apart(checkout: Path) -> None:
 
 
 @pytest.mark.processes
-def test_ctrl_c_ends_what_runs_and_the_same_command_goes_on(checkout: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_ctrl_c_or_a_closed_terminal_ends_what_runs_and_the_same_command_goes_on(
+    checkout: Path, number: signal.Signals
+) -> None:
     program = "from pathlib import Path; from bench.proof import Proof, main; import sys; " + (
         "proofs = [Proof('first', 'true', 1), Proof('long', 'sleep 1000', 1)]; "
         f"sys.exit(main([], proofs, Path({str(checkout)!r})))"
     )
-    began = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.DEVNULL)
+    began = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.DEVNULL, preexec_fn=hear_all)
     eventually(lambda: (checkout / "runs" / "proof-long.log").exists(), "the second proof runs")
-    os.kill(began.pid, signal.SIGINT)
+    os.kill(began.pid, number)
     assert began.wait(60) == proof.INTERRUPTED
     assert set(proof.ended(checkout, proof.commit_of(checkout), is_full=False)) == {"first"}
 
