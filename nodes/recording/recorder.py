@@ -9,8 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from nodes.msgs import Image, RecorderState
-from nodes.recording.missed_messages import MissedMessages
-from nodes.recording.ring_buffer import RingBuffer, free_space, is_unfinished, last_written, model_files, next_part
+from nodes.recording.ring_buffer import (
+    MissedMessages,
+    RingBuffer,
+    free_space,
+    is_unfinished,
+    last_written,
+    model_files,
+    next_part,
+)
 from nodes.robot.robot_from_launch import ForRobot
 from runtime import (
     Health,

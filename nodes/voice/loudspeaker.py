@@ -32,8 +32,7 @@ from nodes.voice.speaking.synthesis import (
     softened,
     voice_problems,
 )
-from nodes.voice.speaking.turn import SpeakingTurn
-from nodes.voice.speaking.utterance import SpokenUtterance
+from nodes.voice.speaking.turn import SpeakingTurn, SpokenUtterance
 from runtime import (
     RELIABLE,
     Node,

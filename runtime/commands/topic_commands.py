@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
+import statistics
 import sys
+from collections import deque
 from typing import Any, Protocol
 
 import msgspec
@@ -13,8 +16,49 @@ from runtime.clock import SystemClock, to_ns
 from runtime.command_line.arguments import count, seconds
 from runtime.command_line.attach import Arrival, StopSignal, add_run_argument, attach, hear, topic_of
 from runtime.command_line.plain_messages import find_type, in_many_lines, in_one_line, to_plain
-from runtime.commands.distribution import Distribution, MessageGaps
 from runtime.errors import CodecError
+from runtime.message import Envelope
+
+_KEPT = 10_000
+
+
+class Distribution:
+    """Lowest, highest, mean, standard deviation and percentiles of values."""
+
+    def __init__(self) -> None:
+        self._values: deque[float] = deque(maxlen=_KEPT)
+        self.count = 0
+
+    def add(self, value: float) -> None:
+        """One more."""
+        self._values.append(value)
+        self.count += 1
+
+    @property
+    def lowest(self) -> float:
+        """The lowest value."""
+        return min(self._values, default=0.0)
+
+    @property
+    def highest(self) -> float:
+        """The highest value."""
+        return max(self._values, default=0.0)
+
+    @property
+    def mean(self) -> float:
+        """The mean of the values."""
+        return statistics.fmean(self._values) if self._values else 0.0
+
+    @property
+    def deviation(self) -> float:
+        """Of the values around their mean; 0 where there are fewer than two."""
+        return statistics.pstdev(self._values) if len(self._values) > 1 else 0.0
+
+    def percentile(self, percent: float) -> float:
+        """The value that this share of them does not exceed."""
+        ordered = sorted(self._values)
+        return ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)] if ordered else 0.0
+
 
 _JSON_FOR_S = 5.0
 _MS = 1e-6
@@ -37,15 +81,34 @@ class Measure(Protocol):
 
 
 class PublishRate:
-    """How often messages are published, by the publisher's own stamps."""
+    """How often messages are published, by the publisher's own stamps, and how many are missing by their numbers."""
 
     def __init__(self) -> None:
-        self._gaps = MessageGaps()
+        self.gaps_s = Distribution()  # from message to message of one source
+        self.count = self.lost = 0
+        self._first_ns = self._last_ns = 0
+        self._newest: dict[str, Envelope] = {}
 
     def add(self, arrival: Arrival) -> None:
         """Take in one message. Raises CodecError."""
-        envelope = arrival.envelope
-        self._gaps.add(envelope.source, envelope.seq, envelope.published_ns)
+        self.note(arrival.envelope)
+
+    def note(self, envelope: Envelope) -> None:
+        """The same by its envelope."""
+        self.count += 1
+        stamp_ns, before = envelope.published_ns, self._newest.get(envelope.source)
+        if before is not None:
+            self.gaps_s.add((stamp_ns - before.published_ns) * 1e-9)
+            self.lost += max(0, envelope.seq - before.seq - 1)
+        self._newest[envelope.source] = envelope
+        self._first_ns = self._first_ns or stamp_ns
+        self._last_ns = max(self._last_ns, stamp_ns)
+
+    @property
+    def hz(self) -> float:
+        """Messages per second between the first and the last one; 0 before the second."""
+        span_ns = self._last_ns - self._first_ns
+        return (self.count - 1) * 1e9 / span_ns if span_ns > 0 else 0.0
 
     def line(self) -> str:
         """Rates and missing messages so far, as a line of text."""
@@ -59,14 +122,13 @@ class PublishRate:
 
     def data(self) -> dict[str, Any]:
         """Rates and missing messages so far, as plain data."""
-        gaps = self._gaps.gaps_s
         return {
-            "messages": self._gaps.count,
-            "lost": self._gaps.lost,
-            "hz": round(self._gaps.hz, 4),
-            "gap_min_ms": round(gaps.lowest * 1e3, 4),
-            "gap_max_ms": round(gaps.highest * 1e3, 4),
-            "gap_std_ms": round(gaps.deviation * 1e3, 4),
+            "messages": self.count,
+            "lost": self.lost,
+            "hz": round(self.hz, 4),
+            "gap_min_ms": round(self.gaps_s.lowest * 1e3, 4),
+            "gap_max_ms": round(self.gaps_s.highest * 1e3, 4),
+            "gap_std_ms": round(self.gaps_s.deviation * 1e3, 4),
         }
 
 

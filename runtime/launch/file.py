@@ -6,9 +6,10 @@ import importlib.util
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 from msgspec.structs import replace
 
 from runtime.coordination.health import GatewayHealth, gateway_topic
@@ -25,10 +26,25 @@ from runtime.launch.tables.links_table import LinkModel, parse_links
 from runtime.launch.tables.more_tables import entries, read_more
 from runtime.launch.tables.nodes_table import NODE_KEYS, Instead, facts_of, node_spec, taken_from_run, told
 from runtime.launch.tables.processes_table import RealTime, parse_processes
-from runtime.launch.tables.run_table import RunTable
 from runtime.launch.tables.seats_table import SeatTable, holders_of, parse_seats
 from runtime.refusals import code_of, refusing
-from runtime.serialization.toml_errors import convert, guess, parse_toml, read_text
+from runtime.serialization.toml_errors import Seconds, Table, convert, guess, parse_toml, read_text
+
+INSTALLED = "'module:name' of a module that is installed"
+
+
+class RunTable(Table, frozen=True):
+    """[run], as written."""
+
+    view: Annotated[str, Meta(description=INSTALLED)] = ""
+    report: Annotated[str, Meta(description=INSTALLED)] = ""
+    beside: Annotated[str, Meta(description="a subcommand that looks on, like 'view'")] = ""
+    seed: int = 0
+    for_s: Seconds | None = None
+    frozen_s: Annotated[float, Meta(gt=0, le=60.0, description="more than 0 and at most 60 s")] = 2.0
+    start: Literal["fork", "spawn"] = "fork"
+    one_user: bool = False  # of this machine: what comes by its loopback is theirs
+
 
 TABLES = ("nodes", "instead", "processes", "seats", "links", "budgets", "hosts", "run")
 

@@ -6,6 +6,7 @@ import asyncio
 import functools
 import os
 import signal
+import socket
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,7 +30,6 @@ from runtime.supervision.child_process import ChildProcess, lines_of, start_comm
 from runtime.supervision.fork_server import ForkServer, modules_of
 from runtime.supervision.registry import Claims, Registration
 from runtime.supervision.side_program import SideProgram
-from runtime.supervision.systemd import Systemd
 from runtime.supervision.view import View, shown_by
 from runtime.transport.zeromq import SubscriberThread
 
@@ -494,3 +494,25 @@ def _why(code: int, failure: str, crashed_at: str, aborted: str) -> str:
         return f"was killed by {signal.Signals(-code).name}{at}"
     except ValueError:  # one of the real-time signals
         return f"was killed by signal {-code}{at}"
+
+
+VARIABLE = "NOTIFY_SOCKET"
+
+
+class Systemd:
+    """Notifies systemd where it named a socket, and does nothing elsewhere; child processes do not inherit the name."""
+
+    def __init__(self) -> None:
+        self._address = os.environ.pop(VARIABLE, "")
+
+    def tell(self, word: str) -> None:
+        """Send READY=1, WATCHDOG=1 or STOPPING=1 without waiting; a service manager that is gone is ignored."""
+        if not self._address:
+            return
+        place = "\0" + self._address[1:] if self._address.startswith("@") else self._address
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
+            told.setblocking(False)
+            try:
+                told.sendto(word.encode(), place)
+            except OSError:
+                pass  # it is restarted, or has no room: the next word comes in a moment

@@ -13,10 +13,9 @@ from nodes.msgs import ActionChunk, GuardState, Utterance
 from nodes.terminal.top_rows import COLUMNS, ENDED, TimerRow, budgets, cells, node_row, trouble
 from runtime.clock import to_ns
 from runtime.commands import topic_commands as listen
-from runtime.commands.distribution import Distribution, MessageGaps
 from runtime.commands.nodes import listed, table
 from runtime.commands.pub import parse
-from runtime.commands.topic_commands import in_units
+from runtime.commands.topic_commands import Distribution, PublishRate, in_units
 from runtime.coordination.health import Health, PathHealth, PortHealth, Spending, TimerHealth
 from runtime.errors import UserError
 from runtime.message import Envelope, Kind, Stamped
@@ -159,24 +158,24 @@ def test_a_timer_that_hardly_ticked_in_between_is_judged_since_its_start() -> No
 
 
 def test_gaps_are_between_messages_of_one_source_and_missing_numbers_are_counted() -> None:
-    gaps = MessageGaps()
+    gaps = PublishRate()
     for seq, stamp_ns in ((1, 10**9), (2, 2 * 10**9), (5, 3 * 10**9)):
-        gaps.add("a", seq, stamp_ns)
-    gaps.add("b", 1, 3 * 10**9)
+        gaps.note(Envelope("x", "a", seq, stamp_ns))
+    gaps.note(Envelope("x", "b", 1, 3 * 10**9))
     assert (gaps.count, gaps.lost, gaps.hz) == (4, 2, 1.5)
     assert (gaps.gaps_s.lowest, gaps.gaps_s.highest, gaps.gaps_s.deviation) == (1.0, 1.0, 0.0)
 
 
 def test_a_restarted_source_counts_anew_and_loses_nothing() -> None:
-    gaps = MessageGaps()
-    gaps.add("a", 90, 10**9)
-    gaps.add("a", 1, 2 * 10**9)
+    gaps = PublishRate()
+    gaps.note(Envelope("x", "a", 90, 10**9))
+    gaps.note(Envelope("x", "a", 1, 2 * 10**9))
     assert gaps.lost == 0
 
 
 def test_a_spread_of_nothing_is_zero() -> None:
     spread = Distribution()
-    assert (spread.lowest, spread.highest, spread.mean, spread.percentile(99), MessageGaps().hz) == (0, 0, 0, 0, 0)
+    assert (spread.lowest, spread.highest, spread.mean, spread.percentile(99), PublishRate().hz) == (0, 0, 0, 0, 0)
     for value in (1.0, 2.0, 3.0, 4.0):
         spread.add(value)
     assert (spread.percentile(50), spread.percentile(99), spread.mean) == (2.0, 4.0, 2.5)

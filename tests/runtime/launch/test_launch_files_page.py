@@ -12,13 +12,12 @@ import pytest
 
 from nodes.recording.dataset.export_table import ExportTable
 from runtime.hosts.hosts_table import HostTable
-from runtime.launch.file import TABLES, check, find, override, resolve
+from runtime.launch.file import TABLES, RunTable, check, find, override, resolve
 from runtime.launch.graph import Restart
 from runtime.launch.tables.budgets_table import ModelBudget, WrittenBudgets, WrittenPath
 from runtime.launch.tables.links_table import LinkTable
 from runtime.launch.tables.nodes_table import Instead, NodeTable
 from runtime.launch.tables.processes_table import RealTime
-from runtime.launch.tables.run_table import RunTable
 from runtime.launch.tables.seats_table import Rung, WrittenSeat
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "launch-files.md"
