@@ -7,15 +7,13 @@ arm comes to rest there. Tested with a plug-in that behaves as a bus does, and w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import msgspec
 
 from bridges.lerobot.device import DeviceHello, DeviceLink, DeviceReading, LeRobotDevice, found_python
 from bridges.lerobot.facts import GRIPPER, read_facts
-from bridges.stretch.following import FollowingRobot
+from bridges.stretch.following import STANDS, FollowingRobot
 from bridges.stretch.onboard.words import Told
-from nodes.msgs import JointCommand, RobotMode, RobotStatus
+from nodes.msgs import JointCommand
 from nodes.robot.protocol import RobotError, RobotLimits
 from runtime.clock import SystemClock, to_ns, to_s
 
@@ -41,6 +39,8 @@ class LeRobotRobot(FollowingRobot):
 
     profiles = ("default",)
     gripper_near_m = 0.12
+    has_battery = False
+    own_whys = STANDS
     silence = "LeRobot's device has not measured for a second; are its power and its cable in?"
 
     @staticmethod
@@ -111,19 +111,6 @@ class LeRobotRobot(FollowingRobot):
         if self._wanted is not None:
             self._send(None)
         self._link.close()
-
-    @property
-    def _busy(self) -> RobotMode | None:
-        return None
-
-    @property
-    def _whys(self) -> Mapping[RobotMode, str]:
-        return {"runstopped": "it was told to stand; release it"}
-
-    def status(self, now_ns: int) -> RobotStatus:
-        """Mode and why; of a battery LeRobot does not tell."""
-        told = super().status(now_ns)
-        return RobotStatus(read_ns=told.read_ns, mode=told.mode, why=told.why, is_runstopped=told.is_runstopped)
 
     def _why_away(self) -> str:
         if self._moved:

@@ -21,8 +21,6 @@ from runtime.errors import ParameterError
 
 WATCHDOG_S = 0.5
 """Without a command for this long everything stands still."""
-LOST_S = 1.0
-"""A chain that does not measure for this long is lost, and the robot with it."""
 SEEN_S = 0.2
 """A runstop that we pressed shows in the status by then."""
 TOLD_S = 0.3
@@ -39,6 +37,9 @@ WHYS: dict[RobotMode, str] = {
     "unhomed": "it is not homed; it has to be after each power-up: clear the space around it and home it",
 }
 
+STANDS: Mapping[RobotMode, str] = {"runstopped": "it was told to stand; release it"}
+"""Of a robot without a button."""
+
 log = logging.getLogger("bridges.stretch.following")
 
 
@@ -50,10 +51,15 @@ class FollowingRobot(ABC):
     profiles: ClassVar[tuple[str, ...]]
     gripper_near_m: ClassVar[float]
     """As `NEAR`."""
+    lost_s: ClassVar[float] = 1.0
+    """A chain that does not measure for this long is lost, and the robot with it."""
     chain_words: ClassVar[Mapping[str, str]] = {}
     """What a chain is called for people, where its own name is not enough."""
+    has_battery: ClassVar[bool] = True
     silence: ClassVar[str]
     """Why nothing at all may have measured."""
+    own_whys: ClassVar[Mapping[RobotMode, str]] = {}
+    """In place of those of `WHYS`."""
 
     def __init__(self, speed: str) -> None:
         if speed not in self.profiles:
@@ -77,13 +83,13 @@ class FollowingRobot(ABC):
         """All that the robot last said of itself. Raises RobotError where it has said nothing yet and that matters."""
 
     @property
-    @abstractmethod
     def _busy(self) -> RobotMode | None:
-        """Whether it homes or stows."""
+        """Whether it homes or stows; none that tells nothing of it."""
+        return None
 
-    @abstractmethod
     def _why_away(self) -> str:
         """Why it does not follow, beyond what is common; nothing where it does."""
+        return ""
 
     @abstractmethod
     def _take_hold(self) -> None:
@@ -105,9 +111,9 @@ class FollowingRobot(ABC):
     def _do(self, verb: str) -> None:
         """Press or release the robot's own runstop; home or stow, or begin it. Raises RobotError."""
 
-    @abstractmethod
     def _is_gripping(self) -> bool:
         """Whether a gripper that stands still was told to close further, and its motor feels something."""
+        return False
 
     # the protocol
 
@@ -155,8 +161,8 @@ class FollowingRobot(ABC):
             why=MUST_REST if mode == "ready" and self._must_rest else why,
             is_homed=told.is_homed,
             is_runstopped=told.is_runstopped,
-            battery_v=told.battery_v,
-            battery_a=told.battery_a,
+            battery_v=told.battery_v if self.has_battery else None,
+            battery_a=told.battery_a if self.has_battery else None,
             is_charging=told.is_charging,
             alerts=told.alerts,
         )
@@ -240,7 +246,7 @@ class FollowingRobot(ABC):
 
     @property
     def _whys(self) -> Mapping[RobotMode, str]:
-        return WHYS
+        return {**WHYS, **self.own_whys}
 
     def _why_lost(self) -> str:
         if not self._is_open:
@@ -248,7 +254,7 @@ class FollowingRobot(ABC):
         if why := self._why_away():
             return why
         measured = self.reading.read_ns
-        silent = [chain for chain, read_ns in measured.items() if to_s(self._now_ns - read_ns) > LOST_S]
+        silent = [chain for chain, read_ns in measured.items() if to_s(self._now_ns - read_ns) > self.lost_s]
         if len(silent) == len(measured):
             return self.silence
         if silent:
