@@ -815,6 +815,8 @@ class Dialogue:
             return said
         if (said := in_turn(self, text, speaker, now_ns)) is not None:
             return said
+        if (said := self._called_off(text, speaker, now_ns)) is not None:
+            return said
         if self._each and (said := self._run_household(text, clauses, intent, now_ns)) is not None:
             return said
         self.talk = replace(talk, question=None, awaits="")
@@ -1436,6 +1438,33 @@ class Dialogue:
             elif self.around.target is None:
                 self.is_over = True
 
+    def _called_off(self, text: str, speaker: str, now_ns: int) -> str | None:
+        """ "Never mind the wiping, I will do that": what of that is ordered, or was asked about, is not done."""
+        parser = parser_of(self.around.world)
+
+        def skills_off(part: str) -> set[str]:
+            verbs = {parser.deed_off(one) for one in parser.clauses(part)} - {""}
+            return verbs | ({"rinse", "wipe"} if "clean" in verbs else set())
+
+        first, about, then = self._parts_apart(text, lambda part: bool(skills_off(part)))
+        off = [one for one in parser.clauses(about) if self._each and parser.deed_off(one)]
+        skills, ids = skills_off(about), {ident for one in off for ident in self._named_ids(" ".join(one.words))}
+        asked = [one for one in self.questions if one.awaits == "yes" and one.orders[0].skill in skills]
+        gone = [
+            one for one in (*self.orders, *(order for each in asked for order in each.orders))
+            if off and one.skill in skills and (not ids or ids & self._ids_of(one.things))
+        ]  # fmt: skip
+        if not gone or (ids and any(one.is_negated or one.type == "protect" for one in off)):
+            return None  # what is named so is to be left as a whole
+        self.questions = tuple(one for one in self.questions if one not in asked)
+        things = [one.things for one in gone]
+        after = [one for one in self.later if one.things in things and one not in gone and not self._is_of_washing(one)]
+        self._drop([ref for one in gone for ref in one.things])
+        self.later = (*self.later, *(one for one in after if one.things[0].label != self.household.wipes_with))
+        said = [f"All right, I do not {list_words(in_short(list(dict.fromkeys(gone))), 'or')}."]
+        said += [self._heard(one, speaker, now_ns) for one in (first, then) if one]
+        return _joined([*said, self._next_if_idle()])
+
     def _drop_all(self) -> None:
         """All that was ordered is taken back; what is in the hand goes back first."""
         held = self._held() if self.order is not None else ()
@@ -1548,6 +1577,8 @@ class Dialogue:
             self.leave(left)
             return f"Stopped. All right, I leave {named(left)}."
         if (said := in_turn(self, rest.words, speaker, now_ns)) is not None:
+            return said
+        if (said := self._called_off(rest.words, speaker, now_ns)) is not None:
             return said
         if self.order is None and self._asked() and rest.reading in ("unread", "spare") and rest.words:
             said = self._heard(rest.words, speaker, now_ns)  # nothing was under way: it is of what was asked

@@ -351,6 +351,20 @@ class Parser:
             i += n
         return ""
 
+    def deed_off(self, clause: Clause) -> str:
+        """The verb of what need not be done: "never mind the wiping", "I have wiped it already"; "" of other words."""
+        words, said = clause.words, set(clause.words)
+        is_self = "you" not in said and (words[:1] in (("i",), ("we",)) or bool(said & {"will", "already"}))
+        is_told = clause.type == "statement" and clause.word != "reported" and (is_self or bool(said & {"not", "no"}))
+        is_off = clause.is_negated or clause.type in ("cancel", "protect") or clause.verb in ("leave", "cancel")
+        if not (is_off or clause.nots or is_told):
+            return ""
+        lexicon = self.lexicon
+        is_state = {"is", "are", "was", "were"} & said  # "The table is not clean yet."
+        tables = (lexicon.gerunds,) if is_state else (lexicon.verbs, lexicon.gerunds, lexicon.pasts)
+        verbs = (table.at(words, k)[1] for k in range(len(words)) for table in tables)
+        return next((verb for verb in verbs if verb in SETS["states"]), "")
+
     # --- segments and clauses
 
     def _segment(self, words: list[str], *, is_question: bool) -> list[Clause]:

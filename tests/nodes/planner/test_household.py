@@ -998,3 +998,27 @@ def test_a_coffee_ordered_beside_whose_a_mug_is_goes_into_it() -> None:
     mind = mind_with(*CUPS)
     hear(mind, "The white mug is mine. Make me a coffee, please.", who="Eva")
     assert list(filled(mind)) == ["mug-3"]
+
+
+SPONGE_THERE = thing("sponge-1", "sponge", "yellow")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Skip the scrubbing, would you?", "Leave the wiping to us.", "Nora has said she will wipe it, so never mind.",
+        "The table needs no wiping any more.", "We have wiped that already.", "Stop! No need to wipe the table.",
+    ],
+)  # fmt: skip
+def test_a_deed_that_is_called_off_by_its_name_is_not_done_and_the_others_are(text: str) -> None:
+    mind = mind_with(RED, SPONGE_THERE)
+    hear(mind, "Rinse the red mug, then wipe the table.")
+    assert hear(mind, text, 2.0).startswith("All right, I do not wipe the table.")
+    assert [skill for skill, _, _ in planned(mind)] == ["rinse", "place"]
+
+
+def test_how_a_thing_is_calls_nothing_off() -> None:
+    mind = mind_with(RED, SPONGE_THERE)
+    hear(mind, "Wipe the table.")
+    hear(mind, "The table is not clean yet.", 2.0)
+    assert planned(mind)[0][0] == "wipe"
