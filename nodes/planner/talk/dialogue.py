@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from nodes.interrupts.intent import understand
+from nodes.interrupts.intent import says_yes, understand
 from nodes.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SeenPerson, Subtask
 from nodes.planner.orders import ALIASES, ALL, LEAVE, MOST_ORDERS, Order, Surroundings, Unnamed, covers, is_vague
 from nodes.planner.talk.answers import (
@@ -806,9 +806,11 @@ class Dialogue:
         readings = [(one, *understand_in(text, world, self._talk_about(one), parser)) for one in (*self._asked(), None)]
         for asked, intent, talk in readings[:-1]:
             assert asked is not None
-            if (said := self._answered(asked, intent, talk, clauses, speaker, now_ns)) is not None:
+            if (said := self._answered(asked, intent, talk, text, speaker, now_ns)) is not None:
                 return said
         _, intent, talk = next(one for one in readings if one[0] is None or one[0].about != "may")
+        if self._assents(text):
+            return f"All right.{self.goes_on()}"
         if intent.why == "protected" and self.lift(intent.orders):
             return self._heard(text, speaker, now_ns)  # who kept it has changed her mind
         if (said := self._taken_back(text, intent, clauses, now_ns)) is not None:
@@ -834,6 +836,13 @@ class Dialogue:
             protected = tuple(one for one in self.talk.protected if one in kept)
             self.talk = replace(self.talk, protected=protected, mentioned=mentioned)
         return self._follow(intent, text, clauses, speaker, now_ns)
+
+    def _assents(self, text: str) -> bool:
+        """ "Yes, the red one", where just that is under way."""
+        order = self.order if not self.questions else None
+        is_one = order is not None and len(self._ids_of(order.things)) == 1
+        is_said = any(one.act == "yes" for one in parts_heard(self, text))
+        return is_one and is_said and self._says_so(OpenQuestion("still", "", 0, self.orders[:1]), text)
 
     def _talk_about(self, asked: OpenQuestion | None) -> Conversation:
         """The conversation as the parser reads it, with what is being done as the last order, and the question."""
@@ -1160,19 +1169,22 @@ class Dialogue:
         asked: OpenQuestion,
         intent: Intent,
         talk: Conversation,
-        clauses: Sequence[Clause],
+        text: str,
         speaker: str,
         now_ns: int,
     ) -> str | None:
         """What to say to an answer; None where it is none to this question, or is an order or a name by itself."""
+        if (said := self._answered_beside(asked, intent, text, speaker, now_ns)) is not None:
+            return said
+        clauses = self._clauses(text)
         is_asking = any(clause.type == "question" for clause in clauses)  # "Ok, but what do you see?"
         is_done = intent.deed == "do" and not is_asking
         order = intent.orders[0] if is_done else Order("")
         is_yes = is_done and asked.awaits == "yes" and intent.orders == asked.orders[:1]
         is_named = any(noun.kind or noun.colour for clause in clauses for noun in clause.nouns)
-        is_only = is_named and _ONLY.search(self.heard[-1][1] if self.heard else "") is not None
+        is_only = is_named and _ONLY.search(text) is not None
         is_yes = is_yes and not (is_named and (is_only or order.skill == "undo"))  # "Yes, the green one": of another
-        is_yes = is_yes or (asked.awaits == "yes" and not is_asking and self._says_so(asked))
+        is_yes = is_yes or (asked.awaits == "yes" and not is_asking and self._says_so(asked, text))
         is_yes = is_yes or (
             is_done and asked.about == "may" and all(covers(asked.choices[0], one) for one in order.things)
         )
@@ -1220,9 +1232,24 @@ class Dialogue:
             return self._choose(asked, one, now_ns)
         return None
 
-    def _says_so(self, asked: OpenQuestion) -> bool:
+    def _answered_beside(self, asked: OpenQuestion, intent: Intent, text: str, speaker: str, now_ns: int) -> str | None:
+        """ "Yes, and then wipe the table": the answer, and what is said to the order behind it; None of other words."""
+        if intent.deed == "do" and intent.orders == asked.orders[: len(intent.orders)]:
+            return None
+        for found in _PARTS.finditer(text):
+            head, rest = text[: found.start()], text[found.end() :]
+            is_yes = asked.awaits == "yes" and (says_yes(head) or self._says_so(asked, head))
+            is_more = self._is_order(rest) and not _HEDGES.match(rest.lower().removeprefix("and "))
+            if not is_more or not (is_yes or asked.awaits == "thing"):
+                continue
+            read, talk = understand_in(head, self.around.world, self._talk_about(asked), parser_of(self.around.world))
+            said = self._answered(asked, read, talk, head, speaker, now_ns) if read.deed == "do" or is_yes else None
+            if said is not None:
+                return _joined([said, self._heard(rest, speaker, now_ns)])
+        return None
+
+    def _says_so(self, asked: OpenQuestion, text: str) -> bool:
         """ "Yes, that one too", "it can go", "in the bin with it": the deed that was asked about, in other words."""
-        text = self.heard[-1][1] if self.heard else ""
         parts, ids = parts_heard(self, text), self._ids_of(asked.choices or self._about(asked))
         skills = {"", *(one.skill for one in asked.orders)}
         places = {"", *(one.place for one in asked.orders)}
@@ -1233,7 +1260,8 @@ class Dialogue:
             for one in parts
         )  # fmt: skip
         is_deed = any(one.act == "deed" for one in parts) and bool(skills & {"place", "rinse", "hand_over"})
-        return is_it and bool(ids) and (parts[0].act == "yes" or is_deed) and not _HEDGES.search(text)
+        is_yes = "yes" in (parts[0].act, parts[-1].act)
+        return is_it and bool(ids) and (is_yes or is_deed) and not _HEDGES.search(text)
 
     @staticmethod
     def _about(asked: OpenQuestion) -> tuple[Reference, ...]:
@@ -1651,10 +1679,7 @@ class Dialogue:
         """Carry whole orders out in place of what is under way, or behind it; a question of something else stays."""
         orders = intent.orders
         asked = None if is_answer else next(iter(self._asked()), None)
-        is_apart = asked is not None and not any(
-            covers(two, one) or covers(one, two)
-            for order in orders for one in order.things for about in asked.orders for two in about.things
-        )  # fmt: skip
+        is_apart = asked is not None and self._is_apart(asked, orders)
         is_others = bool(other) and not intent.is_correction
         is_more = (intent.is_addition or is_others) and not is_answer and (asked is None or is_apart)
         if self.order is not None and (is_more or any(one.is_more for one in self.questions)):
@@ -1680,6 +1705,14 @@ class Dialogue:
         if intent.is_addition and asked is not None and is_apart:
             return f"{said} {self.ask(replace(asked, since_ns=now_ns, is_more=True))}"
         return said
+
+    @staticmethod
+    def _is_apart(asked: OpenQuestion, orders: Sequence[Order]) -> bool:
+        """Whether what was asked is about other things than these orders, so that it stays open beside them."""
+        return not any(
+            covers(two, one) or covers(one, two)
+            for order in orders for one in order.things for about in asked.orders for two in about.things
+        )  # fmt: skip
 
     def ids_of(self, references: Iterable[Reference]) -> set[str]:
         """The ids of what these mean of what is seen."""
@@ -2240,10 +2273,16 @@ class Dialogue:
             ]
             self._drop([ref for things in excluded for ref in things])
         self._supersede(intent.orders)
+        ways = {(one.skill, one.place) for one in intent.orders}
+        apart = [
+            one for one in self._asked()
+            if one.about == "order" and not (intent.is_correction or one.of)
+            and (one.orders[0].things or one.orders[0].skill == "wipe")
+            and self._is_apart(one, intent.orders) and ways.isdisjoint((two.skill, two.place) for two in one.orders)
+        ]  # fmt: skip
+        is_new = intent.is_addition or not intent.is_correction
         self.questions = tuple(
-            one
-            for one in self.questions
-            if one.about != "order" or (one.choices and (intent.is_addition or not intent.is_correction))
+            one for one in self.questions if one.about != "order" or one in apart or (one.choices and is_new)
         )
         if said[0] and any(ref.count > 1 for order in intent.orders for ref in order.things):
             return _joined([*said, self._next_if_idle()])
@@ -2252,10 +2291,11 @@ class Dialogue:
             behind = [one for one in intent.orders[number + 1 :] if one.skill == "place" and one.things == order.things]
             if order.skill not in ("take", "pick") or not behind:  # "Take this and put it on the shelf."
                 said.append(self._split(order, now_ns))
-        if any(said):
-            return _joined(said)
-        later = in_short([one for one in self.later if one not in before])
-        return f"All right. Then I will {list_words(later)}." if later else "All right."
+        if not any(said):
+            later = in_short([one for one in self.later if one not in before])
+            said = [f"All right. Then I will {list_words(later)}." if later else "All right."]
+        again = [one for one in apart if one in self.questions and one.text not in " ".join(said)]
+        return _joined([*said, *(self.ask(replace(one, since_ns=now_ns)) for one in again)])
 
     def _split(self, order: Order, now_ns: int) -> str:
         """The steps of one order, or what is to be asked first."""

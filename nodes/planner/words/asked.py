@@ -26,7 +26,8 @@ _AUXILIARY = re.compile(
 )
 _OTHERWISE = re.compile(
     r"^(?:do|does|did|have|has|had)(?: not)? (?:i|we|he|she|[a-z]+) (?:just |not |already )*(?:tell|told|say|said)"
-    r"\b|^do you mind\b|^any chance\b|^(?:are|were) you (?:able|willing) to\b"
+    r"\b|^do you mind\b|^(?:do|did|would) you (?:not )?(?:think|suppose|reckon) you\b"
+    r"|^any chance\b|^(?:are|were) you (?:able|willing) to\b"
     r"|^is (?:it|that|this) (?:possible|okay|ok|all right|alright|fine) (?:if|to|for)\b"
 )
 """A reproach that may forbid, and requests: no plain questions."""

@@ -1226,6 +1226,7 @@ class _Reader:
         is_it = clause.verb == "hold" and bool(draft.nouns) and draft.nouns[0].pronoun == "it"
         roles = {
             "offered": self.is_offered, "another": bool(self.drafts), "told_of_kind": bool(told and told[-1].kind),
+            "same": bool(self.before.orders) and self.before.orders[-1].skill in SETS["again"],
             "untold": is_it and self._antecedent(draft.nouns[0], wants_place=False) is None,
             "moved": bool({"onto", "into"}.intersection(clause.words)),
         }  # fmt: skip
@@ -1295,6 +1296,10 @@ class _Reader:
                 draft.why = ""
             case "allowed":
                 draft.refused = ""
+            case "same":  # "Now do the ball.", behind what was done with another thing
+                last = self.before.orders[-1]
+                draft.skill, draft.relation, self.is_addition = last.skill, last.relation, True
+                draft.place = Noun(place=last.place) if last.place else None
             case "rest":
                 draft.nouns = draft.clause.nouns = known  # "a wipe" is nothing that "it" could mean
             case "unlid":
@@ -1345,8 +1350,8 @@ class _Reader:
         places = self._places_in(draft, targets)
         if places:
             (draft.relation, draft.place), draft.last = places[-1], "place"
-            if places[-1] == ("in", None) and {"too", "also", "as well", "with"} & {*adverbs, *clause.words}:
-                draft.place = self._put_in()  # "Put the ball in as well."
+            if places[-1] == ("in", None):
+                draft.place = self._put_in()  # "Put the ball in."
         if clause.word == "due" and "somewhere" in adverbs:
             draft.why = draft.why or "where"  # "It must be on the shelf somewhere."
         if "away" in clause.particles or adverbs & SETS["anywhere"]:
@@ -1360,7 +1365,8 @@ class _Reader:
     def _put_in(self) -> Noun | None:
         """Where the last order put things in, "in" by itself means that."""
         drafts = [(one.relation, one.place) for one in self.drafts if one.skill == "place"]
-        orders = [(one.relation, Noun(place=one.place)) for one in self.before.orders if one.skill == "place"]
+        before = (*self.before.orders, *((self.before.question,) if self.before.question is not None else ()))
+        orders = [(one.relation, Noun(place=one.place)) for one in before if one.skill == "place" and one.place]
         relation, place = (*orders, *drafts)[-1] if orders or drafts else ("", None)
         return place if relation == "in" else None
 

@@ -61,6 +61,7 @@ def bag_of(clause: Clause, nouns: Sequence[Noun], targets: Targets, source: str)
         "thing": bool(nouns), "pronoun": any(noun.pronoun for noun in nouns), "source": bool(source),
         "offered": any(noun.is_offered for noun in nouns), "request": clause.is_request,
         "to_me": clause.to_me, "from_me": clause.from_me,
+        "named": bool(first.kind or first.colour),
         "first_is_kind": bool(first.kind), "first_is_place": bool(first.place), "first_is_unknown": bool(first.unknown),
         "first_is_pronoun": bool(first.pronoun),
         "other_deed": any(noun.unknown and not noun.is_vague for noun in nouns),

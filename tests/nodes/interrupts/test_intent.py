@@ -99,6 +99,18 @@ def test_who_asks_whether_they_should_go_on_does_not_tell_the_robot_to(text: str
     assert understand(text).wants != "resume"
 
 
+@pytest.mark.parametrize(
+    ("text", "is_asked"),
+    [
+        ("Okay, she's out of the way now. You may go on.", True), ("My fingers are clear, carry on.", True),
+        ("He is gone.", False), ("Go on when he is out of the way.", False), ("Is your way free? Go on", False),
+        ("He is not gone, go on", False),
+    ],
+)  # fmt: skip
+def test_who_was_in_the_way_is_gone_beside_going_on(text: str, is_asked: bool) -> None:
+    assert understand(text).lifts_stop is is_asked
+
+
 @pytest.mark.parametrize("text", ["Can you go on?", "Would you continue, please?", "Yes, go on.", "Go on, but slowly."])
 def test_a_request_in_the_form_of_a_question_is_one(text: str) -> None:
     assert understand(text).wants == "resume"

@@ -1022,3 +1022,38 @@ def test_how_a_thing_is_calls_nothing_off() -> None:
     hear(mind, "Wipe the table.")
     hear(mind, "The table is not clean yet.", 2.0)
     assert planned(mind)[0][0] == "wipe"
+
+
+@pytest.mark.parametrize("text", ["Yes, and then bring me the red mug.", "Yes please. And fetch me the red mug too."])
+def test_a_yes_with_an_order_behind_it_is_both(text: str) -> None:
+    mind = mind_with(RED, SPONGE_THERE)
+    assert hear(mind, "There are crumbs on the table.").endswith("?")
+    hear(mind, text, 2.0)
+    assert [skill for skill, _, _ in planned(mind)] == ["wipe", "place", "hand_over"]
+
+
+def test_which_one_with_an_order_behind_it_is_both() -> None:
+    mind = mind_with(RED, BLUE, SPONGE_THERE)
+    hear(mind, "Put the mug on the shelf.")
+    hear(mind, "The blue one, and then wipe the table.", 2.0)
+    assert [skill for skill, _, _ in planned(mind)] == ["place", "wipe", "place"]
+    assert planned(mind)[0] == ("place", "mug-2", "shelf")
+
+
+def test_a_question_about_something_else_stays_open_beside_a_new_order() -> None:
+    mind = mind_with(RED, SPONGE_THERE)
+    asked = hear(mind, "There are crumbs on the table.")
+    assert hear(mind, "Put the red mug on the shelf.", 2.0).endswith(asked)
+    hear(mind, "Yes.", 3.0)
+    assert [skill for skill, _, _ in planned(mind)] == ["place", "wipe", "place"]
+
+
+@pytest.mark.parametrize(
+    "text", ["Now do the blue one.", "Could you do the blue mug next?", "Do you reckon you could do the blue one?"]
+)
+def test_to_do_another_one_is_what_was_done_with_the_first(text: str) -> None:
+    mind = mind_with(RED, BLUE)
+    hear(mind, "Put the red mug on the shelf.")
+    finish(mind)
+    hear(mind, text, 6.0)
+    assert planned(mind) == [("place", "mug-2", "shelf")]

@@ -189,3 +189,12 @@ def test_consent_is_never_a_no(hands: type[TableHands], text: str) -> None:
     assert "leave" not in world.last
     world.play("The red one.", LONG_S)
     assert moved(world) == {"red"}
+
+
+@BOTH
+@pytest.mark.parametrize("text", ["Yes, the red one.", "The red {thing}, yes.", "That's right, {goal}."])
+def test_a_yes_to_what_is_under_way_asks_nothing(hands: type[TableHands], text: str) -> None:
+    world = played(hands, "Put the red {thing} {goal}.", 5, text)
+    assert "?" not in world.last
+    world.play(LONG_S)
+    assert moved(world) == {"red"}
