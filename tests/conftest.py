@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections import Counter
 from collections.abc import Generator
 
@@ -17,6 +18,14 @@ settings.register_profile("explore", deadline=None)
 settings.load_profile("explore" if os.environ.get("EXPLORE") else "repeatable")
 
 pytest_plugins = ["runtime.virtual.pytest_plugin"]
+
+# `nohup` and a script's `&` have these ignored. A program that a test starts would inherit that, and no Ctrl-C and no
+# lost terminal would reach it; what is caught is not inherited. A worker ends with whom it works for.
+for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(ignored) is signal.SIG_IGN or (
+        ignored is signal.SIGHUP and "PYTEST_XDIST_WORKER" in os.environ
+    ):
+        signal.signal(ignored, lambda *_: None)
 
 gc.disable()  # until all tests are collected: nothing of theirs is garbage
 

@@ -15,7 +15,6 @@ from bench import proof
 from bench.proof import PROOFS, Proof, main
 from tests.support.running import eventually
 from tests.support.sentences import sentence
-from tests.support.terminals import hear_all
 
 ROOT = Path(__file__).parents[2]
 
@@ -163,7 +162,7 @@ def test_ctrl_c_or_a_closed_terminal_ends_what_runs_and_the_same_command_goes_on
         "proofs = [Proof('first', 'true', 1), Proof('long', 'sleep 1000', 1)]; "
         f"sys.exit(main([], proofs, Path({str(checkout)!r})))"
     )
-    began = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.DEVNULL, preexec_fn=hear_all)
+    began = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.DEVNULL)
     eventually(lambda: (checkout / "runs" / "proof-long.log").exists(), "the second proof runs")
     os.kill(began.pid, number)
     assert began.wait(60) == proof.INTERRUPTED

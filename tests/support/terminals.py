@@ -22,17 +22,6 @@ POLYRHYTHM = (sys.executable, "-m", "runtime")
 CTRL_C, CTRL_S, CTRL_Q = b"\x03", b"\x13", b"\x11"
 
 
-def hear_all() -> None:
-    """In a process to be: it hears these signals, also where `nohup` or a script's `&` started the tests."""
-    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
-        signal.signal(number, signal.SIG_DFL)
-
-
-def _in_a_window() -> None:
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-    hear_all()
-
-
 class Terminal:
     """A command in a terminal window; what it prints is read at once, unless somebody has halted it."""
 
@@ -45,7 +34,7 @@ class Terminal:
             command,
             stdin=inner, stdout=inner, stderr=inner,
             cwd=folder, env={**os.environ, "TERM": "xterm", **(environment or {})},
-            start_new_session=True, preexec_fn=_in_a_window,
+            start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
         )  # fmt: skip
         os.close(inner)
         self._end_reader, self._end = os.pipe()

@@ -6,11 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from runtime.cli import main
+from tests.support.running import PATIENCE_S
 from tests.support.sentences import sentence
 
 
@@ -41,11 +43,14 @@ def test_ctrl_c_gives_its_code_also_while_the_command_is_loaded(
     command = [sys.executable, "-X", "importtime", "-m", "runtime", *arguments]
     loading = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     assert loading.stderr is not None
+    bound = threading.Timer(PATIENCE_S, loading.kill)
+    bound.start()
     with loading.stderr as errors:
         for line in errors:
             if line.rstrip().endswith(f" {module}"):
                 os.kill(loading.pid, signal.SIGINT)
                 break
         told = errors.read()
-    assert loading.wait(60) == code, told
+    bound.cancel()
+    assert loading.wait(PATIENCE_S) == code, told
     assert "Traceback" not in told
