@@ -1,6 +1,6 @@
 """`polyrhythm eval`: the same graph over many seeds, tasks and variants, and what can be said of them.
 
-- what is run: `command`, `trials`, `arms`, `scenario_files`; how: `running`, `on_ray`, `folder`
-- what it says: `figures`, `table`, `picture`, `log`, `grades`, `own_measures`
+- what is run: `command`, `trials`, `arms`, `scenario_files`; how: `running`, `folder`
+- what it says: `figures`, `table`, `log`, `grades`, `own_measures`
 - suites of words: `reflex`, `reflex_cost`, `understanding`
 """

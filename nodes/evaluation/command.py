@@ -20,9 +20,9 @@ from nodes.evaluation.folder import ResultsFolder
 from nodes.evaluation.grades import Grade, Grader, grader_of, keep_grades, read_grades
 from nodes.evaluation.log import PAGE, EvaluationLog, logged_trials, variants_of, write_log
 from nodes.evaluation.own_measures import Measure, has_end, measures_of
-from nodes.evaluation.running import PICTURES, REPORT, Runs, answered_by, check_not_broken, digest_of
+from nodes.evaluation.running import PICTURES, REPORT, Runs, answered_by, check_not_broken, digest_of, run_on_ray
 from nodes.evaluation.scenario_files import HELD_OUT, HELD_OUT_SEED, changes_for_file, files_in, skills_of, worlds_of
-from nodes.evaluation.table import sentences, table
+from nodes.evaluation.table import draw, sentences, table
 from nodes.evaluation.trials import Card, EvaluationRun, Result, TrialVariant, trials_of
 from runtime.clock import SystemClock, wall_time_text
 from runtime.command_line.arguments import answered, count, seconds, share, unique_path
@@ -229,8 +229,6 @@ def _run_left(
         told(result)
 
     if asked.engine == "ray":
-        from nodes.evaluation.on_ray import run_on_ray  # an extra
-
         run_on_ray(runs, left, folder.card.measures, done)
     else:
         runs.all_of(left, asked.jobs or os.cpu_count() or 1 if runs.is_virtual else 1, done)
@@ -253,8 +251,6 @@ def _tell(
 ) -> int:
     figures, comparisons = log.figures, log.comparisons
     picture = out / PICTURE
-    from nodes.evaluation.picture import draw
-
     is_kept = True
     try:
         draw(picture, figures, results)

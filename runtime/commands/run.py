@@ -42,7 +42,7 @@ from runtime.supervision.view import SilentView, View, ViewLog
 
 RECORDING = "run.mcap"
 RECORDER = "nodes.recording.recorder:Recorder"
-RECORDED_ANSWERS = "nodes.recording.replay.recorded_answers:recorded_answers"
+RECORDED_ANSWERS = "nodes.recording.replay.recorded_launch:recorded_answers"
 """What --record adds to a launch file that records nothing."""
 LOOKS_ON = "view"
 """The subcommand that --open starts."""

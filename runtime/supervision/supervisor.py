@@ -26,10 +26,9 @@ from runtime.operating_system.held_signal import MARK
 from runtime.operating_system.machine import can
 from runtime.operating_system.processes import end_families, reap_orphans
 from runtime.operating_system.terminal import Terminal, ends_with_terminal
-from runtime.supervision.child_process import ChildProcess, lines_of, start_command
+from runtime.supervision.child_process import ChildProcess, SideProgram, lines_of, start_command
 from runtime.supervision.fork_server import ForkServer, modules_of
 from runtime.supervision.registry import Claims, Registration
-from runtime.supervision.side_program import SideProgram
 from runtime.supervision.view import View, shown_by
 from runtime.transport.zeromq import SubscriberThread
 

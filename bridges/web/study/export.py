@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from bridges.web.http.private_files import open_private, private_folder, write_private
 from bridges.web.study.journal import kept_protocol, read_events
-from bridges.web.study.parquet import check_parquet, write_parquet
 from bridges.web.study.protocol import Protocol, keep, read_kept
 from bridges.web.study.session import Event, SessionProgress
 from bridges.web.study.steps import SessionStep
 from runtime.errors import UserError
+from runtime.extras import install
 
 Cell = str | int | float
 Row = dict[str, Cell]
@@ -323,3 +323,32 @@ def step_words(step: SessionStep) -> str:
     """A step of a session, for people."""
     about = f" under {step.condition.id}, task {step.task.id}" if step.condition is not None and step.task else ""
     return f"{step.kind}: {step.title}{about}"
+
+
+TEXT = ("value",)
+"""Columns whose cells may be numbers and words: text in all rows."""
+
+
+def check_parquet() -> None:
+    """Raise UserError where pyarrow is not installed."""
+    try:
+        import pyarrow.parquet  # noqa: F401
+    except ImportError as problem:
+        raise UserError(f"--parquet needs pyarrow: {install('nodes[export]')}; CSV needs nothing") from problem
+
+
+def write_parquet(rows: Sequence[Mapping[str, str | int | float]], columns: Sequence[str], path: Path) -> None:
+    """Write a table; an empty cell is null. Raises OSError."""
+    import pyarrow
+    import pyarrow.parquet
+
+    table = {}
+    for name in columns:
+        cells = [None if row[name] == "" else row[name] for row in rows]
+        numbers = [cell for cell in cells if cell is not None]
+        is_number = numbers and name not in TEXT and all(isinstance(cell, int | float) for cell in numbers)
+        if not is_number:
+            cells = [None if cell is None else str(cell) for cell in cells]
+        kind = None if is_number else pyarrow.string()
+        table[name] = pyarrow.array(cells, type=kind)
+    pyarrow.parquet.write_table(pyarrow.table(table), path)

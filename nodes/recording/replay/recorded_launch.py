@@ -1,4 +1,4 @@
-"""The launch of a recorded run, as its recording tells it: the launch file with what was added and overridden."""
+"""The launch of a recorded run with what was added and overridden, and what the world outside answered in it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nodes.mcap.file import BagReader
 from nodes.recording.bag.recording import Recording
 from runtime.errors import RecordingError
+from runtime.journal.answers import SLEPT, WOKEN
+from runtime.journal.calls import Calls
 from runtime.launch.file import Launch, add_node, in_order, override, resolve
 from runtime.launch.left_out import leave_out
 from runtime.launch.provenance import blas_kernel, git_state, machine, versions
@@ -105,3 +108,17 @@ def what_changed(recording: Recording) -> list[str]:
         if before.get(name, number) != number
     ]
     return found + ([f"other packages: {'; '.join(other)}"] if other else [])
+
+
+def recorded_answers(path: Path) -> dict[str, list[str]]:
+    """By node, what the world outside answered in a recorded run, in order. Raises RecordingError."""
+    found: dict[str, list[tuple[int, int, str]]] = {}
+    lives: dict[str, int] = {}
+    for message in BagReader(path):
+        if message.schema == "Calls":
+            batch = message.message(Calls)
+            lives[batch.node] = lives.get(batch.node, 0) + (message.envelope.seq == 1)
+            waits = (wait for call in batch.calls for wait in call.waits)
+            kept = [(lives[batch.node], order, text) for order, text in waits if text not in (SLEPT, WOKEN)]
+            found.setdefault(batch.node, []).extend(kept)
+    return {node: [text for _, _, text in sorted(answers)] for node, answers in found.items()}

@@ -10,7 +10,7 @@ import numpy as np
 
 from nodes.voice.program import command_problems, run_program
 from nodes.voice.speaking.pieces import estimated_s
-from nodes.voice.speaking.playing import BYTES_PER_FRAME, RATE_HZ, SAMPLE
+from nodes.voice.speaking.playing import BYTES_PER_FRAME, RATE_HZ, SAMPLE, VoiceError
 
 MOST_BYTES = 1 << 24
 """Of a WAV file for one sentence: a minute and a half of the best there is."""
@@ -89,8 +89,6 @@ def softened(sound: bytes, volume: float) -> bytes:
 
 async def decoded(data: bytes, what: str) -> bytes:
     """The samples of a WAV file, made in another thread. Raises VoiceError, naming what gave it."""
-    from nodes.voice.speaking.decoding import decode_speech
-
     return await asyncio.to_thread(decode_speech, data, what)
 
 
@@ -106,3 +104,29 @@ async def give_up(making: asyncio.Future[bytes]) -> None:
     await asyncio.wait([making], timeout=WINDING_UP_S)
     if making.done() and not making.cancelled():
         making.exception()
+
+
+MOST_SOUND_S = 60
+
+
+def decode_speech(data: bytes, what: str) -> bytes:
+    """The samples of a WAV file; of one that does not say its length, all there are. Raises VoiceError."""
+    import miniaudio
+
+    from nodes.voice.devices import why
+
+    if not data:
+        raise VoiceError(f"{what} gave no sound at all; expected WAV")
+    if data[:4] not in (b"RIFF", b"RF64") or data[8:12] != b"WAVE":
+        raise VoiceError(f"{what} gave something that is no WAV file: it begins with {data[:16]!r}")
+    samples: list[bytes] = []
+    try:
+        for second in miniaudio.stream_memory(
+            data, miniaudio.SampleFormat.SIGNED16, nchannels=1, sample_rate=RATE_HZ, frames_to_read=RATE_HZ
+        ):
+            if len(samples) >= MOST_SOUND_S:
+                raise VoiceError(f"{what} gave more than {MOST_SOUND_S} s of sound for one sentence")
+            samples.append(second.tobytes())
+    except miniaudio.MiniaudioError as problem:
+        raise VoiceError(f"{what} gave a WAV file that cannot be read ({why(problem)})") from problem
+    return b"".join(samples)

@@ -22,9 +22,8 @@ from nodes.evaluation.figures import compare, figures_of, rate_of
 from nodes.evaluation.folder import ResultsFolder
 from nodes.evaluation.grades import Grade, grader_of
 from nodes.evaluation.log import LOG, EvaluationLog, logged_trials, write_log
-from nodes.evaluation.picture import draw, shorten
 from nodes.evaluation.running import Runs, digest_of
-from nodes.evaluation.table import sentences, table
+from nodes.evaluation.table import draw, sentences, shorten, table
 from nodes.evaluation.trials import Card, EvaluationRun, Result, TrialVariant, result_of, trials_of
 from runtime.errors import PolyrhythmError, UserError
 from tests.support.running import eventually
@@ -432,7 +431,7 @@ def test_a_disk_that_is_full_is_a_sentence_and_what_was_kept_before_is_gone_on_w
     code = """
 import resource, signal, sys
 from pathlib import Path
-from nodes.evaluation.picture import draw, shorten
+from nodes.evaluation.table import draw, shorten
 from nodes.evaluation.folder import ResultsFolder
 from runtime.errors import PolyrhythmError
 from tests.nodes.evaluation.test_evaluation import CARD, result

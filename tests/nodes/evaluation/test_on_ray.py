@@ -11,10 +11,9 @@ import msgspec
 import pytest
 
 from nodes.episodes.commands.ray_cluster import MOST_DEATHS, RayCluster
-from nodes.evaluation import on_ray
+from nodes.evaluation import running
 from nodes.evaluation.command import main
-from nodes.evaluation.on_ray import TrialNews, TrialWork, play_trial
-from nodes.evaluation.running import REPORT
+from nodes.evaluation.running import REPORT, TrialNews, TrialWork, play_trial
 from nodes.evaluation.trials import EvaluationRun, TrialVariant
 from runtime.errors import PolyrhythmError, UserError
 from tests.support.sentences import pattern
@@ -61,7 +60,7 @@ class Here(RayCluster[TrialWork, TrialNews]):
 
 @pytest.fixture
 def launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(on_ray, "RayCluster", Here)
+    monkeypatch.setattr(running, "RayCluster", Here)
     monkeypatch.setattr(Here, "mortal", 0)
     monkeypatch.setattr(Here, "submitted", 0)
     monkeypatch.setattr(Here, "silences", 0)

@@ -12,9 +12,8 @@ import pytest
 from nodes.msgs import Interrupt, Saying, Utterance
 from nodes.voice.loudspeaker import ESPEAK, Loudspeaker
 from nodes.voice.program import ProgramError
-from nodes.voice.speaking.decoding import decode_speech
 from nodes.voice.speaking.playing import BYTES_PER_FRAME, RATE_HZ, VoiceError
-from nodes.voice.speaking.synthesis import ProgramVoice
+from nodes.voice.speaking.synthesis import ProgramVoice, decode_speech
 from runtime import Simulation, Stamped
 from tests.nodes.voice.voice_programs import plays, program, wav
 from tests.support.models.spoken import needs_espeak
