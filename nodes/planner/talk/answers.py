@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from nodes.msgs import Reference, Scene, SeenObject, SkillSpec
 from nodes.planner.orders import Order
 from nodes.planner.words.asked import asked_apart
-from nodes.planner.words.cues import cue
+from nodes.planner.words.cues import cues
 from nodes.planner.words.lexicon import plural_of
 from nodes.planner.words.parser import segments_of
 from nodes.planner.words.referents import fits, held_by_robot, is_so, is_still_meant, place_of, relation_to
@@ -21,17 +21,17 @@ from nodes.planner.words.spelled import place_in_row
 
 STATES = ("dirty", "clean", "full", "half full", "empty", "open", "closed", "shut")
 UNKNOWN = "I do not know that."
-_ABOUT_ROBOT = cue("answers", "about_robot")
-_PAST = cue("answers", "past")
-_LEFT = cue("answers", "left")
-_DONE = cue("answers", "done")
-_NEXT = cue("answers", "next")
-_LONG = cue("answers", "long")
-_SAID = cue("answers", "said")
-_WHOSE = cue("answers", "whose")
-_WHY = cue("answers", "why")
-_WHO = cue("answers", "who")
-_TO_DO = cue("answers", "to_do")
+_ABOUT_ROBOT = cues("answers")["about_robot"]
+_PAST = cues("answers")["past"]
+_LEFT = cues("answers")["left"]
+_DONE = cues("answers")["done"]
+_NEXT = cues("answers")["next"]
+_LONG = cues("answers")["long"]
+_SAID = cues("answers")["said"]
+_WHOSE = cues("answers")["whose"]
+_WHY = cues("answers")["why"]
+_WHO = cues("answers")["who"]
+_TO_DO = cues("answers")["to_do"]
 _STOPPED = re.compile(r"(?=.*\b(?:why|how come|what for|what made|who)\b).*\b(?:stop|stopped|stopping|halt|halted)\b")
 _WAITS = re.compile(r"(?=.*\b(?:why|how come|what)\b).*\b(?:waiting|not moving|standing (?:still|there)|stuck)\b")
 _CONTENTS = re.compile(r" (?:something|anything|much|some|any|coffee|tea|water|milk|cream) (?:\w+ )?in ")

@@ -81,7 +81,6 @@ from nodes.planner.words.referents import (
     held_by_robot,
     is_still_meant,
     named_under_way,
-    own_ordered,
     place_of,
     referents,
     relation_to,
@@ -628,7 +627,6 @@ class Dialogue:
             return _joined([spelled.reply, self._untold(spelled, now_ns)])
         if spelled.views and not self.open("leave", "still"):
             return self._ask_view(spelled, now_ns)
-        self._release(own_ordered(self._clauses(spelled.text), self._scene, speaker))
         said = self._hear(self.household.written(spelled.text), speaker, now_ns)
         return f"{spelled.aside} {said}" if spelled.aside and "?" in said else said
 
@@ -737,8 +735,6 @@ class Dialogue:
             said = self._brew(text, clauses, self._spared(clauses, intent), speaker, now_ns)
             if said is not None:
                 return said
-        if said := self._brought_forward(text, speaker):
-            return said
         before, things, is_free = (self.orders, self.talk.protected), self._ordered(), not self._asked()
         said = self._heard(text, speaker, now_ns)
         is_as_before = (self.orders, self.talk.protected) == before and not self.open("leave")
@@ -760,19 +756,6 @@ class Dialogue:
         self._close(asked)
         text = objected or asked.text.removeprefix("Stopped. ")
         return self.ask(replace(asked, text=text, since_ns=now_ns, is_at_stop=False))
-
-    def _brought_forward(self, text: str, speaker: str) -> str:
-        """ "Do the glass first", of what waits, by who ordered it: that comes next; "" of other words."""
-        found = _FIRST.match(plain(text)) if self._each and self.by in ("", speaker) else None
-        ids = {one.id for one in self._things() if found is not None and found[1] in (one.name, one.label)}
-        orders = [one for one in self.later if one.things and one.things[0].id in ids]
-        if not orders or len({one.things[0].id for one in orders}) > 1:
-            return ""
-        under_way = self.order.things if self.order is not None else ()  # what is in the hand is brought first
-        own = [one for one in self.later if under_way and one.things == under_way]
-        rest = [one for one in self.later if one not in orders and one not in own]
-        self.later = (*own, *orders, *rest)
-        return f"All right, {named(orders[0].things)} comes next."
 
     def _objected_to(self, text: str, clauses: Sequence[Clause], *, is_correction: bool) -> tuple[Reference, ...]:
         """What is worked on and may be forbidden by words that changed nothing: named beside a "leave", or all."""
@@ -885,8 +868,6 @@ class Dialogue:
             case "nothing" if self.order is None and intent.taken and intent.why == "told":
                 said = self._spare(Intent("nothing", protected=intent.taken), now_ns)
                 return _joined([said, offer_wash(self, parts_heard(self, text), now_ns)])
-            case "nothing" if self._is_so(intent, clauses):
-                return "I see."
             case "nothing":
                 return self._told(text, speaker, intent, clauses, now_ns)
         said = self.do(intent, now_ns, speaker)
@@ -969,14 +950,6 @@ class Dialogue:
             is_held = bool(self._named_under_way(Intent("ask", told_of=told_of))) and not intent.is_addition
             self.ask(OpenQuestion("order", why, now_ns, about, missing=intent.awaits or "yes", is_held=is_held))
         return why + self.goes_on()
-
-    def _is_so(self, intent: Intent, clauses: Sequence[Clause]) -> bool:
-        """Whether it only says where something of the work is, and there it is."""
-        if intent.why != "told" or len(clauses) != 1 or intent.protected or intent.unnamed:
-            return False
-        places = {noun.place for _, noun in clauses[0].targets if noun is not None and noun.place}
-        things = self._named_under_way(intent)
-        return bool(things and places) and all(self._place_of(one) in places for one in things)
 
     def belief(self) -> Answerable:
         """What questions are answered from."""
@@ -2703,10 +2676,6 @@ _NEEDS = frozenset({"rinse", "pick", "place", "hand_over", "open", "close", "tak
 _VERBS_ASKED = {"rinse": "wash", "place": "put there", "hand_over": "hand over"}
 _USES = re.compile(r"\b(?:in|into|use|using|instead|rather)\b", re.I)
 """What names a vessel says so that it is filled."""
-_FIRST = re.compile(
-    r"(?:(?:please|no|actually|oh|okay|and|but|can you|could you|would you|wait)\W+)*"
-    r"(?:do |start with |begin with |take |wash |rinse |get )?the ([a-z]+(?: [a-z]+)?) first\b(?!.* (?:then|and) )"
-)
 _SAID_TO_HELD = re.compile(
     r"(?i:(?:no|oh|ah|okay|ok|right|well|actually|sorry|cheers|thanks|thank you|ta|great|just|now|please|and|then)\W+)*"
     r"(?:(?P<got>(?i:(?:i have|i['’]ve|i) (?:got|taken) (?:it|that|hold of it)|got it|here is my hand|(?:i )?have it|"

@@ -7,7 +7,6 @@ only proposed, and done after a yes. Pure functions of the words and of what is 
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ import msgspec
 from nodes.msgs import Scene, SeenObject
 from nodes.planner.orders import Order
 from nodes.planner.talk.answers import AskedOf
-from nodes.planner.words.cues import cue
+from nodes.planner.words.cues import cues, cues_in
 from nodes.planner.words.lexicon import lexicon_file
 from nodes.planner.words.parser import Noun, Parser, segments_of
 from nodes.planner.words.referents import held_by_robot, place_of, relation_to, standing
@@ -26,40 +25,10 @@ from nodes.planner.words.referents import held_by_robot, place_of, relation_to, 
 Act = Literal["ask", "spare", "back", "deed", "name", "yes", "no", "on", "end", "social", "dark"]
 """A question; something is to be left; back with it; a deed; a name; yes; no; go on; all is over; manners; none."""
 
-_REQUEST = cue("gist", "request")
-_ASKS = cue("gist", "asks")
-_WH = cue("gist", "wh")
-_SELF = cue("gist", "self")
-_OWN = cue("gist", "own")
-_NOT = cue("gist", "not")
-_SPARES_IT = cue("gist", "spares_it")
-_BACK = cue("gist", "back")
-_LATER = cue("gist", "later")
-_YES = cue("gist", "yes")
-_NO = cue("gist", "no")
-_ON = cue("gist", "on")
-_THANKS = cue("gist", "thanks")
-_PRAISE = cue("gist", "praise")
-_END = cue("gist", "end")
-_OVER = cue("gist", "over")
-_GREETS = cue("gist", "greets")
-_INSULT = cue("gist", "insult")
-_ALSO = cue("gist", "also")
-_OTHER = cue("gist", "other")
-_PLURAL = cue("gist", "plural")
-_SINGLE = cue("gist", "single")
-_AGAIN = cue("gist", "again")
-_EVERYTHING = cue("gist", "everything")
-_EXCEPTION = cue("gist", "exception")
-_PUTS = cue("gist", "puts")
-_BEFORE = cue("gist", "before")
-_LANDMARK = cue("gist", "landmark")
-_NO_THING = cue("gist", "nothing")
+_CUES = cues("gist")
 _STILL_THERE = re.compile(r"\b(?:last|only|remain(?:s|ing)?|left|still (?:here|there|standing|out|around))\b")
 _FROM = re.compile(r"\b(?:clear|tidy|empty)(?: up| out| off)? (?:the|this|that) [a-z]+$")
 _STATE = re.compile(r"\b(?:dirty|clean|empty|full)\b")
-_GIVES = cue("gist", "gives")
-_HAS_TO_GO = cue("gist", "has_to_go")
 _POSSESSIVES = frozenset({"my", "our", "his", "hers"})
 """Beside an order they say which is meant, and not that it is to be left: "throw my cup out"."""
 _BRINGS = frozenset({"place", "move", "bring", "get", "take", "pick", "clear", "tidy", "put_back", "run"})
@@ -105,7 +74,7 @@ def parts_of(text: str, scene: Scene, parser: Parser, focus: Focus) -> list[Said
     segments = [one for one in segments_of(text) if one.words]
     for number, segment in enumerate(segments):
         end = next((one.end for one in segments[number:] if one.end not in (",", "")), "")
-        is_asked = end == "?" and (segment.end == "?" or _ASKS.match(" ".join(segment.words)) is not None)
+        is_asked = end == "?" and (segment.end == "?" or _CUES["asks"].match(" ".join(segment.words)) is not None)
         before = found[-1] if found else None
         found.append(_part(list(segment.words), "?" if is_asked else ".", scene, parser, focus, before))
     return found
@@ -113,72 +82,48 @@ def parts_of(text: str, scene: Scene, parser: Parser, focus: Focus) -> list[Said
 
 def _part(words: list[str], end: str, scene: Scene, parser: Parser, focus: Focus, before: SaidPart | None) -> SaidPart:
     said = " ".join(words).replace(" 's ", "'s ")
-    head, _, tail = said.partition(found[0]) if (found := _EXCEPTION.search(said)) is not None else (said, "", "")
-    apart, _ = _meant(parser.named_in(tail.split()), "", scene, focus)
-    landmark = _LANDMARK.search(head)
-    nouns = parser.named_in(head.split() if landmark is None else head[: landmark.start()].split())
-    marks = parser.named_in(head[landmark.end() :].split()) if landmark is not None else []
-    nouns += (
-        [one for one in marks[1:] if one.place]
-        if marks and _PUTS.match(said) is None
-        else [one for one in marks if one.place]
+    head, _, tail = (
+        said.partition(found[0]) if (found := _CUES["exception"].search(said)) is not None else (said, "", "")
     )
+    heard, ahead = cues_in("gist", said), cues_in("gist", head.strip())
+    apart, _ = _meant(parser.named_in(tail.split()), "", scene, focus)
+    landmark = _CUES["landmark"].search(head)
+    nouns = parser.named_in((head if landmark is None else head[: landmark.start()]).split())
+    nouns += [one for one in parser.named_in(head[landmark.end() :].split()) if one.place] if landmark else []
     named, is_open = _meant(nouns, said, scene, focus)
     named = tuple(one for one in named if one not in apart)
-    if landmark is not None and (
-        not _PUTS.match(said)
-        or any(one.place for one in nouns if one not in marks)
-        or parser.named_in(head[landmark.end() :].split())[1:]
-    ):
-        named, is_open = _beside(named, marks[:1], landmark[0], scene, focus)
-        nouns = [one for one in nouns if one not in marks[:1]]
     places = [one.place for one in nouns if one.place]
     verb = _verb_in(words, parser)
     if verb in ("clear", "tidy") and len(places) == 1 and _FROM.search(said):
         places = []  # "clear the table": that is where things are, and not where they go
-    skill = _skill(verb, said, places)
+    skill = _skill(verb, heard, places)
     place = places[-1] if places and skill in ("", "place") else _waste(scene) if verb == "throw" else ""
     is_named = is_named_in(nouns) or bool(landmark is not None and named)
     things = named
-    if not named and not is_open and before is not None and before.things and (_SINGLE.search(said) or skill or place):
+    if not named and not is_open and before is not None and before.things and ("single" in heard or skill or place):
         things, is_open = before.apart or before.things, before.is_open
     elif not named and not is_open:
-        things = _pronoun(said, scene, focus)
-        if _EVERYTHING.search(said) and (skill or place):
+        things = _pronoun(heard, scene, focus)
+        if "everything" in heard and (skill or place):
             things = tuple(one for one in scene.things if not one.is_place and place_of(one.id, scene) != place)
-    if (
-        before is not None
-        and before.act == "deed"
-        and is_named_in(nouns)
-        and not (skill or places)
-        and (_BEFORE.search(said) or _ALSO.search(said))
-    ):
+    is_behind = before is not None and before.act == "deed" and is_named_in(nouns) and not (skill or places)
+    if before is not None and is_behind and heard & {"before", "also"}:
         skill, place = before.skill, before.place  # "..., but before that the red one does"
-    is_order = bool(skill) and parser.lexicon.verbs.at(words, 0)[0] > 0 and set(_OWN.findall(head)) <= _POSSESSIVES
-    act = _act(head.strip(), end, skill, verb, is_named=bool(named or is_open), has_place=bool(places))
-    act = "deed" if act == "spare" and is_order and not (_NOT.search(said) or _SELF.search(said)) else act
-    is_plain = act == "deed" and bool(verb) and not (_NOT.search(said) or _LATER.search(said) or is_open)
-    is_owned = act == "spare" and bool(_OWN.search(head) or _SELF.search(head))
+    is_order = bool(skill) and parser.lexicon.verbs.at(words, 0)[0] > 0
+    is_order = is_order and set(_CUES["own"].findall(head)) <= _POSSESSIVES
+    act = _act(head.strip(), ahead, end, skill, verb, is_named=bool(named or is_open), has_place=bool(places))
+    act = "deed" if act == "spare" and is_order and not heard & {"not", "self"} else act
+    is_plain = act == "deed" and bool(verb) and not (heard & {"not", "later"} or is_open or apart)
+    is_owned = act == "spare" and bool(ahead & {"own", "self"})
     unknown = next((one.unknown for one in nouns if _is_unknown_thing(one)), "")
     return SaidPart(
-        act,
-        things,
-        is_open,
-        skill,
-        place,
-        said,
-        is_plain and not apart,
-        is_named,
-        bool(_BEFORE.search(said)),
-        is_owned,
-        unknown,
-        apart,
+        act, things, is_open, skill, place, said, is_plain, is_named, "before" in heard, is_owned, unknown, apart
     )
 
 
 def _is_unknown_thing(noun: Noun) -> bool:
     is_known = noun.kind or noun.colour or noun.place or noun.owner or noun.is_other
-    return bool(noun.unknown) and noun.is_definite and not is_known and not _NO_THING.search(noun.unknown)
+    return bool(noun.unknown) and noun.is_definite and not is_known and not _CUES["nothing"].search(noun.unknown)
 
 
 def _fits(thing: SeenObject, noun: Noun) -> bool:
@@ -191,27 +136,25 @@ def is_named_in(nouns: Sequence[Noun]) -> bool:
     return any(one.kind not in ("", "*") or one.colour for one in nouns)
 
 
-def _act(said: str, end: str, skill: str, verb: str, *, is_named: bool, has_place: bool) -> Act:
-    is_request = _REQUEST.search(said) is not None
-    is_question = (end == "?" and not is_request) or (
-        _ASKS.match(said) is not None and (end == "?" or bool(_WH.search(said)))
-    )
-    tests: tuple[tuple[bool, Act], ...] = (
-        (is_question and not (is_request and not _WH.search(said)), "ask"),
-        (_END.search(said) is not None and not is_named, "end"),
-        (_OVER.search(said) is not None, "social"),
-        (_BACK.search(said) is not None and not _NOT.match(said), "back"),
-        (_SELF.search(said) is not None and (is_named or bool(verb)), "spare"),
-        (_OWN.search(said) is not None and not (is_request or said.startswith("please")), "spare"),
-        (_NO.fullmatch(said) is not None, "no"),
-        (_ON.search(said) is not None and not has_place and not _SPARES_IT.search(said), "on"),
-        (_NOT.search(said) is not None and (is_named or bool(_SPARES_IT.search(said))) and not is_request, "spare"),
-        (_YES.match(said) is not None and not skill, "yes"),
-        (bool(_THANKS.search(said) or _PRAISE.search(said) or _INSULT.search(said) or _GREETS.match(said)), "social"),
-        (bool(_NOT.search(said)) and has_place and not (skill or verb), "spare"),  # "Never in the bin." orders nothing
-        (bool(skill) or has_place or (bool(verb) and is_named), "deed"),
-        (_NO.match(said) is not None, "no"),
-        (is_named or bool(_OTHER.search(said) or _AGAIN.search(said)), "name"),
+def _act(said: str, heard: frozenset[str], end: str, skill: str, verb: str, *, is_named: bool, has_place: bool) -> Act:
+    is_request, is_wh, is_not = "request" in heard, "wh" in heard, "not" in heard
+    is_question = (end == "?" and not is_request) or ("asks" in heard and (end == "?" or is_wh))
+    tests: tuple[tuple[object, Act], ...] = (
+        (is_question and not (is_request and not is_wh), "ask"),
+        ("end" in heard and not is_named, "end"),
+        ("over" in heard, "social"),
+        ("back" in heard and not _CUES["not"].match(said), "back"),
+        ("self" in heard and (is_named or verb), "spare"),
+        ("own" in heard and not (is_request or said.startswith("please")), "spare"),
+        (_CUES["no"].fullmatch(said), "no"),
+        ("on" in heard and not has_place and "spares_it" not in heard, "on"),
+        (is_not and (is_named or "spares_it" in heard) and not is_request, "spare"),
+        ("yes" in heard and not skill, "yes"),
+        (heard & {"thanks", "praise", "insult", "greets"}, "social"),
+        (is_not and has_place and not (skill or verb), "spare"),  # "Never in the bin." orders nothing
+        (skill or has_place or (verb and is_named), "deed"),
+        ("no" in heard, "no"),
+        (is_named or heard & {"other", "again"}, "name"),
     )
     return next((act for holds, act in tests if holds), "dark")
 
@@ -236,10 +179,10 @@ def _verb_in(words: Sequence[str], parser: Parser) -> str:
     return ""
 
 
-def _skill(verb: str, said: str, places: Sequence[str]) -> str:
-    if _GIVES.search(said):
+def _skill(verb: str, heard: frozenset[str], places: Sequence[str]) -> str:
+    if "gives" in heard:
         return "hand_over"
-    if _HAS_TO_GO.search(said):
+    if "has_to_go" in heard:
         return "place"
     if verb in _SKILLS:
         return _SKILLS[verb]
@@ -286,29 +229,6 @@ def _meant(nouns: Sequence[Noun], said: str, scene: Scene, focus: Focus) -> tupl
     return tuple(found), is_open
 
 
-def _beside(
-    named: tuple[SeenObject, ...], marks: Sequence[Noun], relation: str, scene: Scene, focus: Focus
-) -> tuple[tuple[SeenObject, ...], bool]:
-    """What stands so to a thing or a place; the nearest, or all that it may be."""
-    at = [
-        one for one in scene.things for noun in marks
-        if (one.is_place and one.label == noun.place) or (not noun.place and _fits(one, noun))
-    ]  # fmt: skip
-    if relation.startswith(("off", "away", "far", "clear")):
-        return named, False
-    kinds = {one.label for one in at if not one.is_place}
-    kind = focus.kind or (kinds.pop() if len(kinds) == 1 else "")
-    inside = {one.subject for one in scene.relations if one.relation == "in"}
-    near = [
-        one
-        for one in named or scene.things
-        if not one.is_place and one not in at and kind in ("", one.label) and one.id not in inside
-    ]
-    if relation.startswith(("closest", "nearest")) and len(at) == 1 and near:
-        return (min(near, key=lambda one: math.dist((one.x_m, one.y_m), (at[0].x_m, at[0].y_m))),), False
-    return tuple(near), len(near) > 1
-
-
 def _group(kind: str) -> tuple[str, ...]:
     return lexicon_file().groups.get(kind, ())
 
@@ -322,18 +242,18 @@ def _others(scene: Scene, focus: Focus) -> list[SeenObject]:
     ]  # fmt: skip
 
 
-def _pronoun(said: str, scene: Scene, focus: Focus) -> tuple[SeenObject, ...]:
-    if _OTHER.search(said):
+def _pronoun(heard: frozenset[str], scene: Scene, focus: Focus) -> tuple[SeenObject, ...]:
+    if "other" in heard:
         return tuple(_others(scene, focus))
-    if _PLURAL.search(said) and focus.worked_on:
+    if "plural" in heard and focus.worked_on:
         return focus.worked_on
-    return focus.one if _SINGLE.search(said) else ()
+    return focus.one if "single" in heard else ()
 
 
 def asked_about(words: str, scene: Scene, parser: Parser, focus: Focus, speaker: str) -> AskedOf:
     """What a question is about: what it names, or what its "that one" and "there" mean."""
     nouns = parser.named_in(words.split())
-    nouns = [one for one in nouns if not (_is_unknown_thing(one) and _NO_THING.search(one.unknown))]
+    nouns = [one for one in nouns if not (_is_unknown_thing(one) and _CUES["nothing"].search(one.unknown))]
     things: list[SeenObject] = []
     for noun in nouns:
         if noun.place or not (noun.kind or noun.colour or noun.is_other) or noun.kind == "*":
@@ -398,11 +318,12 @@ def _kind_of(things: Sequence[SeenObject]) -> str:
 
 
 def _meant_by_pronoun(words: str, scene: Scene, focus: Focus) -> tuple[SeenObject, ...]:
-    if _OTHER.search(words):
+    heard = cues_in("gist", words)
+    if "other" in heard:
         return tuple(_others_told(scene, focus))
-    if _PLURAL.search(words):
+    if "plural" in heard:
         return focus.told if len(focus.told) > 1 else focus.worked_on or focus.told
-    if not _SINGLE.search(words) and not re.search(r"\b(?:he|she|him|her)\b", words):
+    if "single" not in heard and not re.search(r"\b(?:he|she|him|her)\b", words):
         return ()
     return focus.told if len(focus.told) == 1 else focus.one
 

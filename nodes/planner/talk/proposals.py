@@ -18,7 +18,7 @@ from nodes.planner.orders import Order
 from nodes.planner.talk.answers import following
 from nodes.planner.talk.gist import Focus, SaidPart, focus_of, parts_of
 from nodes.planner.talk.questions import OpenQuestion
-from nodes.planner.words.cues import cue
+from nodes.planner.words.cues import cues
 from nodes.planner.words.languages import english_words, in_another_language
 from nodes.planner.words.parser import parser_of
 from nodes.planner.words.referents import is_still_meant, place_of, relation_to
@@ -29,10 +29,9 @@ if TYPE_CHECKING:
     from nodes.planner.talk.dialogue import Dialogue
 
 LONGEST_QUOTE = 60
-_REMARK = cue("proposals", "remark")
-"""What is liked, looks so or holds something: nothing follows from it by itself."""
-_TOLD = cue("proposals", "told")
-"""What was said before of what is worked on is asked about, and not taken for a new word."""
+_CUES = cues("proposals")
+"""remark: what is liked, looks so or holds something, from which nothing follows; told: what was said before of what
+is worked on, which is asked about, and not taken for a new word."""
 
 
 def focus_in(mind: Dialogue) -> Focus:
@@ -128,10 +127,8 @@ def propose(mind: Dialogue, text: str, speaker: str, now_ns: int, intent: Intent
     acts = {part.act for part in parts}
     if "ask" in acts and not acts & {"deed", "spare", "back"}:
         return mind.answered(text, speaker)
-    if len(parts) == 1 and _REMARK.search(parts[0].words) and "would" not in parts[0].words.split():
+    if len(parts) == 1 and _CUES["remark"].search(parts[0].words) and "would" not in parts[0].words.split():
         return "I see."
-    if is_to_somebody(mind, text, speaker, parts):
-        return " "
     if wish := mind.recipe_wish(text, now_ns):
         return wish
     if wash := offer_wash(mind, parts, now_ns):
@@ -184,7 +181,7 @@ def _spare(
     spared = tuple(
         dict.fromkeys(
             one for part in parts if part.act == "spare" and not part.is_open for one in part.things
-            if part.is_owned or one not in worked_on or not _TOLD.search(part.words)
+            if part.is_owned or one not in worked_on or not _CUES["told"].search(part.words)
         )
     )  # fmt: skip
     spared += tuple(one for part in parts for one in part.apart if one not in spared)
@@ -347,13 +344,6 @@ def _name(mind: Dialogue, parts: Sequence[SaidPart], focus: Focus, now_ns: int) 
 
 def _again(part: SaidPart) -> bool:
     return part.act == "name" and not part.things
-
-
-def is_to_somebody(mind: Dialogue, text: str, speaker: str, parts: Sequence[SaidPart]) -> bool:
-    """Whether it asks somebody else who was heard before, by the name at its beginning or its end."""
-    names = {who.lower() for who, _ in mind.heard if who and who != speaker}
-    ends = {parts[0].words, parts[-1].words} if len(parts) > 1 else set()
-    return bool(names & ends) and text.rstrip().endswith("?")
 
 
 def names_in(mind: Dialogue) -> set[str]:

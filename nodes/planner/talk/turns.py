@@ -36,7 +36,8 @@ _BEFORE_AHEAD = re.compile(r"^before (?P<behind>[^,]+), (?P<first>.+)$", re.I)
 _AFTER = re.compile(r"^(?P<behind>.+?)\s+after\s+(?P<first>.+)$", re.I)
 _FIRST = re.compile(
     r"^(?P<first>.+?)(?:,? (?:has|have|needs?|ought|is|are) to)?"
-    r"(?:,? (?:go|goes|come|comes|is|should go|must go|be done))?(?: (?:in|on|there|next))?,? first(?: of all)?$", re.I
+    r"(?:,? (?:go|goes|come|comes|is|should go|must go|be done))?(?: (?:in|on|there|next))?,? first(?: of all)?"
+    r"(?:, (?:i|we|she|he|it|they) [a-z' ]+)?$", re.I
 )  # fmt: skip
 _GOES = re.compile(r",? \b(?:should|must|can|has to|have to|needs? to|ought to|is to|are to|gets?|goes?)\b.*$", re.I)
 _ANY_DEED = re.compile(

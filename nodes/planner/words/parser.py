@@ -375,7 +375,7 @@ class Parser:
             return [Clause("statement", nouns=self._told(words, 2))]  # "Instead of leaving the mug on the table, ..."
         if is_question:
             words = self._unasked(words)
-        words, nots = self._uncontrasted(self._uncleft(words))
+        words, nots = self._uncontrasted(words)
         if nots and not words:
             return [Clause("fragment", nots=nots)]
         found = self._clauses_of(words, is_question=is_question)
@@ -443,33 +443,6 @@ class Parser:
             clause.type = "statement"  # "... and tell me when you are done": it says so anyway
         elif clause.type == "question" and not is_question and found and found[-1].type == "order":
             clause.type = "unsure"  # "take the bowl and do you know what"
-
-    def _uncleft(self, words: list[str]) -> list[str]:
-        """ "It is the green bowl I want on the shelf" as "I want the green bowl on the shelf"; "use the sponge to wipe"
-        as "wipe".
-        """
-        if words[:2] in (["it", "is"], ["that", "is"]):
-            j = self._noun(words, 2)[1]
-            j += words[j : j + 1] == ["that"]
-            n = self.lexicon.has("wants", words, j)
-            if n and j > 2 and words[j] in ("i", "we"):
-                return [*words[j : j + n], *words[2:j], *words[j + n :]]
-        if words[:1] in (["go"], ["come"]) and self.lexicon.verbs.at(words, 0)[0] == 1:
-            verb = self.lexicon.verbs.at(words, 1)[1]
-            is_way = self.lexicon.relations.at(words, 1)[0] or self.lexicon.has("particles", words, 1)
-            return words if is_way or verb in ("", "go", "run", "hold") else words[1:]  # "go wash the cup"
-        if "where" in words and words[words.index("where") - 1] == "is":  # "The bin is where the can belongs."
-            at = words.index("where")
-            place, k = self._noun(words, 0)
-            n = self.lexicon.has("dues", words, len(words) - 1)
-            if n and place is not None and place.place and k == at - 1:
-                return [*words[at + 1 : -1], "goes", "to", *words[: at - 1]]
-        if words[:1] == ["use"] and "to" in words:
-            at = words.index("to")
-            is_tool = {"sponge", "cloth", "rag", "towel"}.intersection(words[1:at])
-            if is_tool and self.lexicon.verbs.at(words, at + 1)[1] in ("wipe", "clean", "rinse"):
-                return words[at + 1 :]
-        return words
 
     def _uncontrasted(self, words: list[str]) -> tuple[list[str], list[Noun]]:
         """Without "instead of the shelf", "rather than the mug" and "not the bottle but", and what these leave out."""
@@ -553,8 +526,8 @@ class Parser:
         at = _ClauseBegin(words, i, j, is_negated, is_question, is_first)
         readings: tuple[Callable[[_ClauseBegin], tuple[Clause, int] | None], ...] = (
             *(self._set_phrase, self._lone_word, self._banning, self._conditional),
-            *(() if is_negated else (self._due_or_due_here, self._request, self._want, self._opinion_or_wish)),
-            *(self._asked, self._verb_first, self._forbidden, self._inverted, self._stated, self._by_gerund),
+            *(() if is_negated else (self._wished_for, self._request, self._want, self._opinion_or_wish)),
+            *(self._asked, self._verb_first, self._forbidden, self._inverted, self._stated),
         )
         for reading in readings:
             if (found := reading(at)) is not None:
@@ -630,13 +603,9 @@ class Parser:
             return self._asking(words, i), end
         return None
 
-    def _due_or_due_here(self, at: _ClauseBegin) -> tuple[Clause, int] | None:
-        """ "The right place for it is the sink", "I need you at the sink", "I want to see the cup"."""
+    def _wished_for(self, at: _ClauseBegin) -> tuple[Clause, int] | None:
+        """ "I want to see the cup", "I need the cup"."""
         words, i, lexicon = at.words, at.i, self.lexicon
-        if (n := lexicon.has("homes", words, i)) and (found := self._home(words, i + n)) is not None:
-            return found
-        if (n := lexicon.has("summons", words, i)) and self._is_whereabouts(words, i + n):
-            return self._whole(Clause("order", verb="go", word="come", is_request=True), words, i + n)
         if (n := lexicon.has("sights", words, i)) and lexicon.has("requests", words, i) <= n:
             return self._desire(words, i + n, word="see")
         if (n := lexicon.has("wants", words, i)) > lexicon.has("requests", words, i) > 0:
@@ -774,18 +743,6 @@ class Parser:
     def _stated(self, at: _ClauseBegin) -> tuple[Clause, int] | None:
         return self._declarative(at.words, at.i)
 
-    def _by_gerund(self, at: _ClauseBegin) -> tuple[Clause, int] | None:
-        """ "Rinsing the cup would be nice", "washing it is not needed"."""
-        words, i, end, lexicon = at.words, at.i, len(at.words), self.lexicon
-        gerund, verb = lexicon.gerunds.at(words, i)
-        tail = next((k for k in range(i + gerund + 1, end) if words[k] in ("is", "would", "was")), 0) if gerund else 0
-        if tail and words[tail : tail + 2] == ["would", "be"] and lexicon.has("welcome", words, tail + 2):
-            clause, _ = self._order(words[:tail], i, gerund, verb, is_request=True)
-            return clause, end
-        if tail and words[tail + 1 : tail + 2] in (["not"], ["unnecessary"], ["no"]):
-            return Clause("statement", nouns=self.named_in(words[:tail], i + gerund)), end
-        return None
-
     def _named_or_unknown(self, at: _ClauseBegin) -> tuple[Clause, int]:
         """A fragment, or an order whose verb nothing explains."""
         words, i, end, lexicon = at.words, at.i, len(at.words), self.lexicon
@@ -895,22 +852,6 @@ class Parser:
             clause.verb, clause.word, clause.left = verb, state, []
         return clause, end
 
-    def _home(self, words: list[str], i: int) -> tuple[Clause, int] | None:
-        """ "The right place for the sponge is next to the sink"."""
-        nouns, j, _ = self._nouns(words, i)
-        n = 2 if words[j : j + 2] in (["would", "be"], ["should", "be"]) else 1 if words[j : j + 1] == ["is"] else 0
-        if not nouns or not n or not self.lexicon.relations.at(words, j + n)[0]:
-            return None
-        return self._whole(Clause("order", verb="place", word="due", nouns=nouns), words, j + n)
-
-    def _is_whereabouts(self, words: list[str], i: int) -> bool:
-        """A place follows, and no verb: "over at the sink"."""
-        while words[i : i + 1] and words[i] in ("over", "back", "here"):
-            i += 1
-        n, relation = self.lexicon.relations.at(words, i)
-        place = self._noun(words, i + n)[0] if n and relation in ("to", "beside") else None
-        return place is not None and bool(place.place) and not self.lexicon.verbs.at(words, i + n)[0]
-
     def _declarative(self, words: list[str], i: int) -> tuple[Clause, int] | None:
         """A sentence with a subject before its verb; None where there is no such thing."""
         if (opened := self._opened(words, i)) is not None:
@@ -918,10 +859,7 @@ class Parser:
         subject = self._subject(words, i)
         if not isinstance(subject, _Subject):
             return subject
-        for predicate in (
-            *(self._by_object, self._welcome, self._bound, self._spared, self._needing),
-            *(self._belonging, self._due, self._being),
-        ):
+        for predicate in (*(self._welcome, self._spared, self._needing, self._due, self._being),):
             if (found := predicate(subject)) is not None:
                 return found
         j, lexicon = subject.j, self.lexicon
@@ -1004,16 +942,6 @@ class Parser:
             nouns = [replace(noun, is_vague=False) for noun in nouns]  # "Anything on the tray can go ..."
         return nouns, k
 
-    def _by_object(self, subject: _Subject) -> tuple[Clause, int] | None:
-        """ "The blue one you can ignore": leaves it; anything else of that kind says nothing certain."""
-        words, j = subject.words, subject.j
-        if words[j : j + 1] != ["you"] or not SETS["modals"].intersection(words[j + 1 : j + 2]):
-            return None
-        rest = words[j + 1 :]
-        leaves = any(self.lexicon.verbs.at(rest, k)[1] == "leave" for k in range(len(rest)))
-        is_free = leaves or "not" in rest or "never" in rest
-        return Clause("protect" if is_free else "unsure", nouns=subject.nouns), len(words)
-
     def _welcome(self, subject: _Subject) -> tuple[Clause, int] | None:
         """ "A banana would be nice", "a cloth would come in handy"."""
         words, j, lexicon = subject.words, subject.j, self.lexicon
@@ -1026,17 +954,6 @@ class Parser:
             if not clause.left and not clause.targets:
                 return clause, stop
         return Clause("statement", nouns=subject.nouns), len(words)
-
-    def _bound(self, subject: _Subject) -> tuple[Clause, int] | None:
-        """ "The can is for the bin"."""
-        words, j = subject.words, subject.j
-        n = self.lexicon.has("bound", words, j)
-        place, stop = self._noun(words, j + n) if n and not subject.is_negated else (None, j)
-        if place is None or not place.place or self.lexicon.verbs.at(words, j + n)[0]:
-            return None
-        clause = Clause("order", verb="place", word="due", nouns=subject.nouns, excepts=subject.excepts)
-        clause.targets.append(("to", place))
-        return clause, self._constituents(clause, words, stop)
 
     def _spared(self, subject: _Subject) -> tuple[Clause, int] | None:
         """ "The cup must not be washed", "the plates stay here"."""
@@ -1067,13 +984,6 @@ class Parser:
         if m and verb in ("rinse", "wipe", "clean", "open", "close"):
             return self._whole(Clause("order", verb=verb, nouns=subject.nouns, excepts=subject.excepts), words, k + m)
         return None
-
-    def _belonging(self, subject: _Subject) -> tuple[Clause, int] | None:
-        words, j, end = subject.words, subject.j, len(subject.words)
-        if words[j] not in ("belongs", "belong") or words[j + 1 : j + 2] != ["to"]:
-            return None
-        owner = {"me": "my", "us": "our"}.get(words[j + 2] if j + 2 < end else "", words[-1])
-        return Clause("owner", nouns=subject.nouns, word=owner), end
 
     def _due(self, subject: _Subject) -> tuple[Clause, int] | None:
         """ "The cup goes in the sink", "it should be on the tray"."""
@@ -1330,8 +1240,6 @@ class Parser:
         """A noun with what stands behind it; or a word that nothing explains."""
         if self.lexicon.is_closed(words[i]) and words[i].endswith("ly"):
             return i + 1, False
-        if (k := self._colour_of(clause, words, i)) > i:
-            return k, False
         noun, j = self._noun(words, i)
         if noun is not None:
             clause.nouns.append(noun)
@@ -1479,8 +1387,6 @@ class Parser:
     def _behind_noun(self, clause: Clause, words: list[str], i: int) -> int:
         """Relative clauses and places behind a noun: they say which one is meant."""
         lexicon, end = self.lexicon, len(words)
-        if (k := self._colour_of(clause, words, i)) > i:
-            return k
         if i < end and words[i] in WORDS["owners"]:  # "the one my husband used"
             clause.unread += words[i:]
             clause.nouns[-1] = replace(clause.nouns[-1], is_vague=True)
@@ -1502,25 +1408,6 @@ class Parser:
         phrase = next((one for one in _SEEN if tuple(words[i : i + len(one)]) == one), ())
         clause.is_repair = clause.is_repair or phrase == ("i", "mean")  # "The yellow one, I mean."
         return i + len(phrase)
-
-    def _colour_of(self, clause: Clause, words: list[str], i: int) -> int:
-        """Past "that is blue", which says which one is meant, or "that are not red", which is an exception."""
-        if i + 2 >= len(words) or not clause.nouns or words[i] not in ("that", "which"):
-            return i
-        if words[i + 1] not in ("is", "are"):
-            return i
-        j = i + 2 + (words[i + 2] == "not")
-        colour = self.lexicon.colour(words[j]) if j < len(words) else ""
-        if not colour or self._begins_name(words, j + 1, is_det=True):
-            return i
-        last = clause.nouns[-1]
-        if words[i + 2] == "not" and last.count == "all":
-            clause.excepts.append(replace(last, colour=colour))
-        elif words[i + 2] == "not":
-            clause.nouns[-1] = replace(last, is_vague=True)
-        else:
-            clause.nouns[-1] = replace(last, colour=colour)
-        return j + 1
 
     # --- nouns
 

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from nodes.msgs import Reference, Scene, SeenObject
 from nodes.planner.orders import Order, Unnamed
 from nodes.planner.words.lexicon import lexicon_file
-
-if TYPE_CHECKING:
-    from nodes.planner.words.parser import Clause
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,24 +75,6 @@ def named_under_way(
     if len(named) < len(told_of) and target is not None:
         found.append(target)
     return tuple(dict.fromkeys(found))
-
-
-def own_ordered(clauses: Sequence[Clause], scene: Scene, speaker: str) -> tuple[Reference, ...]:
-    """What the speaker owns and orders something of by its name: that is a yes to what was to be left alone."""
-    if any(one.is_negated or one.type == "protect" or one.condition for one in clauses):
-        return ()
-    named = {
-        (noun.kind, noun.colour) for one in clauses if one.type == "order" and _is_meant(one) for noun in one.nouns
-    }
-    return tuple(
-        Reference(label=one.label, colour=one.colour) for one in scene.things
-        if speaker and one.owner.lower() == speaker.lower() and (one.label, one.colour) in named
-    )  # fmt: skip
-
-
-def _is_meant(order: Clause) -> bool:
-    """Whether it is no bare "Put it there?"."""
-    return order.is_request or not order.is_question or order.words[:1] in (("can",), ("could",), ("may",), ("would",))
 
 
 def as_references(things: Sequence[SeenObject], scene: Scene) -> tuple[Reference, ...]:

@@ -15,7 +15,7 @@ import msgspec
 
 from nodes.msgs import Scene, SeenObject, SeenPerson
 from nodes.planner.scene_text import from_left
-from nodes.planner.words.cues import cue
+from nodes.planner.words.cues import cues
 from nodes.planner.words.languages import english_words
 from nodes.planner.words.lexicon import WORDS, plural_of
 from nodes.planner.words.referents import is_so, marks_of, standing
@@ -123,7 +123,7 @@ def spelled_out(
     `is_owner`: somebody has said what is theirs, so that "mine" means that.
     """
     for name, plainly in _PLAINLY:
-        text = cue("spelled", name).sub(plainly, text)
+        text = cues("spelled")[name].sub(plainly, text)
     labels = [one.label for one in scene.things if not one.is_place]
     if any(labels.count(one) > 2 for one in labels):  # "And the other." was all of them
         text = re.sub(r"\b(the other)(?=\W*$)", r"\1 one", text, flags=re.I)

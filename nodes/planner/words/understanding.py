@@ -258,8 +258,6 @@ class _Reader:
             if is_contrast and behind is not None and behind.type == "fragment" and behind.nouns:
                 is_repair = True
                 continue  # "Not the red one, the white one."
-            if clause.type == "fragment" and clause.nouns and _is_taken_back(clauses[number + 1 :]):
-                continue  # "The red cup, no, the blue cup is still in use."
             clause.is_repair = clause.is_repair or is_repair
             is_sharper = bool(self.before.orders) and behind is not None and behind.type == "fragment" and behind.nouns
             is_pause = (
@@ -605,20 +603,12 @@ class _Reader:
             if wants_place or known.place or (known.is_vague and not known.unknown):
                 continue
             if noun.pronoun:
-                return self._sharpened(known)
+                return known
             if known.kind and known.colour and not noun.colour and noun.is_definite and noun.count == 1:
                 return known  # "that one"
             if known.kind:
                 return replace(noun, kind=known.kind, quality=noun.quality or known.quality)
         return None
-
-    def _sharpened(self, known: Noun) -> Noun:
-        """ "The bottle", where a green one was spoken of."""
-        if known.kind and not known.colour and known.count == 1:
-            for earlier in reversed(self.before.mentioned):
-                if earlier.kind == known.kind and earlier.colour and known.is_definite:
-                    return replace(earlier, source="")
-        return known
 
     def _unknown(self, clause: Clause) -> None:
         if clause.is_repair and self.drafts:
@@ -1062,12 +1052,8 @@ class _Reader:
         return True
 
     def _as_one_spared(self, clause: Clause, targets: Targets) -> bool:
-        """ "The blue one first"; "not that one", "all except this one", "I want that one"."""
+        """ "Not that one", "all except this one", "I want that one"."""
         before, nouns = self.before, clause.nouns
-        if "first" in clause.adverbs and nouns and not targets and self._is_under_way() and not clause.excepts:
-            self._again(before.orders[-1], nouns)
-            self._again(before.orders[-1])
-            return True
         spared = [*clause.nots, *clause.excepts] if all(n.kind in ("", "*") and n.count == "all" for n in nouns) else []
         spared = spared or (nouns if clause.words[:2] in (("i", "want"), ("i", "need")) else [])
         is_wish = bool(spared) and spared is nouns
@@ -2025,15 +2011,6 @@ def _is_done_by_another(words: Sequence[str]) -> bool:
     """ "Tom will do it", "I did that"; not "you can do it"."""
     does = any(words[k] in ("do", "did") and words[k + 1 : k + 2] in (("it",), ("that",)) for k in range(1, len(words)))
     return does and "you" not in words and "not" not in words
-
-
-def _is_taken_back(behind: Sequence[Clause]) -> bool:
-    """Whether a "no" comes next, and then no order but something that is told."""
-    if not behind or behind[0].is_first:
-        return False
-    is_no = behind[0].type == "no"
-    told = behind[1] if is_no and len(behind) > 1 else behind[0]
-    return (is_no or told.is_repair) and told.type in ("protect", "statement", "owner") and not told.is_first
 
 
 def _has_content(clause: Clause) -> bool:
