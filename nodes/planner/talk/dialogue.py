@@ -114,7 +114,7 @@ from nodes.planner.words.spelled import (
     spelled_out,
 )
 from nodes.planner.words.understanding import INSIDE, Conversation, Intent, forbids_ordered, spared_by, understand_in
-from nodes.planner.words.whose import forbids, owners_told, with_owned, with_owners
+from nodes.planner.words.whose import binds_all, forbids, owners_told, with_owned, with_owners
 from runtime.clock import to_s
 
 DOUBTS_WITHIN_S = 10.0
@@ -792,8 +792,8 @@ class Dialogue:
             if (said := self._answered(asked, intent, talk, text, speaker, now_ns)) is not None:
                 return said
         _, intent, talk = next(one for one in readings if one[0] is None or one[0].about != "may")
-        if self._assents(text):
-            return f"All right.{self.goes_on()}"
+        if said := self._given(intent, talk) or self._assents(text):
+            return said + self.goes_on()
         if intent.why == "protected" and self.lift(intent.orders):
             return self._heard(text, speaker, now_ns)  # who kept it has changed her mind
         if (said := self._taken_back(text, intent, clauses, now_ns)) is not None:
@@ -820,12 +820,25 @@ class Dialogue:
             self.talk = replace(self.talk, protected=protected, mentioned=mentioned)
         return self._follow(intent, text, clauses, speaker, now_ns)
 
-    def _assents(self, text: str) -> bool:
-        """ "Yes, the red one", where just that is under way."""
+    def _assents(self, text: str) -> str:
+        """What to say to "yes, the red one", where just that is under way; "" to other words."""
         order = self.order if not self.questions else None
         is_one = order is not None and len(self._ids_of(order.things)) == 1
         is_said = any(one.act == "yes" for one in parts_heard(self, text))
-        return is_one and is_said and self._says_so(OpenQuestion("still", "", 0, self.orders[:1]), text)
+        is_one = is_one and is_said and self._says_so(OpenQuestion("still", "", 0, self.orders[:1]), text)
+        return "All right." if is_one else ""
+
+    def _given(self, intent: Intent, talk: Conversation) -> str:
+        """What to say to words that free what is left, by who may or may not say so; "" of other words."""
+        things = [one for ref in intent.released for one in self._fitting(ref) if one.id in self.kept]
+        if left := [one for one in things if not self._gives(one)]:
+            why, who = self.why_kept(left), capital(self._keeper(left[0]))
+            return f"{why}I leave {named(self.refs(left))} until {who} says otherwise."
+        if not things or intent.deed != "nothing" or intent.protected or intent.unnamed or intent.why == "cancelled":
+            return ""
+        self.talk = talk
+        self._release(self.refs(things))
+        return f"All right, {named(self.refs(things))} may be taken now."
 
     def _talk_about(self, asked: OpenQuestion | None) -> Conversation:
         """The conversation as the parser reads it, with what is being done as the last order, and the question."""
@@ -931,8 +944,9 @@ class Dialogue:
 
     def _unread(self, intent: Intent, clauses: Sequence[Clause], now_ns: int) -> str:
         """What is asked or refused; what is worked on and was named by it, or objected to, is held."""
-        if intent.why == "protected" and (refused := self.ask_keeper(intent.orders, now_ns)):
-            return refused + self.goes_on()
+        ordered = self.orders
+        if intent.why == "protected" and (refused := self.do_but_kept(intent.orders, now_ns, self._speaker)):
+            return refused + self.goes_on() if self.orders == ordered else refused
         why = self._why_not(intent)
         is_objection = objects(intent, clauses) and bool(self._ordered()) and not self._asked()
         if intent.why in _NONSENSE and intent.deed == "ask" and (is_objection or self._named_under_way(intent)):
@@ -995,7 +1009,7 @@ class Dialogue:
 
     def barred(self, orders: Iterable[Order]) -> list[SeenObject]:
         """What these orders are about by name, is to be left, and is not the speaker's to give."""
-        return [one for one in self._kept_of(orders) if not self._gives(one)]
+        return [one for one in self._kept_of(orders) if not self._gives(one, by_order=True)]
 
     def _kept_of(self, orders: Iterable[Order]) -> list[SeenObject]:
         """What is to be left of what these orders are about by name, and that nothing else can be meant by."""
@@ -1004,16 +1018,41 @@ class Dialogue:
         meant = [one for fitting in found if {thing.id for thing in fitting} <= kept for one in fitting]
         return list({one.id: one for one in meant}.values())
 
-    def _gives(self, thing: SeenObject) -> bool:
-        """Whether who speaks may lift what keeps it: she kept it, or it is hers, and she has changed her mind."""
+    def _gives(self, thing: SeenObject, *, by_order: bool = False) -> bool:
+        """Whether who speaks may lift what keeps it: she kept it, or it is hers, and she has changed her mind.
+
+        An order alone does not lift what she forbade to everybody ("nobody", "never"): that is asked.
+        """
+        why = next((one.text for one in reversed(self.reasons) if thing.id in one.ids), "")
+        if by_order and binds_all(why, is_owner=bool(thing.owner)) and not _REPENTS.search(self.heard[-1][1]):
+            return False
         is_anothers = thing.owner.lower() not in ("", self._speaker.lower())
         return bool(self._speaker) and not is_anothers and self._keeper(thing).lower() == self._speaker.lower()
 
     def lift(self, orders: Iterable[Order]) -> bool:
         """Free what these orders name and the speaker may give; whether anything was."""
-        free = [one for one in self._kept_of(orders) if self._gives(one)]
+        free = [one for one in self._kept_of(orders) if self._gives(one, by_order=True)]
         self._release(self.refs(free))
         return bool(free)
+
+    def do_but_kept(self, orders: Sequence[Order], now_ns: int, speaker: str) -> str:
+        """Do what nobody keeps of these, and ask about the rest who keeps it; "" where nothing of it is kept."""
+        each = [(one, self._one_by_one(one.things)) for one in orders]
+        ids = {one.id for one in self.barred(_about_alone(one, things) for one, things in each)}
+        free = [(one, tuple(ref for ref in things if not self._ids_of((ref,)) <= ids)) for one, things in each]
+        left = [(one, tuple(ref for ref in things if self._ids_of((ref,)) <= ids)) for one, things in each]
+        rest = tuple(_about_alone(one, things) for one, things in free if things)
+        kept = tuple(_about_alone(one, things) for one, things in left if things)
+        said = self.do(Intent("do", rest), now_ns, speaker) if ids and rest else ""
+        return _joined([said, self.ask_keeper(kept, now_ns)]) if ids else ""
+
+    def _one_by_one(self, references: Iterable[Reference]) -> tuple[Reference, ...]:
+        """The same with "both cups" as the two that there are."""
+        found: list[Reference] = []
+        for ref in references:
+            fitting = self._fitting(ref)
+            found += self.refs(fitting) if ref.count == len(fitting) > 1 else (ref,)
+        return tuple(found)
 
     def ask_keeper(self, orders: tuple[Order, ...], now_ns: int) -> str:
         """Ask who keeps them, and nobody else, whether this may be done; "" where nothing of it is kept."""
@@ -1046,13 +1085,16 @@ class Dialogue:
             if one.awaits != "yes" or one.about != "order" or one.holds or one not in asked
         )
 
-    def agree(self, asked: OpenQuestion, now_ns: int, speaker: str) -> str:
-        """What follows a yes to this question."""
+    def agree(self, asked: OpenQuestion, now_ns: int, speaker: str, agreed: Intent | None = None) -> str:
+        """What follows a yes to this question; what was asked beside the work comes behind that."""
         self._close(asked)
         if asked.about != "order":
             return self._agreed(asked, now_ns, speaker)
         self._release([one for order in asked.orders for one in order.things])
-        return self.do(Intent("do", asked.orders), now_ns, speaker, is_answer=True)
+        is_beside = bool(asked.of) and self.order is not None
+        agreed = _with_orders(agreed or Intent("do"), asked.orders)
+        agreed = msgspec.structs.replace(agreed, is_addition=agreed.is_addition or is_beside)
+        return self.do(agreed, now_ns, speaker, is_answer=not is_beside)
 
     def finish(self, now_ns: int) -> str:
         """Nothing more is done; what is in the hand goes back."""
@@ -1167,11 +1209,8 @@ class Dialogue:
                 one.type == "protect" and not any(n.kind or n.colour for n in one.nouns) for one in clauses
             )
         if is_yes and asked.about == "order":
-            self._close(asked)
             self.talk = replace(talk, question=None, awaits="")
-            self._release([one for order in asked.orders for one in order.things])
-            agreed = intent if is_done else Intent("do")
-            return self.do(_with_orders(agreed, asked.orders), now_ns, speaker, is_answer=True)
+            return self.agree(asked, now_ns, speaker, intent if is_done else Intent("do"))
         if is_yes and asked.about == "still" and (again := self._objected(asked)):
             return self.ask(replace(asked, text=again, since_ns=now_ns))
         if asked.awaits == "yes" and asked.about != "order" and (is_yes or is_no):
@@ -1226,6 +1265,12 @@ class Dialogue:
         parts, ids = parts_heard(self, text), self._ids_of(asked.choices or self._about(asked))
         skills = {"", *(one.skill for one in asked.orders)}
         places = {"", *(one.place for one in asked.orders)}
+        clauses = [(one.type, one.words or (*one.word.split(),)) for one in self._clauses(text)]
+        given = {words for kind, words in clauses if kind == "release"}  # "I don't want it any more."
+        beside = {*given, *(words for kind, words in clauses if kind == "cancel" and words[-1:] == ("back",))}
+        is_yes = bool(given) and (bool(asked.of) or asked.about in ("deed", "may"))
+        is_yes = is_yes or "yes" in (parts[0].act, parts[-1].act)
+        parts = [one for one in parts if tuple(one.words.split()) not in beside and one.words not in ("oh", "well")]
         is_it = all(
             (one.act in ("yes", "deed", "on", "social", "name") or _THAT_TOO.fullmatch(one.words))
             and not (one.is_named and not {thing.id for thing in one.things} <= ids)
@@ -1233,8 +1278,7 @@ class Dialogue:
             for one in parts
         )  # fmt: skip
         is_deed = any(one.act == "deed" for one in parts) and bool(skills & {"place", "rinse", "hand_over"})
-        is_yes = "yes" in (parts[0].act, parts[-1].act)
-        return is_it and bool(ids) and (is_yes or is_deed) and not _HEDGES.search(text)
+        return is_it and bool(ids) and (is_yes or is_deed) and not any(_HEDGES.search(one.words) for one in parts)
 
     @staticmethod
     def _about(asked: OpenQuestion) -> tuple[Reference, ...]:

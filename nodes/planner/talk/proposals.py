@@ -265,18 +265,14 @@ def _deed(
 
 def _do_or_ask(mind: Dialogue, orders: Sequence[Order], speaker: str, now_ns: int, *, is_plain: bool) -> str:
     """Do what was plainly said, but for what somebody keeps; ask about the rest, and about that who keeps it."""
-    is_plain, before = mind.lift(orders) or is_plain, ""
-    if left := mind.barred(orders):
-        ids = {one.id for one in left}
-        rest = [(one, tuple(ref for ref in one.things if not mind.ids_of((ref,)) <= ids)) for one in orders]
-        if not any(refs for _, refs in rest):
-            return mind.ask_keeper(tuple(orders), now_ns)
-        before, orders = mind.why_kept(left), [_about(one, refs) for one, refs in rest if refs]
+    is_plain = mind.lift(orders) or is_plain
+    if mind.barred(orders):
+        return mind.do_but_kept(orders, now_ns, speaker)
     if is_plain:
-        return before + mind.do(Intent("do", tuple(orders), is_correction=True), now_ns, speaker)
+        return mind.do(Intent("do", tuple(orders), is_correction=True), now_ns, speaker)
     if all(one in mind.orders for one in orders):
-        return before + (mind.goes_on().strip() or "All right.")
-    text = f"{before}Shall I {list_words([small(describe(one)) for one in orders], 'and then')}?"
+        return mind.goes_on().strip() or "All right."
+    text = f"Shall I {list_words([small(describe(one)) for one in orders], 'and then')}?"
     return mind.ask(OpenQuestion("order", text, now_ns, tuple(orders), "yes"))
 
 

@@ -26,7 +26,7 @@ _ENDS = frozenset(".,!?;:…—–") | {"..."}
 _QUOTES = frozenset('"“”«»')
 WHOLE_SEGMENTS: dict[str, ClauseType] = {
     "greetings": "social", "thanks": "social", "cancels": "cancel", "interjections": "statement", "unsure": "unsure",
-    "apologies": "social",
+    "apologies": "social", "consents": "release",
 }  # fmt: skip
 LONGEST = 120
 """Words of an utterance that are read; what comes after them is not understood."""
@@ -1086,6 +1086,9 @@ class Parser:
         if words[i : i + 3] == ["i", "told", "you"]:
             return Clause("statement"), end
         is_negated = "not" in words[i : i + 5] or "no" in words[i : i + 4]
+        if not is_negated and (n := lexicon.has("permits", words, i + 1)):
+            named = [noun for noun in self.named_in(words, i + 1 + n) if noun.kind or noun.colour]
+            return Clause("release", nouns=named), end  # "She may use the blue one."
         for j in range(i + 1, min(end, i + 8)):
             if n := lexicon.has("done", words, j):
                 clause = Clause("protect" if is_negated else "release")
@@ -1104,7 +1107,9 @@ class Parser:
             if words[j] in ("need", "want", "needs", "wants", "uses"):
                 if words[j] != "uses" and lexicon.has("uses", words, j + 1):
                     continue  # "I want to drink from it"
-                is_open = (words[j] == "want") if is_negated else "still" not in words[i:j]
+                is_over = words[-2:] in (["any", "more"], ["any", "longer"]) or words[-1] == "anymore"
+                is_over = is_over or "longer" in words[i:j]  # "I no longer want it."
+                is_open = (words[j] == "want" and not is_over) if is_negated else "still" not in words[i:j]
                 if is_open or words[j + 1 : j + 2] == ["to"]:
                     break
                 clause = Clause("release" if is_negated else "protect", word="needs")

@@ -636,6 +636,11 @@ class _Reader:
             return
         if clause.verb in ("leave", "let") and self._keeps(clause):
             return
+        if clause.verb == "touch" and clause.words[:1] == ("you",):  # "You may touch it this once."
+            clause.nouns = [noun for noun in self._resolved(clause.nouns) if noun.kind]
+            self.released += clause.nouns
+            self._mention(clause)
+            return
         if (
             clause.verb == "do"
             and clause.nouns

@@ -63,6 +63,15 @@ _LEAVES = re.compile(r"\b(?:stays?|leave (?:it|that|them)|hands off|nobody|no on
 Named = Callable[[str], Sequence[SeenObject]]
 
 
+_FOR_ALL = re.compile(r"\b(?:nobody|no one|none of (?:us|you)|never|ever)\b", re.I)
+_NOT_EVEN_I = re.compile(r"\bnot even (?:me|us|i|myself)\b", re.I)
+
+
+def binds_all(text: str, *, is_owner: bool) -> bool:
+    """Whether words that forbid something bind who says them as well; an owner forbids it to others."""
+    return (_NOT_EVEN_I if is_owner else _FOR_ALL).search(text) is not None
+
+
 def forbids(text: str) -> bool:
     """Whether words that say whose something is forbid to take it as well."""
     return _LEAVES.search(text) is not None

@@ -55,6 +55,52 @@ def test_who_kept_a_thing_gives_it_and_is_not_quoted(hands: type[TableHands], li
     assert "“" not in world.says[-1]
 
 
+@BOTH
+@pytest.mark.parametrize(
+    "lifts",
+    ["I don't want it any more.", "He may.", "She is allowed to.", "I have no objection.", "Oh, I'm done with it.",
+     "All right, he can have it."],
+)  # fmt: skip
+def test_an_owner_agrees_in_other_words_than_yes(hands: type[TableHands], lifts: str) -> None:
+    order = ("Ben", "Put the white {thing} {goal}.")
+    world = played(
+        hands, [("Ann", "The white {thing} is mine."), order, ("Ben", "She's fine with it."), ("Ann", lifts)]
+    )
+    assert world.where[f"{world.thing}-white"] != "table"
+
+
+@BOTH
+def test_what_nobody_may_do_is_asked_of_who_forbade_it_to_herself_as_well(hands: type[TableHands]) -> None:
+    ban, order = (
+        ("Ann", "Nobody ever touches the white {thing}, not even me."),
+        ("Ann", "Put the white {thing} {goal}."),
+    )
+    world = played(hands, [ban, order])
+    assert sentence("planner.asks_keeper", keeper="Ann", thing=world.thing, goal=world.goal) in " ".join(world.says)
+    assert world.ends() == {}
+    for lifts in ("Yes, I am sure, I take it back.", "I changed my mind, put the white {thing} {goal}."):
+        world = played(hands, [ban, order, ("Ann", lifts)])
+        assert world.where[f"{world.thing}-white"] != "table", lifts
+
+
+@BOTH
+def test_nobody_frees_what_another_keeps_and_who_keeps_it_does(hands: type[TableHands]) -> None:
+    ban, order = ("Ann", "Leave the white {thing} alone."), ("Ben", "Put the white {thing} {goal}.")
+    for who, frees in (("Ben", False), ("Ann", True)):
+        world = played(hands, [ban, (who, "You may touch the white {thing} now."), order])
+        assert (world.where[f"{world.thing}-white"] != "table") == frees, who
+
+
+@BOTH
+def test_of_two_that_are_ordered_the_free_one_is_done_and_the_kept_one_asked_for(hands: type[TableHands]) -> None:
+    order = ("Ben", "Put the red {thing} and the white {thing} {goal}.")
+    world = played(hands, [("Ann", "The white {thing} is mine."), order])
+    assert list(world.ends()) == [f"red {world.thing}"]
+    assert sentence("planner.asks_keeper", keeper="Ann", thing=world.thing, goal=world.goal) in " ".join(world.says)
+    world = played(hands, [("Ann", "The white {thing} is mine."), order, ("Ann", "Sure.")])
+    assert sorted(world.ends()) == [f"red {world.thing}", f"white {world.thing}"]
+
+
 def test_a_thing_of_his_is_given_by_him_and_by_nobody_else() -> None:
     turns = [("Ben", "The banana and the white mug are mine."), ("Ann", "Can I have Ben's banana?"), ("Ann", "Yes.")]
     world = played(KitchenHands, turns)
