@@ -7,15 +7,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from nodes.msgs import Reference, Scene, SeenObject, SkillSpec
+from nodes.msgs import Reference, Scene, SeenObject, SeenPerson, SkillSpec
 from nodes.planner.orders import Order
+from nodes.planner.scene_text import from_left
 from nodes.planner.words.asked import asked_apart
 from nodes.planner.words.cues import cues
 from nodes.planner.words.lexicon import plural_of
 from nodes.planner.words.parser import segments_of
-from nodes.planner.words.referents import fits, held_by_robot, is_so, is_still_meant, place_of, relation_to
+from nodes.planner.words.referents import (
+    fits,
+    held_by_robot,
+    is_so,
+    is_still_meant,
+    place_of,
+    relation_to,
+    standing,
+)
 from nodes.planner.words.replies import MOST_NAMED, abilities, describe, in_short, list_words, short, small, where_are
 from nodes.planner.words.spelled import place_in_row
 
@@ -37,13 +46,15 @@ _WAITS = re.compile(r"(?=.*\b(?:why|how come|what)\b).*\b(?:waiting|not moving|s
 _CONTENTS = re.compile(r" (?:something|anything|much|some|any|coffee|tea|water|milk|cream) (?:\w+ )?in ")
 _FROM_WHERE = re.compile(r" where (?:did|was|were|had) .*(?:before|at first|first|originally|from) $")
 _HAPPENED = re.compile(
-    r" (?:did|have|has|was) .*(?:do|done) (?:with|to) | (?:happened|happen) to | (?:became|become) of | has become of "
+    r" (?:did|have|has|was) .*(?:do|done)(?: anything| something)? (?:with|to) "
+    r"| happen(?:ed)? to | (?:became|become) of "
 )
 """Asks what was done with one thing, and not what was done."""
 _ASKS_OR_LEAVES = re.compile(r" (?:not|never|ask|say|want|wait|leave|left|stop|refuse|keep|kept) ")
 _APART = re.compile(r" (?:besides|apart from|except(?: for)?|other than|but) ")
+TURNS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "last": -1}
 _DEEDS = {
-    "touch": r"touch(?:ed)?|hands? on|finger on",
+    "touch": r"touch(?:ed)?|hands? on|finger on|in your (?:hand|gripper)|held|hold",
     "rinse": r"rins(?:e|ed)|wash(?:ed)?|clean(?:ed)?",
     "wipe": r"wiped?",
     "open": r"open(?:ed)?", "close": r"closed?|shut", "pour": r"pour(?:ed)?|empt(?:y|ied)|tip(?:ped)?",
@@ -79,6 +90,8 @@ class DoneDeed:
     place: str = ""
     origin: str = ""
     by: str = ""
+    words: str = ""  # which asked for it
+    within: str = ""  # what was in it till then
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +103,7 @@ class Answerable:
     order: Order | None = None
     later: Sequence[Order] = ()
     deeds: Sequence[DoneDeed] = ()
-    by: str = ""
+    causes: Mapping[Order, tuple[str, str]] = field(default_factory=dict)  # who ordered it, by which words
     asked: str = ""  # the question that the robot waits with
     help: str = ""  # what it has asked somebody to do
     is_stopped: bool = False  # nothing moves before a "go on"
@@ -98,6 +111,12 @@ class Answerable:
     told: Sequence[WhyLeft] = ()
     heard: Sequence[tuple[str, str]] = field(default=())  # who said what, the newest last
     names: Mapping[str, str] = field(default_factory=dict)
+    dropped: Sequence[WhyLeft] = ()  # why something is no longer done
+
+    @property
+    def by(self) -> str:
+        """Who ordered what is carried out."""
+        return self.causes.get(self.order, ("", ""))[0] if self.order is not None else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +131,7 @@ class AskedOf:
     place: str = ""
     unseen: str = ""  # what is named and not seen
     speaker: str = ""
+    is_of_contents: bool = False  # "my coffee": what is or was in it
 
     @property
     def asks(self) -> str:
@@ -129,7 +149,7 @@ class AskedOf:
 def answer(asked: AskedOf, now: Answerable) -> str:
     """The answer to a question."""
     readers: tuple[Callable[[AskedOf, Answerable], str], ...] = (
-        _of_talk, _of_row, _of_reasons, _of_plans, _of_deeds, _of_things,
+        _of_talk, _of_row, _of_reasons, _of_plans, _of_work, _of_deeds, _of_things,
     )  # fmt: skip
     return (
         next((said for reader in readers if (said := reader(asked, now))), "") or f"{UNKNOWN} {now.asked or doing(now)}"
@@ -205,13 +225,18 @@ def _said(asked: AskedOf, now: Answerable) -> str:
     about = [one for one in now.told if one.ids & ids]
     if about:
         return f"{about[-1].speaker or 'Somebody'} said: “{about[-1].text}”"
-    if asked.is_named:
-        named = [one for one in now.heard[:-1] if any(each.label in one[1].lower() for each in asked.things)]
-        named = [one for one in named if "?" not in one[1]] or named
-        return f"{named[-1][0] or 'Somebody'} said: “{named[-1][1]}”" if named else f"Nothing of {_the(asked.things)}."
-    told = [one for one in now.heard[:-1] if not all(asks for _, asks in asked_apart(one[1]))]
     subject = re.search(r" (?:did|what|has|have)(?: not)? (?!did )([a-z]+) ", asked.words)
     who = subject[1] if subject is not None else "i"
+    if asked.is_named:
+        named = [one for one in now.heard[:-1] if any(each.name in one[1].lower() for each in asked.things)]
+        named = named or [one for one in now.heard[:-1] if any(each.label in one[1].lower() for each in asked.things)]
+        named = [one for one in named if "?" not in one[1]] or named
+        own = [one for one in named if one[0].lower() == (asked.speaker.lower() if who == "i" else who)]
+        yes = "" if asked.asks or not named else "Yes. " if own else "No. "
+        one = (own or named or [("", "")])[0 if _has(asked.words, "first") else -1]
+        return f"{yes}{one[0] or 'Somebody'} said: “{one[1]}”" if named else f"Nothing of {_the(asked.things)}."
+    told = [one for one in now.heard[:-1] if not all(asks for _, asks in asked_apart(one[1]))]
+    told = [one for one in told if "?" not in one[1]] or told
     if who in {one.lower() for one, _ in told}:
         before = [one for one in told if one[0].lower() == who]
     elif who in ("he", "she", "they"):
@@ -232,8 +257,9 @@ def _who(asked: AskedOf, now: Answerable) -> str:
         return " ".join(why)
     if deed is not None and (now.order is None or asked.is_named):
         return f"{deed.by or 'Somebody'} asked me. I {_did(deed, now)}."
-    if now.order is not None:
-        return f"{now.by or 'Somebody'} asked me to {small(describe(now.order))}."
+    order = next((two for one in asked.things if (two := _order_of(one, now)) is not None), now.order)
+    if order is not None:
+        return f"{now.causes.get(order, ('',))[0] or 'Somebody'} asked me to {small(describe(order))}."
     if now.deeds:
         return f"{now.deeds[-1].by or 'Somebody'} asked me. I {_did(now.deeds[-1], now)}."
     return "Nobody has asked me for anything yet. I tell what I see."
@@ -241,7 +267,11 @@ def _who(asked: AskedOf, now: Answerable) -> str:
 
 def _of_row(asked: AskedOf, now: Answerable) -> str:
     """Of what stands where, seen from somebody's side."""
-    scene = now.scene
+    scene, said = now.scene, set(asked.words.split())
+    if {"left", "right"} & said and ("whose" in said or ({"my", "mine"} & said and {"your", "yours"} & said)):
+        return _whose_side(asked, now)
+    if _has(asked.words, "next to", "beside") and asked.is_named and asked.asks in ("what", "which", ""):
+        return _beside(asked.things, now)
     of_these = asked.things if len(asked.things) > 1 else ()
     marks = {one.label for one in asked.things} if asked.is_named and len(asked.things) == 1 else set()
     kinds = asked.kinds - marks
@@ -251,6 +281,29 @@ def _of_row(asked: AskedOf, now: Answerable) -> str:
         things = [one for one in things if place_of(one.id, scene) == asked.place]
     named = asked.things if asked.is_named or len(asked.things) == 2 else ()
     return place_in_row(asked.words, things, named, scene, asked.speaker)
+
+
+def _whose_side(asked: AskedOf, now: Answerable) -> str:
+    """Whose left and right was meant: whose the words were that spoke of a side last."""
+    for who, text in reversed([one for one in now.heard[:-1] if "?" not in one[1]]):
+        said = text.lower().replace(",", " ").replace(".", " ").split()
+        if {"left", "right"} & {*said} and {"my", "your"} & {*said}:
+            whose = "mine" if "your" in said else "yours" if who == asked.speaker else f"{who}'s"
+            return f"I went by {whose}: {who} said “{text}”"
+    return "Your left and right, where you say “my”, and mine, where you say “your”; else I ask."
+
+
+def _beside(things: Sequence[SeenObject], now: Answerable) -> str:
+    """What stands next to the first of these; of two, whether they do."""
+    place = place_of(things[0].id, now.scene)
+    alike = [one for one in now.scene.things if not one.is_place and place_of(one.id, now.scene) == place]
+    row = from_left(SeenPerson(id="robot", x_m=0.0, y_m=0.0), standing(alike, now.scene))
+    if things[0] not in row or things[0].id in {one.subject for one in now.scene.relations if one.relation == "in"}:
+        return where_are(things[:1], now.scene)
+    at = row.index(things[0])
+    near = [row[one] for one in (at - 1, at + 1) if 0 <= one < len(row)]
+    yes = "" if len(things) == 1 else "Yes. " if things[1] in near else "No. "
+    return f"{yes}{capital(_the(near)) or 'Nothing'} {'is' if len(near) < 2 else 'are'} next to the {things[0].name}."
 
 
 def _of_reasons(asked: AskedOf, now: Answerable) -> str:
@@ -269,22 +322,47 @@ def _of_reasons(asked: AskedOf, now: Answerable) -> str:
     is_of_deed = asked.skill and asked.is_named and _PAST.search(words) and not _ASKS_OR_LEAVES.search(words)
     if is_of_deed and not any(_deed_with(one, asked.skill, now) for one in things):
         return " ".join(_told_not(_did_it(one, asked.skill, asked.place, now)) for one in things[:MOST_NAMED])
-    reasons = list(dict.fromkeys(why for one in things if (why := _reason(one, now))))
+    reasons = list(dict.fromkeys(why for one in things if (why := _reason(one, now) or _let_go(one, now))))
     if reasons and not is_of_deed:
         return " ".join(reasons)
+    if _has(words, "first", "second", "last", "before", "after", "later") and (turns := _in_turn(things, now)):
+        return turns
     deed = next((deed for one in things if (deed := _deed_with(one, asked.skill, now))), None)
     deed = deed or next((deed for one in things if (deed := _deed_with(one, "", now))), None)
     if deed is not None:
-        return f"{deed.by or 'Somebody'} asked me to. I {_did(deed, now)}."
+        return f"{deed.by or 'Somebody'} asked me to{f': “{deed.words}”' if deed.words else '.'} I {_did(deed, now)}."
     if now.help and (not things or any(f"the {one.name}" in now.help.lower() for one in things)):
         return now.help.partition(". ")[0] + "."
     if now.asked:
         return f"I wait for an answer: {now.asked}"
-    if now.order is not None and any(_is_pending(one, now) for one in things):
-        return f"{now.by or 'Somebody'} asked me to. I have not come to that yet. {doing(now)}"
+    order = next((two for one in things if (two := _order_of(one, now)) is not None), None)
+    if order is not None:
+        late = "" if held_by_robot(now.scene) & {one.id for one in things} else " I have not come to that yet."
+        return f"{now.causes.get(order, ('',))[0] or 'Somebody'} asked me to.{late} {doing(now)}"
     if things and now.order is None:
         return f"Nobody has asked me to move {_the(things)}."
     return _who(asked, now)
+
+
+def _let_go(thing: SeenObject, now: Answerable) -> str:
+    """By whose words something is no longer done with it, or was not from the first; "" where it is done."""
+    deed = _deed_with(thing, "", now)
+    if deed is not None and deed.skill != "put_back":
+        return ""
+    told = [(one.speaker, one.text) for one in now.dropped if thing.id in one.ids]
+    told += [why for order, why in now.causes.items() if any(fits(thing, one, now.scene) for one in order.excluding)]
+    back = f" I {_did(deed, now)}." if deed is not None else ""
+    return f"{told[0][0] or 'Somebody'} said: “{told[0][1]}”{back}" if told else ""
+
+
+def _in_turn(things: Sequence[SeenObject], now: Answerable) -> str:
+    """Who asked for this, or for what is done last, and for what before it."""
+    deeds = [one for one in now.deeds if one.skill != "put_back"]
+    at = max((number for number, one in enumerate(deeds, 1) if one.id in {two.id for two in things}), default=None)
+    told = [(one.by, one.words) for one in deeds[:at]]
+    told += [now.causes.get(one, ("", "")) for one in _orders(now)] if at is None else []
+    said = [f"{who or 'somebody'} said: “{words}”" for who, words in dict.fromkeys(told) if words]
+    return capital(f"{' Then '.join(said[-2:])} I do it in that turn.") if said else ""
 
 
 def _of_plans(asked: AskedOf, now: Answerable) -> str:
@@ -319,7 +397,13 @@ def _of_plans(asked: AskedOf, now: Answerable) -> str:
     if asked.asks in ("what", "which") and plans and (at := re.search(r" (?:comes?|goes?|is) (first|last) $", words)):
         return f"{capital(at[1])}, I {plans[0 if at[1] == 'first' else -1]}."
     is_future = (_NEXT.search(words) or _has(words, "about to")) and not asked.is_named
-    if is_future or _has(words, "are you holding", "do you have there", "do you hold"):
+    is_of_hand = _has(words, "holding", "do you have there", "do you hold", "in your hand", "in your gripper")
+    is_of_hand = is_of_hand and not asked.is_named and asked.asks in ("what", "which", "")
+    if is_of_hand and re.search(r" (?:was|were|did|had) ", words) and now.deeds:
+        return f"I held the {now.deeds[-1].name}. I {_did(now.deeds[-1], now)}."
+    if is_of_hand and not held_by_robot(now.scene):
+        return f"My hand is empty. {doing(now)}"
+    if is_future or is_of_hand:
         then = (
             f" Then I will {list_words(plans[1:])}."
             if plans[1:] and now.order is not None and not now.is_stopped
@@ -344,8 +428,13 @@ def _orders(now: Answerable) -> list[Order]:
     return [one for one in (now.order, *now.later) if one is not None]
 
 
+def _order_of(thing: SeenObject, now: Answerable) -> Order | None:
+    """What is still to be done with it."""
+    return next((one for one in _orders(now) if is_still_meant(thing, one, now.scene)), None)
+
+
 def _is_pending(thing: SeenObject, now: Answerable) -> bool:
-    return any(is_still_meant(thing, one, now.scene) for one in _orders(now))
+    return _order_of(thing, now) is not None
 
 
 def todo(now: Answerable) -> list[str]:
@@ -363,54 +452,74 @@ def todo(now: Answerable) -> list[str]:
     return list(dict.fromkeys(in_short(found)))
 
 
-def _of_deeds(asked: AskedOf, now: Answerable) -> str:
-    """Of what was done, or touched, or is finished."""
-    words, skill, ids = asked.words, asked.skill, {one.id for one in asked.things}
-    is_past = _PAST.search(words) is not None or _has(words, "went", "got", "took")
+def _is_past(words: str) -> bool:
+    return _PAST.search(words) is not None or _has(words, "went", "got", "took", "came")
+
+
+def _of_work(asked: AskedOf, now: Answerable) -> str:
+    """Of the work as a whole: whether it is finished, and what was done in which order."""
+    words, skill, is_past = asked.words, asked.skill, _is_past(asked.words)
     if _has(words, "which one was that", "what was that", "which was that") or (
         asked.asks and _has(words, "was that one")
     ):
         return f"That was the {now.deeds[-1].name}." if now.deeds else f"I have moved nothing yet. {now.asked}".strip()
-    is_of_work = _DONE.search(words) and not (asked.is_named or asked.place or (skill and asked.things))
+    is_any = _has(words, "anything", "everything") and not _has(words, "done", "finished")
+    is_of_work = _DONE.search(words) and not (asked.is_named or asked.place or (skill and (asked.things or is_any)))
     if not asked.asks and is_of_work and (is_past or re.match(r" (?:is|are|all|done|ready|finished|every)", words)):
         return _finished(now)
     if is_past and now.deeds and re.search(r" (?:which|what) order ", words):
         return f"I {', then '.join(_did(one, now) for one in now.deeds)}."
-    if asked.asks == "what" and asked.things and _HAPPENED.search(words):
-        return " ".join(dict.fromkeys(_told_of(one, now) for one in asked.things[:MOST_NAMED]))
+    turn = asked.asks in ("which", "what") and _turn_in(words)
+    is_said = _has(words, "ask", "asked", "say", "said", "want", "wanted")
+    if turn and is_past and not is_said and (not skill or _has(words, "do", "done")):
+        return _which_deed(replace(asked, words=f" place {turn} "), "", now)
+    is_told = asked.things and _HAPPENED.search(words)
     if is_past and asked.asks in ("what", "how") and re.search(r" (?:done|do|doing|been up to) ", words):
-        return _told_deeds(now)
-    if asked.asks == "where" and asked.things and _FROM_WHERE.search(words):
+        return "" if is_told else _told_deeds(now)
+    return ""
+
+
+def _of_deeds(asked: AskedOf, now: Answerable) -> str:
+    """Of what was done with something, or touched."""
+    words, skill, things = asked.words, asked.skill, asked.things[:MOST_NAMED]
+    ids, place = {one.id for one in things}, asked.place
+    if asked.asks == "who" and (skill or asked.is_of_contents) and any(_deed_with(one, "", now) for one in things):
+        return _who(asked, now)
+    is_gone = asked.is_of_contents and not any(one not in STATES for thing in things for one in thing.state)
+    if is_gone or (asked.asks == "what" and things and _HAPPENED.search(words)):
+        return " ".join(dict.fromkeys(_told_of(one, now) for one in things))
+    if asked.asks == "where" and things and _FROM_WHERE.search(words):
         origins = {deed.name: deed.origin for deed in reversed(now.deeds) if deed.origin and deed.id in ids}
         came = [f"the {name} was {relation_to(at, now.scene)} the {at}" for name, at in origins.items()]
         return f"{capital(list_words(came))}." if came else ""
-    if not is_past or not skill:
+    skill = "touch" if not asked.asks and _HAPPENED.search(words) else skill
+    if not _is_past(words) or not skill:
         return ""
     if skill == "touch" and re.search(r" (?:anything|something|which|what|any) .*(?:not|never) ", words):
         ids = {one.id for one in now.deeds} | held_by_robot(now.scene)
         left = [one for one in now.scene.things if not one.is_place and one.id not in ids]
         return f"I have not touched {_the(left)}." if left else "I have touched everything that I see."
-    place = asked.place
     if _has(words, "thrown", "threw", "bin", "binned") and not place:
         place = next((one.label for one in now.scene.things if one.is_place and "waste" in one.state), "bin")
     if asked.asks in ("which", "what", "how many", "where", "how", "who"):
         return _which_deed(asked, place, now)
     if asked.asks:
         return ""
-    if not asked.things:
-        if not now.deeds or skill == "wipe":
-            wiped = [one for one in now.deeds if one.skill == skill and place in ("", one.place)]
-            return f"Yes. I {_did(wiped[-1], now)}." if wiped else f"No. {_told_deeds(now)}"
-        return (
-            f"Yes. {_told_deeds(now)}"
-            if any(place in ("", one.place) for one in now.deeds)
-            else f"No. {_told_deeds(now)}"
-        )
-    return " ".join(dict.fromkeys(_did_it(one, skill, place, now) for one in asked.things[:MOST_NAMED]))
+    if things:
+        return " ".join(dict.fromkeys(_did_it(one, skill, place, now) for one in things))
+    found = [one for one in now.deeds if skill in (one.skill, "place", "touch") and place in ("", one.place)]
+    done = list_words(list(dict.fromkeys(_did(one, now) for one in found)))
+    if found and _has(words, "else"):
+        return f"I {done}, and nothing else."
+    return f"Yes. I {done}.{_besides(now)}" if found else f"No. {_told_deeds(now)}"
+
+
+def _turn_in(words: str) -> str:
+    return next((one for one in TURNS if _has(words, one)), "")
 
 
 def _which_deed(asked: AskedOf, place: str, now: Answerable) -> str:
-    words, skill = asked.words, asked.skill
+    skill, turn = asked.skill, _turn_in(asked.words)
     is_any = skill == "place" and not place
     moved = [one for one in now.deeds if one.skill != "put_back"]
     found = [one for one in moved if is_any or (one.skill == skill and (not place or one.place == place))]
@@ -418,19 +527,18 @@ def _which_deed(asked: AskedOf, place: str, now: Answerable) -> str:
         found = [one for one in found if any(one.name.endswith(kind) for kind in asked.kinds)]
     if not found:
         return f"None. {_told_deeds(now)}" if asked.asks in ("which", "how many") else _told_deeds(now)
+    names = list(dict.fromkeys(one.name for one in found))
     if asked.asks == "how many":
-        names = list(dict.fromkeys(f"the {one.name}" for one in found))
-        return f"{capital(_number(len(names)))}: {list_words(names)}."
-    if _has(words, "first"):
-        return f"First I {_did(found[0], now)}."
-    if _has(words, "last"):
-        return f"Last I {_did(found[-1], now)}."
+        return f"{capital(_number(len(names)))}: {list_words([f'the {one}' for one in names])}."
+    if turn and -len(names) <= TURNS[turn] < len(names):
+        return f"{capital(turn)} I {next(_did(one, now) for one in found if one.name == names[TURNS[turn]])}."
     return f"I {list_words(list(dict.fromkeys(_did(one, now) for one in found)))}.{_besides(now)}"
 
 
 def _did(deed: DoneDeed, now: Answerable) -> str:
     relation = relation_to(deed.place, now.scene) if deed.place else "at"
     told = _TOLD.get(deed.skill, deed.skill.replace("_", " ") + " the {name}")
+    told = f"tipped the {deed.within} out and {told}" if deed.within else told
     return told.format(name=deed.name or "thing", place=deed.place, relation=relation)
 
 
@@ -470,8 +578,8 @@ def _did_it(thing: SeenObject, skill: str, place: str, now: Answerable) -> str:
         return f"Yes, I {_did(found[-1], now)}.{f' {where}' if where and found[-1].place not in where else ''}"
     if _is_pending(thing, now):
         return f"Not yet. {doing(now)}"
-    verb = {"touch": "touched", "place": "moved", "rinse": "washed", "pour": "emptied", "hand_over": "given"}.get(
-        skill, "done that to"
+    verb = {"touch": "touched", "place": "moved", "hand_over": "given"}.get(skill) or (
+        _TOLD[skill].partition(" ")[0] if skill in _TOLD else "done that to"
     )
     verb = "put" if skill == "place" and mine else verb
     there = f" {relation_to(place, now.scene)} the {place}" if verb == "put" and place else ""
@@ -579,6 +687,9 @@ def _of_state(asked: AskedOf, now: Answerable) -> str:
             if fitting
             else f"None, as far as I see, is {state}."
         )
+    washed = [one for one in things if (deed := _deed_with(one, "rinse", now)) is not None and is_so(one, "clean")]
+    if state == "clean" and things and len(washed) == len(things):
+        return f"Yes. {' '.join(f'I {_did(deed, now)}.' for one in washed if (deed := _deed_with(one, 'rinse', now)))}"
     return _how(things, state, [one for one in things if is_so(one, state)]) if things else ""
 
 

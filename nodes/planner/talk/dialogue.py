@@ -18,6 +18,8 @@ from nodes.interrupts.intent import says_yes, understand
 from nodes.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SeenPerson, Subtask
 from nodes.planner.orders import ALIASES, ALL, LEAVE, MOST_ORDERS, Order, Surroundings, Unnamed, covers, is_vague
 from nodes.planner.talk.answers import (
+    STATES,
+    TURNS,
     UNKNOWN,
     Answerable,
     AskedOf,
@@ -132,12 +134,19 @@ STOPS_WITHIN_S = 1.0
 """So soon after a word of stopping the guard has said that it stopped."""
 MOST_HEARD = 12
 """So many utterances are kept, to tell who said what."""
+MOST_SHORT = 4
+"""An answer of fewer words names no deed: what was said before it asked for that."""
 _VIEW = re.compile(r"\b(?:you(?:r|'re)?|robot's|my|mine|me|i|i'm)\b", re.I)
 _POINTS_BACK = re.compile(r"\b(?:it|that|this|they|them|those|he|she)\b", re.I)
 _OF_DEED = re.compile(
-    r"\bthe (?:very )?(?P<which>first|last) [a-z]+ (?:that )?you (?:have |just )*(?:took|taken|moved?|put|"
+    r"\bthe (?:very )?(?P<which>first|second|third|last) [a-z]+ (?:that )?you (?:have |just )*(?:took|taken|moved?|put|"
     r"brought|threw|thrown|binned|picked|did)(?: (?:away|up|out|in there|in the [a-z]+|on the [a-z]+))?\b", re.I
 )  # fmt: skip
+_IN_TURN = re.compile(
+    r"\bthe (?:very )?(?P<which>first|second|third|last) (?:one|thing|of (?:them|those|these))\b"
+    r"(?! (?:on|from|to|in)\b)", re.I
+)  # fmt: skip
+"""What is told by when it was done, or named in an answer."""
 _NONSENSE = frozenset({"words", "skill"})
 """Why it asks or refuses by a word that may be none of a name or a deed: all of it is said to be not understood."""
 _DARK = frozenset(
@@ -227,6 +236,9 @@ class Dialogue:
     cups: Mapping[str, str] = field(default_factory=dict)  # ids of vessels that were filled or are, and for whom
     heard: tuple[tuple[str, str], ...] = ()  # who said what, the newest last
     reasons: tuple[WhyLeft, ...] = ()  # why something is left alone
+    causes: Mapping[Order, tuple[str, str]] = field(default_factory=dict)  # who ordered it, by which words
+    dropped: tuple[WhyLeft, ...] = ()  # why something is no longer done
+    inside: Mapping[str, str] = field(default_factory=dict)  # what was seen in which vessel
     deeds: tuple[DoneDeed, ...] = ()  # what was done, thing by thing, the newest last
     stood: Mapping[str, str] = field(default_factory=dict)  # where each thing was seen to stand last
     carried: frozenset[str] = frozenset()  # what has been in the hand since
@@ -426,7 +438,10 @@ class Dialogue:
         self.heard = (*self.heard, (speaker, text))[-MOST_HEARD:]
         self._notice()
         before, ordered, self.is_answer = self._spared_ids(), self.orders, False
+        meant, is_short = self._meant_ids(), bool(self._asked()) and len(text.split()) < MOST_SHORT
         said = self._listen(text, speaker, now_ns)
+        earlier = [one for one in self.heard[:-1] if one[0] == speaker] if is_short else []
+        self._note_cause((earlier or [(speaker, text)])[-1], ordered, meant)
         if self.is_stopped and self.orders and self.orders != ordered and not said.endswith("?"):
             said = f"{_PROMISES.sub('', said).strip()} {following(self.belief())}"
         self.there = self._place_in(said) or self._place_in(text) or self.there
@@ -453,20 +468,53 @@ class Dialogue:
         places = [one for one in self.around.world.places if f" {one} " in f" {' '.join(words)} "]
         return places[0] if len(places) == 1 else ""
 
+    def _meant_ids(self) -> set[str]:
+        """What is to be moved or washed, by what is ordered."""
+        return {
+            one.id for one in self._things() if any(is_still_meant(one, order, self._scene) for order in self.orders)
+        }
+
+    def _note_cause(self, cause: tuple[str, str], before: Sequence[Order], meant: set[str]) -> None:
+        """Who has brought about by which words what is done now, and what is done no more."""
+        for one in self.orders:
+            same = [
+                two for two in before if (two.skill, two.place) == (one.skill, one.place)
+                and self._ids_of(one.things) <= self._ids_of(two.things)
+            ]  # fmt: skip
+            if one not in before:
+                self.causes = {**self.causes, one: self.causes.get(same[0], cause) if same else cause}
+        now = self._meant_ids()
+        kept = [replace(one, ids=one.ids - now) for one in self.dropped if one.ids - now]
+        left = frozenset(meant - now)
+        self.dropped = tuple([*kept, WhyLeft(left, *cause)] if left else kept)[-MOST_HEARD:]
+
+    def _cause(self, ident: str, skill: str, place: str) -> tuple[str, str]:
+        """Who has ordered this of this thing last, by which words; of what was put back, who wanted it no more."""
+        if skill == "put_back" and (whys := [one for one in self.dropped if ident in one.ids]):
+            return whys[-1].speaker, whys[-1].text
+        for order, cause in reversed(tuple(self.causes.items())):
+            things = [Reference(id=one.id, label=one.label, colour=one.colour) for one in order.things]
+            if (order.skill, order.place) == (skill, place) and (not ident or ident in self._ids_of(things)):
+                return cause
+        return self.by, ""
+
     def _notice(self) -> None:
         """What the hand has brought somewhere since it was looked at last."""
         held = held_by_robot(self._scene)
-        stood = dict(self.stood)
+        stood, inside = dict(self.stood), dict(self.inside)
         for one in self._things():
+            if within := [state for state in one.state if state not in STATES]:
+                inside[one.id] = " and ".join(within)
             place, before = place_of(one.id, self._scene), self.stood.get(one.id, "")
             is_given = self._is_theirs(one)
             if one.id in self.carried and one.id not in held and (is_given or place):
                 is_back = place == before and not any(fits(one, ref, self._scene) for ref in self._worked_on())
                 if is_given or is_back or place != before:
                     skill = "hand_over" if is_given else "put_back" if is_back else "place"
-                    self._did(DoneDeed(skill, one.id, one.name, place, before, self.by))
+                    order = "" if skill == "hand_over" else place
+                    self._did(DoneDeed(skill, one.id, one.name, place, before, *self._cause(one.id, skill, order)))
             stood[one.id] = place or before
-        self.stood = stood
+        self.stood, self.inside = stood, inside
         placed = {one.id for one in self._things() if place_of(one.id, self._scene) or self._is_theirs(one)}
         self.carried = frozenset(held) | (self.carried - placed)
 
@@ -589,10 +637,13 @@ class Dialogue:
         """With "the first one you moved" as what that was; None where no deed is spoken of."""
         found = _OF_DEED.search(text)
         brought = list(dict.fromkeys(one.name for one in self.deeds if one.skill in ("place", "hand_over")))
-        if found is None or not brought:
+        if found is None and (found := _IN_TURN.search(text)) is not None and not _OUT_AGAIN.search(text):
+            told = [one.name for ident in self.spoken for one in self._things() if one.id == ident]
+            brought = told if self.was_answered and len(told) > 1 else []
+        at = TURNS[found["which"].lower()] if found is not None else 0
+        if found is None or not -len(brought) <= at < len(brought):
             return None
-        name = brought[0 if found["which"] == "first" else -1]
-        return f"{text[: found.start()]}the {name}{text[found.end() :]}"
+        return f"{text[: found.start()]}the {brought[at]}{text[found.end() :]}"
 
     def _named_in(self, text: str) -> list[Noun]:
         words = [word for one in segments_of(text) for word in one.words]
@@ -970,9 +1021,9 @@ class Dialogue:
         asked = next((one.text for one in reversed(self.questions) if one.awaits), "")
         helped = self.open("help", "thing")
         return Answerable(
-            self._scene, self.around.skills, self.order, self.later, self.deeds, self.by, asked,
+            self._scene, self.around.skills, self.order, self.later, self.deeds, self.causes, asked,
             helped.text if helped is not None else "", self.is_stopped, self.stop, self.reasons, self.heard,
-            self.names,
+            self.names, self.dropped,
         )  # fmt: skip
 
     def answered(self, text: str, speaker: str) -> str:
@@ -2177,6 +2228,8 @@ class Dialogue:
             return None
         if not known:
             full = [one for one in self._things() if any(re.search(bar.recipe.words, word) for word in one.state)]
+            if not full and any(one.within for one in self.deeds):
+                return None
             return f"There is some in {named(self.refs(full))}." if full else "I have made none yet."
         vessel = cups_said(text, bar, is_new=False)[0].vessel
         ident = vessel or (self._cup_meant("", bar) if bar.cups else known[0])
@@ -2685,7 +2738,11 @@ class Dialogue:
                 for one in self.deeds
             )
             if not (is_noted and order.skill in ("place", "hand_over", "put_back")):
-                self._did(DoneDeed(order.skill, ident, name, order.place, self.origin, self.by))
+                cause = self.causes.get(order) or self._cause(ident, order.skill, order.place)
+                is_emptied = order.skill in ("rinse", "pour")
+                within = self.inside.get(ident, "") if is_emptied else ""
+                self.inside = {one: what for one, what in self.inside.items() if one != ident or not is_emptied}
+                self._did(DoneDeed(order.skill, ident, name, order.place, self.origin, *cause, within))
 
     def _left_undone(self, order: Order, description: SceneDescription) -> str:
         """Where the things are that it was about and that were not brought there; and what is found no more."""

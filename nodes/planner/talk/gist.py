@@ -8,8 +8,8 @@ only proposed, and done after a yes. Pure functions of the words and of what is 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 import msgspec
@@ -66,6 +66,7 @@ class Focus:
     told: tuple[SeenObject, ...] = ()  # what the robot named last, in an answer
     there: str = ""  # the place that was spoken of last
     surface: str = ""  # the one on which most things stand
+    within: Mapping[str, str] = field(default_factory=dict)  # what is or was in which vessel
 
 
 def parts_of(text: str, scene: Scene, parser: Parser, focus: Focus) -> list[SaidPart]:
@@ -252,6 +253,7 @@ def _pronoun(heard: frozenset[str], scene: Scene, focus: Focus) -> tuple[SeenObj
 
 def asked_about(words: str, scene: Scene, parser: Parser, focus: Focus, speaker: str) -> AskedOf:
     """What a question is about: what it names, or what its "that one" and "there" mean."""
+    words = words.replace("which one of us ", "who ").replace("which of us ", "who ")
     nouns = parser.named_in(words.split())
     nouns = [one for one in nouns if not (_is_unknown_thing(one) and _CUES["nothing"].search(one.unknown))]
     things: list[SeenObject] = []
@@ -281,6 +283,9 @@ def asked_about(words: str, scene: Scene, parser: Parser, focus: Focus, speaker:
         and relation_to(place, scene) == "in"
     ):
         place = focus.surface or place  # what things stood on, and not what they went into
+    inside = [one for one in scene.things if {*focus.within.get(one.id, "").split()} & {*words.split()}]
+    is_of_contents = bool(inside) and not things
+    things = things or inside
     if not things:
         things = list(_meant_by_pronoun(words, scene, focus))
     unseen = next(
@@ -291,7 +296,11 @@ def asked_about(words: str, scene: Scene, parser: Parser, focus: Focus, speaker:
     kinds = {one.kind for one in nouns if one.kind not in ("", "*")}
     labels = {each.label for each in scene.things for kind in kinds if each.label in (kind, *_group(kind))}
     colour = next((one.colour for one in nouns if one.colour), "")
-    return AskedOf(f" {words} ", tuple(things), is_named, frozenset(labels), colour, place, unseen, speaker)
+    is_named = is_named or is_of_contents
+    unseen = "" if is_of_contents else unseen
+    return AskedOf(
+        f" {words} ", tuple(things), is_named, frozenset(labels), colour, place, unseen, speaker, is_of_contents
+    )
 
 
 def _without_tools(things: list[SeenObject]) -> list[SeenObject]:
@@ -330,7 +339,7 @@ def _meant_by_pronoun(words: str, scene: Scene, focus: Focus) -> tuple[SeenObjec
 
 def focus_of(
     scene: Scene, mentioned: Sequence[Noun], orders: Sequence[SeenObject], target: SeenObject | None,
-    asked: Sequence[SeenObject], last: Order | None, told: Sequence[SeenObject] = (), there: str = "",
+    asked: Sequence[SeenObject], last: Order | None, told: Sequence[SeenObject], there: str, within: Mapping[str, str],
 ) -> Focus:  # fmt: skip
     """What is spoken of: in the hand, asked about, gone for; else what was named last."""
     held = held_by_robot(scene)
@@ -343,4 +352,5 @@ def focus_of(
             break
     one = in_hand or (tuple(asked) if len(asked) == 1 else ()) or ((target,) if target is not None else ()) or spoken
     kinds = {each.label for each in (*one, *orders, *asked)}
-    return Focus(one, tuple(orders), kinds.pop() if len(kinds) == 1 else "", last, tuple(told), there, _surface(scene))
+    kind = kinds.pop() if len(kinds) == 1 else ""
+    return Focus(one, tuple(orders), kind, last, tuple(told), there, _surface(scene), within)

@@ -53,7 +53,8 @@ def focus_in(mind: Dialogue) -> Focus:
     ]
     last = mind.order or (mind.done[-1].order if mind.done else None)
     told = [one for ident in mind.spoken for one in things if one.id == ident]
-    return focus_of(scene, mind.talk.mentioned, worked_on, mind.target(), chosen, last, told, mind.there)
+    within = {**{one.id: one.within for one in mind.deeds if one.within}, **mind.inside}
+    return focus_of(scene, mind.talk.mentioned, worked_on, mind.target(), chosen, last, told, mind.there, within)
 
 
 def parts_heard(mind: Dialogue, text: str) -> list[SaidPart]:

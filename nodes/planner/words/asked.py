@@ -47,7 +47,7 @@ _ASKS_BESIDE = re.compile(
 _NO_ORDER = re.compile(
     r"(?:the|an?|that|this|those|these|my|your|his|her|our|i|you|it|we|they|he|she|there|nothing|if|when|once|because)\b"
 )
-"""A question beside an order, and how what is no order begins."""
+"""A question beside an order or another question, and how what is no order begins."""
 
 
 def sentences_of(text: str) -> list[str]:
@@ -57,14 +57,17 @@ def sentences_of(text: str) -> list[str]:
 
 
 def _order_and_question(sentence: str) -> list[str]:
-    """ "Bin the block, and where is the cup?" is an order and a question."""
+    """ "Bin the block, and where is the cup?" is an order and a question; two questions are two."""
     found = _ASKS_BESIDE.search(sentence) if sentence.endswith("?") else None
     if found is None:
         return [sentence]
     order, question = sentence[: found.start()], sentence[found.end() :]
     is_order = _NO_ORDER.match(_LEADS.sub("", order.lower())) is None and len(order.split()) > 2
-    is_asked = words_of_question(re.sub(r"\b(?:do not|don['’]t) ", "never ", f"{order.lower()}?"))
-    if not is_order or is_asked or not words_of_question(question):
+    if not words_of_question(question):
+        return [sentence]
+    if words_of_question(re.sub(r"\b(?:do not|don['’]t) ", "never ", f"{order.lower()}?")):
+        return [f"{order}?", question]
+    if not is_order:
         return [sentence]
     return [f"{order}{'?' if _WISH.search(order.lower()) else '.'}", question]
 

@@ -178,7 +178,9 @@ def named_out(text: str, scene: Scene, names: Mapping[str, str]) -> str:
 
 
 _ONE = (
-    r"\b(?:that one|this one|that thing|(?<!do )(?:it|him|her)(?!'|’| is| was| will| would| has| looks)"
+    r"\b(?:that one|this one|that thing|the (?:closer|nearer|further|farther) one"
+    r"|the one (?:that|which)(?:'s| is| was) (?:closer|nearer|further|farther)"
+    r"|(?<!do )(?:it|him|her)(?!'|’| is| was| will| would| has| looks)"
     r"|(?<!do )(?:that|this)"
     r"(?=\W*$|[.,!?]| (?:in|on|to|into|onto|away|out|back|up|down|over|as well|too|please|first|instead)\b))\b"
 )

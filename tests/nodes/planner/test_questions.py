@@ -274,3 +274,50 @@ def test_what_about_a_thing_that_somebody_keeps_asks_why_it_is_left(hands: type[
     assert f"red {world.thing}" in world.ends()
     assert f"blue {world.thing}" not in world.ends()
     assert f"the blue {world.thing} is on the table" in world.play(f"Which {world.thing}s are left?").lower()
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [("Who asked you to move the white {thing}?", "Ann asked"), ("Who had the blue {thing} put there?", "Ben asked"),
+     ("Which of us asked for the blue {thing}?", "Ben asked"),
+     ("Why did you do the blue one second?", "Then Ben said: “And the blue {thing}, too.”"),
+     ("Did I tell you to move the blue {thing}?", "No. Ben said"), ("Why is the white {thing} there?", "“Put the"),
+     ("And which was the last one?", "the blue {thing}"), ("What was in your hand just now?", "the blue {thing}"),
+     ("Did you move anything else?", "and nothing else"), ("Did you do anything with the red {thing}?", "No"),
+     ("What have you got in your hand?", "empty")],
+)  # fmt: skip
+def test_each_deed_is_told_with_who_asked_for_it(hands: type[TableHands], text: str, answer: str) -> None:
+    world = hands()
+    world.play(f"Put the white {world.thing} {world.goal}.", 2, ("Ben", f"And the blue {world.thing}, too."), LONG_S)
+    assert answer.format(thing=world.thing) in world.play(text.format(thing=world.thing))
+
+
+@BOTH
+def test_why_something_is_done_no_more_is_told_by_the_words_that_ended_it(hands: type[TableHands]) -> None:
+    world = hands()
+    changed = f"No, stop, I meant the white {world.thing}!"
+    world.play(f"Put the blue {world.thing} {world.goal}.", 5, ("Ann", changed), "Go on.", LONG_S)
+    assert changed in world.play(f"Why did the blue {world.thing} not end up there?")
+
+
+@BOTH
+def test_a_turn_among_what_was_done_or_named_is_meant_by_the_first_one(hands: type[TableHands]) -> None:
+    world = hands()
+    world.play(f"Put the white {world.thing} {world.goal}, then the red {world.thing} {world.goal}.", LONG_S)
+    world.play("How many have you put there?", "Get the first one out again.", LONG_S)
+    assert [*world.ends()] == [f"red {world.thing}"]
+
+
+def test_whose_left_was_meant_and_what_stands_beside_what() -> None:
+    world = TableHands()
+    world.play("Put the cup on my far left in the bin.", LONG_S)
+    assert world.play("By left, did you mean mine or yours?").startswith("I went by yours")
+    assert world.play("What is the bottle next to?") == "The purple ball is next to the brown bottle."
+    assert world.play("Is the blue cup next to the bottle?").startswith("No")
+
+
+def test_two_questions_in_one_sentence_are_both_answered() -> None:
+    world = TableHands()
+    world.play("Put the red cup in the bin.", LONG_S)
+    assert world.play("Where is the red cup, and where's the ball?").count(" is ") == 2
