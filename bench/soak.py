@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="soak-") as folder:
         asked_of = [sys.executable, "-m", "runtime", "run", "laptop", "--for", str(asked.minutes * 60 + PATIENCE_S)]
         changes = (
-            "collaborator.use=bench.soak_nodes:EndlessCollaborator", "run.report=", f"recorder.split_s={SPLIT_S:g}",
+            "collaborator.use=bench.soak_nodes:EndlessPerson", "run.report=", f"recorder.split_s={SPLIT_S:g}",
         )  # fmt: skip
         settings = [part for change in changes for part in ("--set", change)]
         output = (Path(folder) / "output").open("wb")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import cycle
 
-from nodes.sim.people.collaborator import Collaborator
+from nodes.sim.people.person import ScenarioPerson
 from runtime import every
 
 WORDS = cycle(
@@ -12,7 +12,7 @@ WORDS = cycle(
 )
 
 
-class EndlessCollaborator(Collaborator):
+class EndlessPerson(ScenarioPerson):
     """Says something every 20 s, for ever; what they stop they let go on again."""
 
     role = "ears"

@@ -25,7 +25,7 @@ from nodes.report.run import Run
 from nodes.report.summary import spread, summarise
 from nodes.robot.rest import is_at_rest
 from nodes.sim.messages import Interruption, ObjectTruth
-from nodes.sim.people.judgement import ON_TABLE_M
+from nodes.sim.people.person import ON_TABLE_M
 from runtime import NS_PER_S, Stamped, to_s
 
 Measures = dict[str, float | str | bool | None]

@@ -10,11 +10,13 @@ from bench.interruptions.contract import thing_of
 from bench.interruptions.scenarios import BURST_S, draw, names, partner_names
 from nodes.msgs import Action, RobotState, Utterance
 from nodes.sim.messages import BodyPart, Interruption, ObjectTruth, Truth
-from nodes.sim.people.judgement import ON_TABLE_M, list_words
-from nodes.sim.people.simulated_person import ORDER, SimulatedPerson
+from nodes.sim.people.person import ON_TABLE_M
+from nodes.sim.people.simulated_person import SimulatedPerson
+from nodes.sim.world.scenario import DEMO, list_words, load_scenario
 from nodes.stretch.kinematics import grasp_point, to_odometry
 from runtime import RELIABLE, Publisher, QoS, Subscription, UserError, on, to_ns
 
+ORDER = load_scenario(DEMO).words["order"][0]
 ANSWERS = {True: "No, leave the {colour} one", False: "Yes, the {colour} one can go"}
 ORDER_AFTER_REMARK_S, ANSWERS_AFTER_S = 4.0, 1.5
 ORDER_AFTER_S = 1.0

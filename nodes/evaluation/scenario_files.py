@@ -10,7 +10,6 @@ from typing import Any
 
 from nodes.evaluation.trials import WRONG_DEED, print_outcome
 from nodes.sim.messages import ScenarioVerdict
-from nodes.sim.people.collaborator import Collaborator
 from nodes.sim.world.scenario import NINE_SKILLS, load_scenario, world_file_of
 from runtime.errors import UserError, choices
 from runtime.launch.file import Launch
@@ -91,16 +90,14 @@ def changes_for_file(launch: Launch, file: Path, changes: Sequence[str] = (), wo
     `words` is a file with other wordings.
     """
     takes = {name: inspect.signature(spec.cls).parameters for name, spec in launch.graph.nodes.items()}
-    acts = [name for name, spec in launch.graph.nodes.items() if issubclass(spec.cls, Collaborator)]
-    plays = [*acts, *(name for name, known in takes.items() if "scenario" in known)]
+    plays = [name for name, known in takes.items() if "scenario" in known]
     if not plays:
         raise UserError(f"{launch.path}: no node takes a `scenario`; expected nodes.sim.driver:SimDriver and {PERSON}")
     world = world_file_of(file)
-    says = [*acts, *(name for name, known in takes.items() if "words" in known)] if words else []
     return [
-        *(f"{name}.use={PERSON}" for name in acts),
         *changes,
         *(f"{name}.scenario={file}" for name in plays),
-        *(f"{name}.words={words}" for name in says),
+        *(f"{name}.script=" for name in plays if "script" in takes[name]),
+        *(f"{name}.words={words}" for name, known in takes.items() if words and "words" in known),
         *(f"{name}.world={world}" for name, known in takes.items() if "world" in known),
     ]

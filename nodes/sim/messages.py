@@ -62,6 +62,7 @@ class Truth(Message, kind="state"):
     robot_x_m: float = 0.0
     robot_y_m: float = 0.0
     robot_heading_rad: float = 0.0
+    robot_v_mps: float = 0.0  # ahead
     impulse_n_s: dict[str, float] | None = None
     """N s that the robot's touches have given to each part since the start; None where nobody measured it."""
     dirty_places: tuple[str, ...] = ()

@@ -243,10 +243,11 @@ class PhysicsRobot(RobotInSimulation):
                 )
             )  # fmt: skip
         touched, self._touched = self._touched, set()
-        (x, y, heading), _ = self._base()
+        (x, y, heading), (vx, vy, _) = self._base()
         return Truth(
             objects=tuple(objects), touched=tuple(sorted(touched)), impulse_n_s=self._impulse_n_s.copy(),
             is_moving=self._is_moving(), robot_x_m=x, robot_y_m=y, robot_heading_rad=heading,
+            robot_v_mps=vx * math.cos(heading) + vy * math.sin(heading),
             dirty_places=tuple(sorted(rules.dirty_places)), person=self._shown.copy(),
             scenario=self.layout.scenario,
         )  # fmt: skip

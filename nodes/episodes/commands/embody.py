@@ -41,12 +41,13 @@ from nodes.mcap.file import BagReader
 from nodes.mcap.parts import zero_ns_of
 from nodes.msgs import Action, Feedback, Interrupt, Utterance
 from nodes.msgs.episode import ActKind, Outcome, Turn
-from nodes.sim.people.actor import EARLIER
 from runtime.clock import to_s, wall_time_text
 from runtime.command_line.arguments import unique_path
 from runtime.command_line.columns import columns
 from runtime.errors import PolyrhythmError, UserError, choices
 
+EARLIER = "earlier"
+"""Who says the order that the robot had before anybody of the scenario was there."""
 _TOPICS = ("heard", "said", "action", "feedback", "interrupt")
 
 
@@ -80,26 +81,31 @@ def changes_for(plan: EpisodePlan, overrides: Sequence[str] = (), library: Libra
         )
     assert plan.robot_seat is not None
     people = [truth.facts for seat, truth in enumerate(plan.truths) if seat != plan.robot_seat]
-    parameters = {
-        "cues": [
-            f"{cue.when} | {cue.after_s:g} | {plan.names[cue.seat].split()[0]} | {cue.say}" for cue in scenario.cues
-        ],
-        "order": scenario.order,
-        "binned": _things(what for facts in people for what in facts.does),
-        "left": _things(what for facts in people for what in facts.spares),
-    }
+    events = [{"when": "start", "after_s": 0.0, "who": EARLIER, "say": scenario.order}] if scenario.order else []
+    events += [
+        {"when": _when(cue.when), "after_s": cue.after_s, "who": plan.names[cue.seat].split()[0], "say": cue.say}
+        for cue in scenario.cues
+    ]
+    right = [f"{name} in bin" for name in _things(what for facts in people for what in facts.does)]
+    right += [
+        f"not {name} {where}"
+        for name in _things(what for facts in people for what in facts.spares)
+        for where in ("in bin", "on floor")
+    ]
+    rows = [", ".join(f"{key} = {_quoted(value)}" for key, value in event.items()) for event in events]
+    parameters = {"events": f"[{', '.join(f'{{{row}}}' for row in rows)}]", "right": _quoted(right)}
     robot = plan.names[plan.robot_seat].split()[0]
     classes = [one for one in overrides if one.partition("=")[0].endswith(".use")]  # another class, other parameters
     values = [
-        "collaborator.use=nodes.sim.people.actor:Actor",
+        "collaborator.use=nodes.sim.people.person:ScenarioPerson",
         *classes,
         f"planner.speaker={robot}",
         f"vlm.speaker={robot}",
     ]
     if any(_takes_persona(one.removeprefix("planner.use=")) for one in classes if one.startswith("planner.use=")):
         persona = background_text(plan.briefings[plan.robot_seat])  # the same words as in a text episode
-        values.append(f"planner.persona={msgspec.json.encode(persona).decode()}")
-    values += [f"collaborator.{name}={msgspec.json.encode(value).decode()}" for name, value in parameters.items()]
+        values.append(f"planner.persona={_quoted(persona)}")
+    values += [f"collaborator.{name}={value}" for name, value in parameters.items()]
     return values + [one for one in overrides if one not in classes]
 
 
@@ -112,9 +118,23 @@ def _takes_persona(use: str) -> bool:
         return False
 
 
+def _quoted(value: object) -> str:
+    """Text, number or list as TOML has it."""
+    return msgspec.json.encode(value).decode()
+
+
+def _when(cue: str) -> str:
+    """What a cue waits for, as a scenario file has it."""
+    kind, _, what = cue.partition(":")
+    words = what.strip().replace("_", " ")
+    return {"said": f"said: {what.strip()}", "lifted": f"ever: {words} moved", "binned": f"is: {words} in bin"}.get(
+        kind, kind
+    )
+
+
 def _things(wanted: Iterable[str]) -> list[str]:
-    """The names of the things in "red cup in the bin", as the simulator calls them: "red_cup"."""
-    return list(dict.fromkeys("_".join(what.split()[:2]) for what in wanted))
+    """The names of the things in "red cup in the bin": "red cup"."""
+    return list(dict.fromkeys(" ".join(what.split()[:2]) for what in wanted))
 
 
 def embodied_plan(task: str, library: Library | None = None) -> EpisodePlan:

@@ -1,1 +1,1 @@
-"""Simulated people beside the robot, and how the cleared table is judged."""
+"""Simulated people beside the robot, and how what a wizard practises is scored."""

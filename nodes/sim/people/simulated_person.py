@@ -1,6 +1,6 @@
 """`SimulatedPerson`: what all simulated people do: speak when it is time, know what happened when, and forgive.
 
-Each plays a script: the demo's collaborator, the person of a scenario, that of an experiment.
+Each plays a script: the person of a scenario, and that of an experiment.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from nodes.msgs import GuardState, Utterance
 from nodes.sim.messages import BodyPart, Truth
 from runtime import RELIABLE, Node, Publisher, QoS, Subscription, UserError, to_ns, to_s
 
-ORDER = "Please clear the table: put the cups in the bin"
 GO_ON = "All right, go on"
 TOUCHES = ("contact", "effort")
 """A stop by what the robot itself met, which a person in the room sees as well as it does."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nodes.msgs import GuardState, TrainingScore
 from nodes.sim.messages import Truth
-from nodes.sim.people.judgement import ON_TABLE_M
+from nodes.sim.people.person import ON_TABLE_M
 from runtime import LEASE_TOPIC, Lease, Node, ParameterError, Publisher, QoS, Subscription, every, on, to_s
 
 EVERYTHING_POINTS, STOP_POINTS, DROPPED_POINTS, LATE_POINTS = 100, 5, 10, 20

@@ -1,7 +1,8 @@
 """A scenario file: what stands where, what people say and do when, and what counts as right and as wrong.
 
 Conditions are about the simulator's world: "red mug in sink", "red mug held by person", "apple clean", "glass emptied",
-"blue mug moved", "table clean", "jar open", "mug contains coffee", "hand touched"; "not" before any of them.
+"blue mug moved", "table clean", "jar open", "mug contains coffee", "hand touched", "robot moves" or "drives", "person
+holds something"; "not" before any of them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import field
@@ -26,18 +27,20 @@ from runtime.serialization.toml_errors import Seconds, Table, convert, read_toml
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
 NINE_SKILLS = SCENARIOS / "nine_skills"
 DEMO, CUBES = "clear-table", "cubes"
-WHENS = ("start", "then", "said", "is", "ever")
+WHENS = ("start", "then", "said", "is", "ever", "silent")
 """At the start; after the event before; when the robot has said a pattern; when a condition of the world holds; when
-it has held for once."""
+it has held for once; when the robot has said nothing since."""
+BODILESS = ("wait", "leave")
 DOES = (
     "offer hand", "hold out", "point at", "nod", "shake", "look at", "withdraw", "rest at", "step in", "step aside",
-    "put", "bring",
+    "put", "bring", "reach out", *BODILESS,
 )  # fmt: skip
 HOLDERS = ("robot", "person")
 TOUCH_M = 0.01
+DRIVES_MPS = 0.06
 _CONDITION = re.compile(
     r"(?P<no>not )?(?:(?P<thing>.+?) (?P<how>in|on|held by|contains) (?P<what>.+)|"
-    r"(?P<part>hand|body|foot|face) touched|"
+    r"(?P<part>hand|body|foot|face) touched|robot (?P<way>moves|drives)|(?P<holder>robot|person) holds something|"
     r"(?P<subject>.+?) (?P<state>clean|dirty|open|closed|emptied|moved|full|empty))"
 )
 
@@ -53,6 +56,11 @@ class ScenarioEvent(Table, frozen=True):
     say: str = ""
     do: str = ""
     who: str = ""  # says it; "": the person
+    after: str = ""  # what an event says or does that must have happened; "": the start
+    by_s: Delay = 0.0  # so long after that it happens anyway; 0: never
+    again: bool = False  # each time that it comes about, or that what it comes after has happened anew
+    only: Literal["", "right", "not right"] = ""  # where all is right then that has to be in the end, or is not yet
+    scripts: tuple[str, ...] = ()  # that have it; (): all
 
 
 class SuccessCriteria(Table, frozen=True):
@@ -76,6 +84,10 @@ class WorldScenario(Table, frozen=True):
     forgives: bool = True  # what her words or the robot's touch have stopped, after a moment
     patience_s: Seconds = 120.0
     quiet_s: Seconds = 25.0
+    arrival_s: Delay = 2.0  # from when the robot is there until anybody says or does anything
+    done_s: Seconds = 10.0  # all is right and nothing moves for so long: it is over
+    scripts: dict[str, SuccessCriteria] = field(default_factory=dict)  # what is right and wrong besides; the first
+    # is played where nobody says which
     world: str = "kitchen"  # a shipped one, or a file beside this one
 
 
@@ -97,6 +109,38 @@ def load_scenario(name: str | Path) -> WorldScenario:
     if problems := _wrong_of(found, file, text):
         raise UserError(sentences_of(file, text, problems))
     return found
+
+
+def scripted(scenario: WorldScenario, script: str = "") -> WorldScenario:
+    """The scenario with the events, and with the verdict, of one of its scripts. Raises UserError."""
+    if script and script not in scenario.scripts:
+        raise UserError(f"script is {script!r}; known: {', '.join(scenario.scripts) or 'none'}")
+    script = script or next(iter(scenario.scripts), "")
+    verdict = scenario.verdict
+    if verdict is not None and script:
+        more = scenario.scripts[script]
+        verdict = SuccessCriteria(right=verdict.right + more.right, wrong=verdict.wrong + more.wrong)
+    events = tuple(event for event in scenario.events if not event.scripts or script in event.scripts)
+    return msgspec.structs.replace(scenario, events=events, verdict=verdict)
+
+
+def with_rows(name: str | Path, events: tuple[ScenarioEvent, ...], right: tuple[str, ...]) -> WorldScenario:
+    """What stands in a scenario, with these events and this in the end instead of its own. Raises UserError."""
+    layout = layout_of(name)
+    known = _known(layout)
+    problems = [what for event in events for what in _event_problems(event, known, layout.world)]
+    problems += [what for condition in right for what in _condition_problems(condition, known, layout.world)]
+    if problems:
+        raise UserError("; ".join(problems))
+    return WorldScenario(
+        sentence="", things=load_scenario(name).things, events=events, verdict=SuccessCriteria(right),
+        forgives=False, patience_s=240.0, quiet_s=12.0,
+    )  # fmt: skip
+
+
+def _known(layout: Layout) -> dict[str, ThingSpec]:
+    """The things by what they are called."""
+    return {one.words: one.spec for one in layout.things} | {one.thing.label: one.spec for one in layout.things}
 
 
 def scenario_problems(name: str) -> list[str]:
@@ -175,7 +219,10 @@ def _wrong_of(scenario: WorldScenario, file: Path, text: str) -> list[tuple[str,
     for name in scenario.dirty:
         if name not in world.places:
             found.append(("dirty", f"dirty: there is no place {name!r}; places: {choices(world.places)}"))
-    known = {one.words: one.spec for one in layout.things} | {one.thing.label: one.spec for one in layout.things}
+    known = _known(layout)
+    for script in {script: None for event in scenario.events for script in event.scripts}:
+        if script not in scenario.scripts:
+            found.append(("scripts", f"event scripts {script!r}; known in [scripts]: {choices(scenario.scripts)}"))
     for event in scenario.events:
         found += [
             (event.when if "event when" in what else event.do, what) for what in _event_problems(event, known, world)
@@ -185,20 +232,35 @@ def _wrong_of(scenario: WorldScenario, file: Path, text: str) -> list[tuple[str,
         for name, said in scenario.words.items()
         if not all(text.strip() for text in said or ("",))
     ]
-    if scenario.events and scenario.events[0].when == "then":
-        found.append(("then", "the first event is when 'then', and there is none before it; expected 'start'"))
     if scenario.person.strip().lower() in ("", "robot"):
         found.append(("person", f"person is {scenario.person!r}; expected a name, and not the robot's"))
-    return found + (
-        _verdict_problems(scenario, scenario.verdict, layout, known) if scenario.verdict is not None else []
-    )
+    for script in scenario.scripts or ("",):
+        played = scripted(scenario, script)
+        told = _order_problems(played)
+        if played.verdict is not None:
+            told += _verdict_problems(played, played.verdict, layout, known)
+        found += [problem for problem in told if problem not in found]
+    return found
+
+
+def _order_problems(played: WorldScenario) -> list[tuple[str, str]]:
+    """Events that come after none, or after one that is not there."""
+    named_so = {words for event in played.events for words in (event.say, event.do) if words}
+    found = [
+        (event.after, f"event after {event.after!r}: no event says or does that; known: {choices(named_so)}")
+        for event in played.events
+        if event.after and event.after not in named_so
+    ]
+    if played.events and played.events[0].when == "then":
+        found.append(("then", "the first event is when 'then', and there is none before it; expected 'start'"))
+    return found
 
 
 def _event_problems(event: ScenarioEvent, known: Mapping[str, ThingSpec], world: WorldFile) -> list[str]:
     found = []
     kind, _, what = event.when.partition(": ")
     if kind not in WHENS or (kind in ("said", "is", "ever") and not what):
-        found.append(f"event when {event.when!r}; expected one of {', '.join(WHENS)}, the last three with ': ...'")
+        found.append(f"event when {event.when!r}; expected one of {', '.join(WHENS)}; said, is and ever with ': ...'")
     elif kind == "said":
         try:
             re.compile(what)
@@ -209,12 +271,14 @@ def _event_problems(event: ScenarioEvent, known: Mapping[str, ThingSpec], world:
     does = next((one for one in DOES if event.do == one or event.do.startswith(one + " ")), "")
     if event.do and not does:
         found.append(f"event do {event.do!r}; expected one of {', '.join(DOES)}")
-    if event.do and (thing := thing_of(event.do, does)) and thing not in known and thing not in world.places:
+    if does and (thing := thing_of(event.do, does)) and thing not in known and thing not in world.places:
         found.append(f"event do {event.do!r}: there is no {thing!r}; things: {choices(known)}")
     if event.do.startswith(("put ", "bring ")) and re.split(r" (?:on|in) ", event.do)[-1] not in world.places:
         found.append(f"event do {event.do!r}: expected on or in one of {choices(world.places)}")
-    if event.do and "hand" not in world.person:
+    if event.do and does not in BODILESS and "hand" not in world.person:
         found.append(f"event do {event.do!r}: this world's [person] has no hand, and so no body")
+    if event.again and kind in ("is", "ever", "start") and not event.after:
+        found.append(f"event when {event.when!r} happens again at every moment; say after what: after = 'order'")
     if not event.say.strip() and not event.do:
         found.append(f"event when {event.when!r} neither says nor does anything")
     return found
@@ -276,7 +340,7 @@ def _condition_problems(condition: str, known: Mapping[str, ThingSpec], world: W
     if found is None:
         return [f"condition {condition!r}; expected such as 'red mug in sink', 'apple clean' or 'blue mug moved'"]
     subject = found["thing"] or found["subject"]
-    if found["part"]:
+    if not subject:
         return []
     if found["thing"] in world.places and found["thing"] not in known:
         return [f"condition {condition!r}: a place is only clean or dirty; expected a thing: {choices(known)}"]
@@ -329,9 +393,14 @@ def holds(condition: str, truth: Truth) -> bool:
     found = _CONDITION.fullmatch(condition)
     if found is None:
         raise UserError(f"condition {condition!r} is none")
-    part = found["part"]
-    is_touched = part in truth.touched or bool((truth.impulse_n_s or {}).get(part))
-    is_so = is_touched if part else _holds(found, truth)
+    if part := found["part"]:
+        is_so = part in truth.touched or bool((truth.impulse_n_s or {}).get(part))
+    elif way := found["way"]:
+        is_so = truth.is_moving if way == "moves" else abs(truth.robot_v_mps) > DRIVES_MPS
+    elif holder := found["holder"]:
+        is_so = any(one.held_by == holder for one in truth.objects)
+    else:
+        is_so = _holds(found, truth)
     return is_so != bool(found["no"])
 
 
@@ -362,3 +431,23 @@ def _holds(found: re.Match[str], truth: Truth) -> bool:
 def named(words: str, things: Sequence[ObjectTruth]) -> list[ObjectTruth]:
     """The things that are called so: "red mug", or "mug" for all of them."""
     return [one for one in things if words in (one.label, f"{one.colour} {one.label}")]
+
+
+def together(conditions: Sequence[str]) -> list[str]:
+    """Conditions with those of one kind of thing as one: "green and red cups in bin", "apple clean"."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for condition in conditions:
+        match = _CONDITION.fullmatch(condition)
+        colour, _, label = (match["thing"] or "" if match is not None and not match["no"] else "").partition(" ")
+        rest = condition.removeprefix(f"{colour} {label}") if label else condition
+        found.setdefault((label, rest), []).append(colour)
+    return [
+        f"{list_words(colours)} {label}{'s' * (len(colours) > 1)}{rest}" if label else rest
+        for (label, rest), colours in found.items()
+    ]
+
+
+def list_words(words: Sequence[str]) -> str:
+    """ "a, b and c", in alphabetical order."""
+    ordered = sorted(words)
+    return ordered[0] if len(ordered) == 1 else f"{', '.join(ordered[:-1])} and {ordered[-1]}"

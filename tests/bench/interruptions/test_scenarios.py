@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from bench.interruptions.person import InterruptingPerson, judged, lacks
+from bench.interruptions.person import ORDER, InterruptingPerson, judged, lacks
 from bench.interruptions.scenarios import WANTS, draw, names, partner_names, shipped
 from nodes.msgs import GuardState, Utterance
 from nodes.sim.messages import ObjectTruth, Truth
-from nodes.sim.people.simulated_person import ORDER
 from runtime import Simulation
 from runtime.errors import UserError
 from runtime.launch.graph import NodeSpec

@@ -126,7 +126,7 @@ MISTAKES = {
         '[nodes.policy]\nuse = "nodes.policy.expert:ExpertPolicy"\nparams = { tallest_m = 1e300 }'
     ),
     f"graph.toml: [nodes.sam] {sentence('runtime.wrong_patience', value='inf')}": (
-        '[nodes.sam]\nuse = "nodes.sim.people.collaborator:Collaborator"\nparams = { patience_s = inf }'
+        '[nodes.sam]\nuse = "nodes.sim.people.person:ScenarioPerson"\nparams = { patience_s = inf }'
     ),
     "graph.toml: [nodes.ana] temperature is -1; expected 0 to 2": (
         '[nodes.ana]\nuse = "nodes.episodes.agents.agent:Agent"\nparams = { temperature = -1 }'

@@ -16,7 +16,7 @@ from nodes.guard.node import Guard
 from nodes.interrupts.reflex import Reflex
 from nodes.msgs import Interrupt, JointCommand, Utterance
 from nodes.robot.driver import Driver
-from nodes.sim.people.collaborator import Collaborator
+from nodes.sim.people.person import ScenarioPerson
 from runtime.launch.file import resolve
 from runtime.launch.process_plan import plan
 from runtime.message import Envelope, Stamped
@@ -104,7 +104,7 @@ def test_the_plan_names_who_may_speak_for_a_seat_and_say_what_lifts_a_stop() -> 
 
     nodes = {
         "driver": place(Driver, "robot"), "guard": place(Guard, "robot"), "reflex": place(Reflex, "words"),
-        "policy": place(SteadyPolicy, "policy"), "sam": place(Collaborator, "person"),
+        "policy": place(SteadyPolicy, "policy"), "sam": place(ScenarioPerson, "person"),
         "camera": {"use": "nodes.sim.camera:SimCamera", "process": "camera"},
     }  # fmt: skip
     launch = resolve({"nodes": nodes}, path=Path("graph.toml"))

@@ -15,7 +15,8 @@ from nodes.episodes.evaluation.by_rules import judge_by_rules
 from nodes.episodes.results.store import Store
 from nodes.episodes.scenarios.library import library_of, starter
 from nodes.msgs.episode import Turn
-from nodes.sim.people.actor import Actor, event_of
+from nodes.sim.people.person import ScenarioPerson
+from nodes.sim.world.scenario import ScenarioEvent
 from runtime.errors import UserError
 from runtime.launch.file import find, override
 from tests.support.sentences import pattern, sentence
@@ -88,17 +89,17 @@ BODIES = sorted(scenario.id for scenario in starter().scenarios.values() if scen
 def test_each_embodied_scenario_is_played_by_people_who_say_its_lines(scenario: str) -> None:
     plan = embody_command.embodied_plan(scenario)
     changes = dict(change.split("=", 1) for change in embody_command.changes_for(plan))
-    assert changes["collaborator.use"] == "nodes.sim.people.actor:Actor"
-    cues = msgspec.json.decode(changes["collaborator.cues"], type=tuple[str, ...])
-    wanted = [msgspec.json.decode(changes[f"collaborator.{name}"], type=tuple[str, ...]) for name in ("binned", "left")]
-    assert Actor(cues, binned=wanted[0], left=wanted[1]).problems() == []
-    assert wanted[0] or wanted[1]
-    things = set(starter().scenarios[scenario].objects)
-    assert {*wanted[0], *wanted[1]} <= things
-    waits = [cue.split(" | ")[0].partition(":") for cue in cues]
-    assert {what for kind, _, what in waits if kind in ("lifted", "binned")} <= things
+    assert changes["collaborator.use"] == "nodes.sim.people.person:ScenarioPerson"
+    rows = tomllib.loads(f"events = {changes['collaborator.events']}")["events"]
+    events = msgspec.convert(rows, tuple[ScenarioEvent, ...])
+    right = msgspec.json.decode(changes["collaborator.right"], type=tuple[str, ...])
+    assert right
+    assert ScenarioPerson(events=events, right=right).problems() == []  # each thing stands there
+    things = {name.replace("_", " ") for name in starter().scenarios[scenario].objects}
+    waits = [event.when.partition(": ")[2] for event in events if event.when.startswith(("is", "ever"))]
+    assert {" ".join(one.removeprefix("not ").split()[:2]) for one in (*right, *waits)} <= things
     people = {name.split()[0] for seat, name in enumerate(plan.names) if seat != plan.robot_seat}
-    assert {event_of(cue).who for cue in cues} == people
+    assert {event.who for event in events} - {embody_command.EARLIER} == people
 
 
 def test_another_class_in_the_graph_keeps_the_scenarios_parameters() -> None:
@@ -114,7 +115,7 @@ def test_another_class_in_the_graph_keeps_the_scenarios_parameters() -> None:
     assert plan.robot_seat is not None
     assert persona == background_text(plan.briefings[plan.robot_seat]), "the same mind as in a text episode"
     assert plan.briefings[plan.robot_seat].goal in persona
-    assert tables["nodes"]["collaborator"]["params"]["order"] == "Put the bottle in the bin"
+    assert tables["nodes"]["collaborator"]["params"]["events"][0]["say"] == "Put the bottle in the bin"
 
 
 def test_a_scenario_without_cues_is_refused_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,6 +149,6 @@ def test_a_folder_of_ones_own_has_embodied_scenarios_too(tmp_path: Path, capsys:
     (tmp_path / "scenarios.jsonl").write_text(rows[0].replace(mine.id, "my-bottle") + "\n", "utf-8")
     library = library_of(str(tmp_path))
     changes = embody_command.changes_for(embody_command.embodied_plan("my-bottle", library), library=library)
-    assert "collaborator.use=nodes.sim.people.actor:Actor" in changes
+    assert "collaborator.use=nodes.sim.people.person:ScenarioPerson" in changes
     assert main(["embody", "--tasks", str(tmp_path), "--task", mine.id]) == 2
     assert sentence("episodes.no_task_with_robot", task=mine.id, known="my-bottle") in capsys.readouterr().err

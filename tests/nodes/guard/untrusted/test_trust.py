@@ -18,7 +18,7 @@ from nodes.interrupts.second_judge import SecondJudge
 from nodes.msgs import EStop, GuardState, Interrupt, JointCommand, RobotState, RobotStatus
 from nodes.msgs.signature import TOKEN_FILE, make_token
 from nodes.robot.driver import Driver
-from nodes.sim.people.collaborator import Collaborator
+from nodes.sim.people.person import ScenarioPerson
 from nodes.voice.recogniser import Recogniser
 from runtime import ALONE, Node, Publisher, Subscription
 from runtime.coordination.lease import Lease
@@ -140,7 +140,7 @@ def test_only_nodes_that_are_declared_as_ears_and_hold_no_seat_have_a_part_in_li
         role = "ears"
         role, believes = "lifter", "ears"
 
-    specs = [NodeSpec("sam", Collaborator), NodeSpec("words", Recogniser), NodeSpec("reflex", Reflex)]
+    specs = [NodeSpec("sam", ScenarioPerson), NodeSpec("words", Recogniser), NodeSpec("reflex", Reflex)]
     specs.append(NodeSpec("mqtt", MqttBridge, {"commands": ("say",)}))  # what its clients say lifts nothing
     graph = Graph([*specs, NodeSpec("planner", Planner), NodeSpec("forger", Forger), NodeSpec("guard", Guard)])
     assert graph.roles == {"ears": ["sam", "words"], "lifter": ["reflex"]}
@@ -186,7 +186,7 @@ class Button(Node):
     ("cls", "topic", "hearer"),
     [
         (Recogniser, "heard", "reflex"),
-        (Collaborator, "heard", "reflex"),
+        (ScenarioPerson, "heard", "reflex"),
         (SecondJudge, "interrupt", "guard"),
         (Button, "estop", "guard"),
         (Button, "interrupt", "guard"),

@@ -18,7 +18,7 @@ from nodes.recording.bag.command import main as bag_main
 from nodes.recording.replay.command import main
 from nodes.recording.replay.played import Played, played
 from nodes.sim.camera import SimCamera
-from nodes.sim.people.collaborator import Collaborator
+from nodes.sim.people.person import ScenarioPerson
 from runtime.abilities import believes, role_of
 from runtime.clock import to_ns
 from runtime.commands.run import main as run_main
@@ -139,10 +139,10 @@ def test_a_stand_in_has_the_ports_of_its_original_and_no_others() -> None:
 
 
 def test_who_stands_in_for_people_or_lifts_stops_is_believed_as_the_original_was() -> None:
-    for original in (SimCamera, Collaborator, Reflex):
+    for original in (SimCamera, ScenarioPerson, Reflex):
         stand_in = played(original)
         assert (role_of(stand_in), believes(stand_in)) == (role_of(original), believes(original))
-    assert role_of(played(Collaborator)) == "ears"
+    assert role_of(played(ScenarioPerson)) == "ears"
     assert (role_of(played(Reflex)), believes(played(Reflex))) == ("lifter", "ears")
 
 

@@ -1,89 +1,74 @@
-"""Claims about `nodes/sim/people/collaborator.py` and `nodes/sim/people/judgement.py`."""
+"""The person of the demo's table: what the rows of `clear-table.toml` make her say and do, and how she judges."""
 
 from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import cast
 
 import mujoco
 import pytest
 
 from nodes.msgs import GuardState, Utterance
 from nodes.sim.messages import BodyPart, ObjectTruth, Truth
-from nodes.sim.people.collaborator import OUCH, Collaborator
-from nodes.sim.people.judgement import judge
-from nodes.sim.people.simulated_person import GO_ON, ORDER
-from runtime import UserError
-from runtime.clock import Clock, to_ns
-from runtime.message import Envelope, Message, Stamped
-from runtime.ports import Publisher, Sources
+from nodes.sim.people.person import ScenarioPerson
+from nodes.sim.people.simulated_person import GO_ON
+from nodes.sim.world.scenario import DEMO, load_scenario
+from runtime import Simulation, UserError
+from runtime.message import Envelope, Stamped
 from tests.support.sentences import sentence
 from tests.support.table import build_scene
 
-
-class HandClock:
-    """Time moved by hand."""
-
-    is_virtual = True
-
-    def __init__(self) -> None:
-        self.ns = 1
-
-    def now_ns(self) -> int:
-        return self.ns
+ORDER, OUCH = load_scenario(DEMO).words["order"][0], "Ouch! That's my toe!"
+CUPS = ("red", "blue", "green", "yellow", "white")
 
 
-def cup(colour: str, *, binned: bool = False, z: float = 0.55) -> ObjectTruth:
-    return ObjectTruth(
-        name=f"{colour}_cup", label="cup", colour=colour, x_m=0.0, y_m=-0.5, z_m=0.2 if binned else z, is_in_bin=binned
-    )
+DONE = "green, red, white and yellow cups in bin; blue cup on table"
+NOTHING_DONE = "not: green, red, white and yellow cups in bin"
+
+
+def cup(colour: str, *, place: str = "table") -> ObjectTruth:
+    return ObjectTruth(name=f"{colour}_cup", label="cup", colour=colour, x_m=0.0, y_m=-0.5, z_m=0.55, place=place)
+
+
+def all_but_blue() -> tuple[ObjectTruth, ...]:
+    return tuple(cup(colour, place="table" if colour == "blue" else "bin") for colour in CUPS)
 
 
 class Stage:
-    """A collaborator, what it said and where its foot is."""
+    """The person in virtual time, what she said and where her parts are."""
 
-    def __init__(self, script: str = "demo", patience_s: float = 240.0) -> None:
-        self.person = Collaborator(script=script, patience_s=patience_s)
-        self.clock = HandClock()
-        self.person.clock = cast(Clock, self.clock)
-        self.ended: list[tuple[bool, str]] = []
-        self.person.finish = lambda *, ok, reason: self.ended.append((ok, reason))  # type: ignore[method-assign]
-        self.lines: list[str] = []
-        self.feet: list[BodyPart] = []
-        self.person.heard.sink = self._heard
-        self.person.body.sink = self._moved
+    def __init__(self, script: str = "demo", patience_s: float = 0.0) -> None:
+        self.person = ScenarioPerson(script=script, patience_s=patience_s)
+        self.sim = Simulation(self.person)
+        self.heard = self.sim.record(ScenarioPerson.heard)
+        self.feet: list[BodyPart] = self.sim.record(ScenarioPerson.body)
         self.x = 0.0
-        self.cups: tuple[ObjectTruth, ...] = (cup("red"), cup("blue"))
+        self.things = tuple(map(cup, CUPS))
         self.guard("armed")
 
-    def _heard(self, port: Publisher[Utterance], message: Message, stems_from: Sources = None) -> None:
-        assert isinstance(message, Utterance)
-        self.lines.append(message.text)
-
-    def _moved(self, port: Publisher[BodyPart], message: Message, stems_from: Sources = None) -> None:
-        assert isinstance(message, BodyPart)
-        self.feet.append(message)
+    @property
+    def lines(self) -> list[str]:
+        return [one.text for one in self.heard]
 
     def guard(self, mode: str, by: str = "contact") -> None:
         assert mode in ("armed", "moving", "stopped")
         stopped_by = by if mode == "stopped" else ""
-        state = GuardState(mode=mode, reason="", stopped_by=stopped_by)  # type: ignore[arg-type]  # checked above
-        self.person.guard.push(Stamped(state, Envelope("guard/state", "guard", 1, self.clock.ns)))
+        self.sim.publish("guard/state", GuardState(mode=mode, reason="", stopped_by=stopped_by))  # type: ignore[arg-type]  # checked above
 
     def wait(self, seconds: float, *, speed: float = 0.0, touched: tuple[str, ...] = ()) -> None:
         for _ in range(round(seconds * 10)):
-            self.clock.ns += to_ns(0.1)
             self.x += speed * 0.1
-            self.person.watch(
-                Truth(
-                    objects=self.cups, touched=touched, is_moving=speed != 0.0, robot_x_m=self.x, robot_y_m=0.0,
-                    robot_heading_rad=0.0,
-                )
-            )  # fmt: skip
+            truth = Truth(
+                objects=self.things, touched=touched, is_moving=speed != 0.0, robot_x_m=self.x, robot_v_mps=speed
+            )
+            self.sim.publish("sim/truth", truth)
+            self.sim.run(seconds=0.1)
+            if self.sim.outcome is not None:
+                return
 
     def robot_says(self, text: str) -> None:
-        self.person.listen(Utterance(speaker="robot", text=text))
+        self.sim.publish("said", Utterance(speaker="robot", text=text))
+        self.wait(0.1)
 
 
 def test_the_order_comes_first_and_again_without_an_answer() -> None:
@@ -114,7 +99,7 @@ def test_without_an_announcement_it_objects_by_a_deadline() -> None:
     stage = Stage()
     stage.wait(2.0)
     stage.robot_says("Sure.")
-    stage.wait(22.0, speed=0.01)
+    stage.wait(24.0, speed=0.01)
     assert stage.lines == [ORDER, "No, not the blue one"]
 
 
@@ -129,7 +114,7 @@ def to_the_foot() -> Stage:
 
 def test_the_foot_comes_before_a_driving_robot() -> None:
     stage = to_the_foot()
-    assert len(stage.feet) == 1
+    assert {part.part for part in stage.feet} == {"foot"}
     assert stage.feet[0].part == "foot"
     assert stage.feet[0].x_m > 0.06 + 0.13  # ahead of the base's front edge
 
@@ -168,12 +153,23 @@ def test_it_does_not_lift_what_somebody_else_has_stopped() -> None:
 def test_it_thanks_and_ends_the_run_when_all_but_blue_is_in_the_bin() -> None:
     stage = Stage()
     stage.wait(2.0)
-    stage.cups = (cup("red", binned=True), cup("blue"))
+    stage.things = all_but_blue()
     stage.wait(0.1)
     stage.robot_says("I am done. The cups are in the bin, all but the blue one.")
     stage.wait(2.0)
     assert stage.lines[-1] == "Thank you!"
-    assert stage.ended[0] == (True, "red cup in the bin; blue cup on the table")
+    assert stage.sim.outcome == (True, DONE)
+
+
+def test_where_all_is_done_and_the_robot_does_not_say_so_it_is_over_after_a_while() -> None:
+    stage = Stage()
+    stage.wait(2.0)
+    stage.robot_says("Sure.")
+    stage.things = all_but_blue()
+    stage.wait(18.0)
+    assert stage.sim.outcome is None
+    stage.wait(5.0)
+    assert stage.sim.outcome == (True, DONE)
 
 
 def test_a_robot_that_is_done_too_early_is_reminded_once() -> None:
@@ -182,10 +178,10 @@ def test_a_robot_that_is_done_too_early_is_reminded_once() -> None:
     stage.robot_says("I am done.")
     stage.wait(1.0)
     assert stage.lines[-1] == sentence("sim.not_all", spared="blue")
-    assert stage.ended == []
+    assert stage.sim.outcome is None
     stage.robot_says("I am done.")
     stage.wait(2.0)
-    assert stage.ended[0] == (False, sentence("sim.says_it_is_done", seen="blue and red cups on the table"))
+    assert stage.sim.outcome == (False, NOTHING_DONE)
 
 
 @pytest.mark.parametrize("done", ["I am done. I left the red cup.", "I moved nothing: I see no cups."])
@@ -198,9 +194,7 @@ def test_where_a_real_person_gave_orders_too_nobody_judges_whose_were_followed(d
     stage.person.notice(Stamped(words, Envelope("heard", "say", 1, 1, provenance="person")))
     stage.robot_says(done)
     stage.wait(2.0)
-    ok, reason = stage.ended[0]
-    assert ok
-    assert reason.startswith(sentence("sim.nobody_judges", guest="Ana", seen="blue and red cups on"))
+    assert stage.sim.outcome == (True, sentence("sim.nobody_judges", guest="Ana", seen=NOTHING_DONE))
 
 
 def test_patience_ends() -> None:
@@ -209,7 +203,7 @@ def test_patience_ends() -> None:
     stage.robot_says("Sure.")
     stage.wait(22.0)
     assert stage.lines == [ORDER]
-    assert stage.ended[0] == (False, sentence("sim.not_done", seconds=20, seen="blue and red cups on the table"))
+    assert stage.sim.outcome == (False, "not: blue, green, red, white and yellow cups in bin")
 
 
 def test_the_story_leaves_something_open_asks_to_be_shown_and_given_something_and_then_orders() -> None:
@@ -228,32 +222,20 @@ def test_the_story_leaves_something_open_asks_to_be_shown_and_given_something_an
     stage.robot_says("I am done. You have the ball.")
     stage.wait(4.0)
     assert stage.lines[4:] == ["Thank you", ORDER]
-    assert stage.ended == []
+    assert stage.sim.outcome is None
 
 
 def test_a_story_goes_on_where_the_robot_never_answers() -> None:
-    stage = Stage(script="story", patience_s=20.0)
-    stage.wait(200.0)
+    stage = Stage(script="story", patience_s=150.0)
+    stage.wait(160.0)
     assert ORDER in stage.lines
-    assert stage.ended[0][0] is False
+    assert stage.sim.outcome is not None
+    assert not stage.sim.outcome[0]
 
 
 def test_an_unknown_script_is_refused_with_the_known_ones() -> None:
     with pytest.raises(UserError, match="script is 'opera'; known: demo, spare, quiet, story, brief"):
-        Collaborator(script="opera")
-
-
-def test_the_judgement_says_which_cups_are_where() -> None:
-    cups = (cup("red", binned=True), cup("green", binned=True), cup("blue"), cup("white", z=0.05))
-    verdict = judge(cups, kind="cup", spares="blue")
-    assert not verdict.ok
-    assert verdict.reason == "green and red cups in the bin; blue cup on the table; white cup on the floor"
-    assert judge(cups[:3], kind="cup", spares="blue").ok
-    assert not judge(cups[:3], kind="cup", spares="").ok
-    assert not judge((), kind="cup", spares="blue").ok
-
-
-DONE = "red cup in the bin; blue cup on the table"
+        ScenarioPerson(script="opera")
 
 
 def to_the_ball() -> Stage:
@@ -275,7 +257,7 @@ def ball(held_by: str) -> ObjectTruth:
 
 def test_an_open_hand_comes_beside_what_the_robot_holds_and_its_person_says_yes() -> None:
     stage = to_the_ball()
-    stage.cups += (ball("robot"),)
+    stage.things += (ball("robot"),)
     stage.wait(0.1)
     stage.robot_says("Shall I pick the brown bottle? Please answer.")
     stage.wait(2.0)
@@ -307,32 +289,33 @@ def is_in_the_film(part: BodyPart, margin_m: float = 0.15) -> bool:
 
 def test_the_hand_goes_with_what_it_was_given_and_the_story_goes_on() -> None:
     stage = to_the_ball()
-    stage.cups += (ball("robot"),)
+    stage.things += (ball("robot"),)
     stage.wait(0.1)
     stage.robot_says("Here is the purple ball. Please hold out your hand.")
     stage.wait(3.0)
-    stage.cups = (*stage.cups[:2], ball("person"))
+    stage.things = (*stage.things[:-1], ball("person"))
     stage.robot_says("I am done. You have the ball.")
     stage.wait(5.0)
     assert stage.lines[-2:] == ["Thank you", ORDER]
     assert stage.feet[-1].gesture == ""
     assert not is_in_the_film(stage.feet[-1]), "nobody stands at the picture's edge with a ball for the rest of it"
-    stage.cups = (cup("red", binned=True), cup("blue"), ball("person"))
+    stage.things = (*all_but_blue(), ball("person"))
     stage.wait(0.1)
     stage.robot_says("I am done.")
     stage.wait(2.0)
-    assert stage.ended[0] == (True, sentence("sim.has_it", seen=DONE, who="Sam", what="ball"))
+    assert stage.sim.outcome == (True, f"{DONE}; purple ball held by person")
 
 
 def test_a_story_without_the_ball_in_the_persons_hand_is_not_good_whatever_the_robot_says() -> None:
     stage = to_the_ball()
     stage.robot_says("I am done. You have the ball.")
     stage.wait(5.0)
-    stage.cups = (cup("red", binned=True), cup("blue"), ball(""))
+    stage.things = (*all_but_blue(), ball(""))
     stage.wait(0.1)
-    stage.robot_says("I am done.")
-    stage.wait(2.0)
-    assert stage.ended[0] == (False, sentence("sim.was_not_given", seen=DONE, who="Sam", what="ball"))
+    for _ in range(2):
+        stage.robot_says("I am done.")
+        stage.wait(2.0)
+    assert stage.sim.outcome == (False, "not: purple ball held by person")
 
 
 def test_the_brief_story_has_nothing_to_give() -> None:
@@ -342,8 +325,8 @@ def test_the_brief_story_has_nothing_to_give() -> None:
         stage.robot_says(said)
         stage.wait(4.0)
     assert stage.lines[-2:] == ["Thank you", ORDER]
-    stage.cups = (cup("red", binned=True), cup("blue"))
+    stage.things = all_but_blue()
     stage.wait(0.1)
     stage.robot_says("I am done.")
     stage.wait(2.0)
-    assert stage.ended[0] == (True, "red cup in the bin; blue cup on the table")
+    assert stage.sim.outcome == (True, DONE)
