@@ -35,7 +35,6 @@ _PAST = cues("answers")["past"]
 _LEFT = cues("answers")["left"]
 _DONE = cues("answers")["done"]
 _NEXT = cues("answers")["next"]
-_LONG = cues("answers")["long"]
 _SAID = cues("answers")["said"]
 _WHOSE = cues("answers")["whose"]
 _WHY = cues("answers")["why"]
@@ -156,11 +155,6 @@ def answer(asked: AskedOf, now: Answerable) -> str:
     )
 
 
-def is_of_all(text: str) -> bool:
-    """Whether it asks of the work as a whole: "is that everything done?"."""
-    return bool(_DONE.search(text.lower()) or _LEFT.search(text.lower()))
-
-
 def answer_to_manners(text: str) -> str:
     """A short word to thanks, a greeting or a goodbye; "" to anything else."""
     words = f" {' '.join(word for segment in segments_of(text) for word in segment.words)} "
@@ -192,8 +186,6 @@ def _of_talk(asked: AskedOf, now: Answerable) -> str:
         return now.asked
     if _WHO.search(words) or (asked.asks in ("who", "whom") and _has(words, "for")):
         return _who(asked, now)
-    if _has(words, "thank", "thanks", "well done", "good job", "nice work"):
-        return "You are welcome."
     if _has(words, "who are you", "help") or re.search(
         r" what (?:else )?(?:can you do|are you able|do you know how) ", words
     ):
@@ -312,10 +304,6 @@ def _of_reasons(asked: AskedOf, now: Answerable) -> str:
     if not asked.is_named and (_STOPPED.search(words) or (now.is_stopped and _WAITS.search(words))):
         told = f"{now.stop[0] or 'Somebody'} said: “{now.stop[1]}” " if now.stop[1] else ""
         return f"{told}{following(now) if now.is_stopped else 'That is why I stopped.' if told else ''}".strip()
-    if _WAITS.search(words) and now.asked:
-        return f"I wait for an answer: {now.asked}"
-    if _LONG.search(words):
-        return f"I cannot tell how long that takes. {doing(now)}"
     if not _WHY.search(words):
         return ""
     things = asked.things or (() if now.order is not None else _left_alone(now))
@@ -625,8 +613,6 @@ def _of_things(asked: AskedOf, now: Answerable) -> str:
     if things and is_where and (asked.is_named or asked.asks in ("where", "what", "which")):
         kept = [_reason(one, now) for one in things if asked.asks != "where"]
         return " ".join(dict.fromkeys([where_are(things, scene), *(one for one in kept if one)]))
-    if asked.place and asked.asks == "where":
-        return f"The {asked.place} is here."
     if _has(words, "see", "what is") or re.search(r" (?:there|here|where do things stand) ", words):
         names = [f"the {one.name}" for one in scene.things]
         return f"I see {list_words(names[:MOST_NAMED]) or 'nothing'}."

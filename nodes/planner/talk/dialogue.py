@@ -1147,16 +1147,6 @@ class Dialogue:
         agreed = msgspec.structs.replace(agreed, is_addition=agreed.is_addition or is_beside)
         return self.do(agreed, now_ns, speaker, is_answer=not is_beside)
 
-    def finish(self, now_ns: int) -> str:
-        """Nothing more is done; what is in the hand goes back."""
-        self.questions = tuple(one for one in self.questions if one.about in ("help", "thing"))
-        held = self._held() if self.order is not None else ()
-        self.later = ()
-        if held and (said := self.ask_whether(held, now_ns)):
-            return said
-        self._end()
-        return "All right."
-
     def recipe_wish(self, text: str, now_ns: int) -> str:
         """What to ask where a recipe is named and nobody has ordered it in so many words; "" where none is."""
         for recipe in self.household.recipes.values():

@@ -22,8 +22,8 @@ from nodes.planner.words.lexicon import lexicon_file
 from nodes.planner.words.parser import Noun, Parser, segments_of
 from nodes.planner.words.referents import held_by_robot, place_of, relation_to, standing
 
-Act = Literal["ask", "spare", "back", "deed", "name", "yes", "no", "on", "end", "social", "dark"]
-"""A question; something is to be left; back with it; a deed; a name; yes; no; go on; all is over; manners; none."""
+Act = Literal["ask", "spare", "back", "deed", "name", "yes", "no", "on", "social", "dark"]
+"""A question; something is to be left; back with it; a deed; a name; yes; no; go on; manners; none."""
 
 _CUES = cues("gist")
 _STILL_THERE = re.compile(r"\b(?:last|only|remain(?:s|ing)?|left|still (?:here|there|standing|out|around))\b")
@@ -142,7 +142,6 @@ def _act(said: str, heard: frozenset[str], end: str, skill: str, verb: str, *, i
     is_question = (end == "?" and not is_request) or ("asks" in heard and (end == "?" or is_wh))
     tests: tuple[tuple[object, Act], ...] = (
         (is_question and not (is_request and not is_wh), "ask"),
-        ("end" in heard and not is_named, "end"),
         ("over" in heard, "social"),
         ("back" in heard and not _CUES["not"].match(said), "back"),
         ("self" in heard and (is_named or verb), "spare"),

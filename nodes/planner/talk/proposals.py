@@ -134,8 +134,6 @@ def propose(mind: Dialogue, text: str, speaker: str, now_ns: int, intent: Intent
         return wish
     if wash := offer_wash(mind, parts, now_ns):
         return wash
-    if "end" in acts and not acts & {"deed", "name"}:
-        return mind.finish(now_ns)
     if _contradicts_itself(parts):
         return ""
     spared = _spare(mind, text, parts, now_ns, said)

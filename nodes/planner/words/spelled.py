@@ -18,7 +18,7 @@ from nodes.planner.scene_text import from_left
 from nodes.planner.words.cues import cues
 from nodes.planner.words.languages import english_words
 from nodes.planner.words.lexicon import WORDS, plural_of
-from nodes.planner.words.referents import is_so, marks_of, standing
+from nodes.planner.words.referents import is_so, marks_of, place_of, standing
 
 BESIDE_M = 0.05
 """What stands next to something is nearer to it than all others by this."""
@@ -78,13 +78,17 @@ _ONE_OF = re.compile(
     rf"(?<!is )(?<!are )(?<!was )(?<!not )(?<!'s )\b(?:the|that|this) (?P<colour>{'|'.join(WORDS['colours'])}) one\b"
     r"(?!'s\b| (?:of|is|are|was|has|will|stays?|belongs|needs|can|should)\b)", re.I
 )  # fmt: skip
-_STATES = "dirty|unwashed|clean|washed|full|empty"
-_IN_STATE = (
-    r"\b(?:(?:everything|anything|all|whatever|what)(?: of it)?(?: (?:that|which))?(?:'s| is)?(?: still)? "
-    rf"(?P<a>{_STATES})|(?:all )?(?:of )?(?:the|those|these|any)(?: two| three)? (?P<b>{_STATES}) "
-    r"(?P<kind>ones?|things|stuff|dishes|{kinds}))"
-    r"(?: (?:things?|stuff))?(?: (?:on|in) the (?P<place>[a-z]+))?(?! is\b| are\b|[a-z])"
-)
+_STATE = r"(?P<state>dirty|unwashed|clean|washed|full|empty|half[- ]full|open|closed)"
+_AT = r"(?: (?:things?|stuff))?(?: (?:on|in) the (?P<place>[a-z]+))?(?! is\b| are\b|[a-z])"
+_BY_STATE = (
+    r"\b(?:everything|anything|all|whatever|what)(?: of it)?(?: (?:that|which))?(?:'s| is)?(?: still)? " + _STATE + _AT,
+    r"\b(?:all )?(?:of )?(?:the|those|these|any)(?: two| three)? "
+    + _STATE + r" (?P<kind>ones|things|stuff|dishes|{several})" + _AT,
+    r"\bthe " + _STATE + r" (?P<kind>{one}|one)\b",
+    r"\bthe (?P<kind>{one}|one) (?:that(?:'s| is|'s still| is still) )?" + _STATE + r"\b",
+    r"\bthe (?P<kind>{one}|one) (?:with (?:the )?|that(?:'s| has| is)(?: still)?(?: got)? (?:full of )?)"
+    r"(?P<within>coffee|tea|water|milk|juice|something)(?: (?:still )?in(?:side)?(?: it)?)?\b",
+)  # fmt: skip
 _APART = re.compile(r"\W*(?:except|but|apart|other than|without)\b", re.I)
 _TIPS = (
     r"\b(?:pour|tip|throw|empty|chuck|drain|dump|get rid of)(?: (?:out|away))?"
@@ -127,7 +131,7 @@ def spelled_out(
     labels = [one.label for one in scene.things if not one.is_place]
     if any(labels.count(one) > 2 for one in labels):  # "And the other." was all of them
         text = re.sub(r"\b(the other)(?=\W*$)", r"\1 one", text, flags=re.I)
-    text = _state_out(named_out(text, scene, names), scene, kind)
+    text = _by_state(_spilt(named_out(text, scene, names), scene), scene, kind)
     if text.strip() and not re.search(r"\w", text):
         return SpelledOut(text, reply="Please say that in words.")
     if _ASKS_WHO.fullmatch(text.strip()):
@@ -144,9 +148,6 @@ def spelled_out(
     text = re.sub(r"\bmy (?P<kind>[a-z]+)\b(?! is\b)", partial(_own, scene=scene, speaker=speaker), text, flags=re.I)
     text = _TO_WHOM.sub(r"\1 me ", text)
     text = _ONE_OF.sub(partial(_only_one, scene=scene, kind=kind), text)
-    text, missing = _by_state(text, scene)
-    if missing:
-        return SpelledOut(text, reply=f"I see nothing {missing}.")
     asked = _ASKS_WHAT.fullmatch(text.strip(" ?.!"))
     if asked is not None:
         text = f"the thing {asked[1]}"
@@ -209,36 +210,33 @@ def bound_out(text: str, told: Sequence[SeenObject], others: Sequence[SeenObject
     return re.sub(_SOME, names, text, count=1, flags=re.I) if told else text
 
 
-def _state_out(text: str, scene: Scene, kind: str) -> str:
-    """With "the dirty one" and "the mug with coffee in it" as what they are called, where only one is so."""
-    labels = {one.label for one in scene.things if not one.is_place}
-    names = "|".join(map(re.escape, sorted(labels, key=len, reverse=True)))
-    states = r"(?P<state>dirty|clean|empty|full|half[- ]full|open|closed)"
-    ways = (
-        rf"\bthe {states} (?P<kind>{names}|one)\b",
-        rf"\bthe (?P<kind>{names}|one) (?:that(?:'s| is|'s still| is still) )?{states}\b",
-        rf"\bthe (?P<kind>{names}|one) (?:with (?:the )?|that(?:'s| has| is)(?: still)?(?: got)? (?:full of )?)"
-        r"(?P<within>coffee|tea|water|milk|juice|something)(?: (?:still )?in(?:side)?(?: it)?)?\b",
-    )
-    for way in ways:
-        text = re.sub(way, partial(_state_meant, scene=scene, kind=kind), text, flags=re.I)
+def _by_state(text: str, scene: Scene, kind: str) -> str:
+    """With "everything dirty", "the full ones" and "the mug with coffee in it" as what they are called."""
+    names = {one.label: plural_of(one.label) for one in scene.things if not one.is_place}
+    one, several = ("|".join(map(re.escape, sorted(words, key=len, reverse=True))) for words in (names, names.values()))
+    for way in _BY_STATE if names else ():
+        meant = partial(_told_by_state, scene=scene, kind=kind)
+        text = re.sub(way.format(one=one, several=several), meant, text, flags=re.I)
     return text
 
 
-def _state_meant(found: re.Match[str], scene: Scene, kind: str) -> str:
+def _told_by_state(found: re.Match[str], scene: Scene, kind: str) -> str:
+    """What is so by its name; the words where that is open, or nothing is."""
     groups = found.groupdict()
-    state, within, word = groups.get("state") or "", groups.get("within") or "", found["kind"].lower()
-    label = kind if word == "one" else word
+    state, within, word = ((groups.get(one) or "").lower() for one in ("state", "within", "kind"))
     things = [one for one in scene.things if not one.is_place]
+    label = kind if word == "one" else next((x.label for x in things if word in (x.label, plural_of(x.label))), "")
+    is_one = word in ("one", label) and bool(word)
     marked = {one.label for one in things if set(one.state) & marks_of(state or "full")}
-    alike = [one for one in things if (one.label == label if label else one.label in marked)]
-    if within:
-        inside = {within.lower(), *(("full", "half full") if within.lower() == "something" else ())}
-        fitting = [one for one in alike if set(one.state) & inside]
-    else:
-        fitting = [one for one in alike if is_so(one, state)]
-    is_clear = len(fitting) == 1 and (len(alike) > 1 or word == "one") and _is_unique(fitting[0], scene)
-    return f"the {fitting[0].name}" if is_clear else found[0]
+    alike = [one for one in things if (one.label == label if label else not is_one or one.label in marked)]
+    if place := (groups.get("place") or "").lower():
+        alike = [one for one in alike if place_of(one.id, scene) == place]
+    inside = {within, *(("full", "half full") if within == "something" else ())}
+    fitting = [one for one in alike if (set(one.state) & inside if within else is_so(one, state))]
+    is_clear = len(fitting) == 1 and (len(alike) > 1 or word == "one") if is_one else label or state != "empty"
+    is_known = any(one.state for one in things) and not _APART.match(found.string[found.end() :])
+    is_told = bool(fitting) and is_clear and (is_one or is_known) and all(_is_unique(one, scene) for one in fitting)
+    return " and ".join(f"the {one.name}" for one in fitting) if is_told else found[0]
 
 
 def _only_one(found: re.Match[str], scene: Scene, kind: str) -> str:
@@ -248,42 +246,10 @@ def _only_one(found: re.Match[str], scene: Scene, kind: str) -> str:
     return f"the {things[0].name}" if is_it else found[0]
 
 
-def _by_state(text: str, scene: Scene) -> tuple[str, str]:
-    """With "everything dirty", "the full ones" and "the coffee in it" as what they are called; what nothing is like."""
-    text = _spilt(text, scene)
-    things = [one for one in scene.things if not one.is_place]
-    if not any(one.state for one in things):
-        return text, ""
-    labels = {name: one.label for one in things for name in (one.label, plural_of(one.label))}
-    kinds = "|".join(map(re.escape, sorted(labels, key=len, reverse=True)))
-    found = re.search(_IN_STATE.format(kinds=kinds), text, re.I)
-    if found is None or _APART.match(text[found.end() :]):
-        return text, ""
-    state, label = (found["a"] or found["b"]).lower(), labels.get((found["kind"] or "").lower(), "")
-    place = next((one.id for one in scene.things if one.is_place and one.label == (found["place"] or "").lower()), "")
-    at = {one.subject for one in scene.relations if one.object == place}
-    there = [one for one in things if label in ("", one.label) and (not found["place"] or one.id in at)]
-    meant = [one for one in there if is_so(one, state)]
-    is_one = bool(found["kind"]) and found["kind"].lower() in ("one", label)
-    if state == "empty" and not label:
-        return text, ""
-    if not meant and not is_one:
-        return text, state
-    if not meant or (is_one and len(meant) > 1) or not all(_is_unique(one, scene) for one in meant):
-        return text, ""
-    return f"{text[: found.start()]}{' and '.join(f'the {one.name}' for one in meant)}{text[found.end() :]}", ""
-
-
 def _spilt(text: str, scene: Scene) -> str:
     """ "Tip the coffee out": of what holds some, or of what is named, as an order to empty that."""
-    contents = {word for one in scene.things for word in one.state} - {
-        "full",
-        "half full",
-        "dirty",
-        "clean",
-        "open",
-        "closed",
-    }
+    looks = {"full", "half full", "dirty", "clean", "open", "closed"}
+    contents = {word for one in scene.things for word in one.state} - looks
     what = "|".join(map(re.escape, sorted(contents) or ["coffee"]))
     text = re.sub(
         rf"(?i)\b({what})\b(.*)\b(pour|tip|throw|chuck) (?:it|that)(?= (?:out|away)\b)", r"\1\2\3 the \1", text
