@@ -82,7 +82,7 @@ def with_ids(known: Sequence[Known], first: int) -> tuple[tuple[Known, ...], int
 def number_of(thing: SeenObject) -> int:
     """The number in the id of a thing, which later ones have higher; 0 where it has none."""
     number = thing.id.rpartition("-")[2]
-    return int(number) if number.isdigit() else 0
+    return int(number) if number.isdecimal() else 0
 
 
 def without(known: Sequence[Known], thing: SeenObject) -> tuple[Known, ...]:

@@ -133,6 +133,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _few(text: str) -> int:
-    if not text.isdigit() or not 0 < int(text) <= 9999:
+    if not text.isdecimal() or len(text) > 4 or not int(text):
         raise UserError(f"{text!r}: expected the number of a participant, or how many, from 1 to 9999")
     return int(text)

@@ -1470,8 +1470,8 @@ class Parser:
             at.take(1, count=numbers.index(words[i]))
         elif words[i] == "one" and lexicon.relations.at(words, i + 1)[1] in ("in", "on", "beside", "to"):
             return at.noun, i + 1  # "... and one on the shelf"
-        elif words[i].isdigit():
-            at.take(1, count=int(words[i]))
+        elif words[i].isdecimal():
+            at.take(1, count=int(words[i][:6]))  # no message has room for a number of any length
         elif words[i : i + 2] == ["one", "of"] or words[i : i + 3] == ["any", "one", "of"]:
             inner, k = self._noun(words, i + 2)
             if inner is None:
