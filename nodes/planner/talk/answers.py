@@ -214,19 +214,20 @@ def _called(asked: AskedOf, now: Answerable) -> str:
 
 def _said(asked: AskedOf, now: Answerable) -> str:
     ids = {one.id for one in asked.things}
-    about = [one for one in now.told if one.ids & ids]
-    if about:
-        return f"{about[-1].speaker or 'Somebody'} said: “{about[-1].text}”"
     subject = re.search(r" (?:did|what|has|have)(?: not)? (?!did )([a-z]+) ", asked.words)
     who = subject[1] if subject is not None else "i"
+    speakers = {asked.speaker.lower() if who == "i" else who}
+    about = [one for one in now.told if one.ids & ids]
+    if about and (asked.asks or about[-1].speaker.lower() in speakers) and not _has(asked.words, "first"):
+        return f"{about[-1].speaker or 'Somebody'} said: “{about[-1].text}”"
     if asked.is_named:
         named = [one for one in now.heard[:-1] if any(each.name in one[1].lower() for each in asked.things)]
         named = named or [one for one in now.heard[:-1] if any(each.label in one[1].lower() for each in asked.things)]
-        named = [one for one in named if "?" not in one[1]] or named
-        own = [one for one in named if one[0].lower() == (asked.speaker.lower() if who == "i" else who)]
-        yes = "" if asked.asks or not named else "Yes. " if own else "No. "
-        one = (own or named or [("", "")])[0 if _has(asked.words, "first") else -1]
-        return f"{yes}{one[0] or 'Somebody'} said: “{one[1]}”" if named else f"Nothing of {_the(asked.things)}."
+        own = [one for one in named if one[0].lower() in speakers]
+        found = [one for one in own or named if "?" not in one[1]] or own or named
+        yes = "" if asked.asks or not found else "Yes. " if own else "No. "
+        one = found[0 if _has(asked.words, "first") else -1] if found else ("", "")
+        return f"{yes}{one[0] or 'Somebody'} said: “{one[1]}”" if found else f"Nothing of {_the(asked.things)}."
     told = [one for one in now.heard[:-1] if not all(asks for _, asks in asked_apart(one[1]))]
     told = [one for one in told if "?" not in one[1]] or told
     if who in {one.lower() for one, _ in told}:
@@ -399,8 +400,11 @@ def _of_plans(asked: AskedOf, now: Answerable) -> str:
         )
         return f"{doing(now)}{then}"
     is_meant = re.match(
-        r" (?:are|were|will|do)(?: not)? you .*(?:ing|plan|about to) | you (?:are|will)(?: not)? \w+ing ", words
+        r" (?:are|were|will|do)(?: not)? you .*(?:ing|plan|about to) |.* you (?:are|will)(?: not)? (?:\w+ing|forget) ",
+        words,
     )
+    if asked.asks == "how" and _has(words, "coming", "going", "getting on", "getting along"):
+        return doing(now)
     if not asked.asks and is_meant and not _PAST.search(words):
         machines = [one.place for one in _orders(now) if f" {one.place.split(' ')[0]} " in words]
         is_yes = (
@@ -408,7 +412,8 @@ def _of_plans(asked: AskedOf, now: Answerable) -> str:
             if not re.search(r" (?:cream|milk) ", words)
             else machines
         )
-        return f"{'Yes' if is_yes else 'No'}. {doing(now)}"
+        no = "That is not among what I am to do" if _has(words, "forget") else "No"
+        return f"{'Yes' if is_yes else no}. {doing(now)}"
     return ""
 
 
@@ -784,6 +789,13 @@ def _left_alone(now: Answerable) -> tuple[SeenObject, ...]:
 
 def _whose(asked: AskedOf, now: Answerable) -> str:
     things = asked.things
+    if (
+        things
+        and not asked.asks
+        and _has(asked.words, "theirs", "anyone 's", "anybody 's", "somebody 's", "someone 's")
+    ):
+        said = [f"{one.owner} owns the {one.name}." for one in things if one.owner]
+        return " ".join(said) or f"No, nobody has told me whose the {things[0].name} is."
     is_mine = re.search(r" (?:mine|my \w+) ", asked.words) is not None
     if is_mine and asked.asks in ("which", "what"):
         own = [one for one in now.scene.things if one.owner and one.owner.lower() == asked.speaker.lower()]

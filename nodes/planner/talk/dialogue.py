@@ -524,6 +524,11 @@ class Dialogue:
     def _did(self, deed: DoneDeed) -> None:
         if not self.deeds or deed != self.deeds[-1]:
             self.deeds = (*self.deeds, deed)
+        owner = self.owners.get(deed.id, "")
+        if (
+            owner and owner == deed.by and deed.skill == "place" and deed.id not in self.cups
+        ):  # what its owner allowed is done: it is kept again
+            self.leave(self.refs([one for one in self._things() if one.id == deed.id]))
 
     def _spared_ids(self) -> set[str]:
         """What is to be left alone, or waits for a word whether it is."""
@@ -1041,6 +1046,15 @@ class Dialogue:
     def _question(self, text: str, speaker: str) -> tuple[AskedOf, str]:
         """What is asked; and the answer, where it only asks what stands beside something."""
         words = words_of_question(text) or " ".join(word for one in segments_of(text) for word in one.words)
+        own = [one for one in self._things() if one.owner.lower() == speaker.lower() != ""]
+        told = {ident for why in self.reasons if why.speaker == speaker for ident in why.ids}
+        own = own or [one for one in self._things() if one.id in told and not one.owner]
+        if len(own) == 1:  # "Is mine still there?"
+            words = re.sub(
+                r"^(?:and )?(is|was|has|did you \w+|have you \w+|where is|why is) mine\b",
+                rf"\1 the {own[0].name}",
+                words,
+            )
         spelled = spelled_out(f"{words}?", self._scene, self.names, speaker)
         words = words if spelled.reply or spelled.views else spelled.text.rstrip("?")
         asked = asked_about(words.lower(), self._scene, parser_of(self.around.world), focus_in(self), speaker)

@@ -32,7 +32,8 @@ _OTHERWISE = re.compile(
 )
 """A reproach that may forbid, and requests: no plain questions."""
 _STATES = re.compile(
-    r"^you (?:have|had|did|are|were)\b|^(?!.*\b(?:mine|yours|his|hers|ours)\b)(?:\S+ ){1,5}?(?:is|are)(?: not)?"
+    r"^you (?:have|had|did|are|were|will not)\b|"
+    r"^(?!.*\b(?:mine|yours|his|hers|ours)\b)(?:\S+ ){1,5}?(?:is|are)(?: not)?"
     r"(?: (?:still|already|all|both|now))* (?:in|on|at|dirty|clean|empty|full|open|closed|shut|done|finished)\b"
 )
 """A question in the order of a statement."""

@@ -1666,7 +1666,9 @@ class _Reader:
         has_relation = skill == "place" or (skill == "drive" and relation == "beside")
         where = place.place if place is not None else ""
         order = Order(skill, things, excepts, where, relation if has_relation else "")
-        if words := _relative_place(draft.clause, order):
+        before, here = self.before.mentioned, self.mentioned[len(self.before.mentioned) :]
+        is_at_thing = any(one.kind for one in before[-2:]) and not any(one.place for one in here)
+        if words := _relative_place(draft.clause, order, is_at_thing=is_at_thing):
             placed = Order("place", things[: -1 if len(things) > 1 else None], excepts)  # the last one is the mark
             return placed, ("refuse" if draft.refused else "ask", "relative", words)
         if draft.refused:
@@ -1984,7 +1986,7 @@ def _where_it_is(clause: Clause) -> str:
     return place.place if place is not None and relation in ("in", "on", "from") and noun.count == 1 else ""
 
 
-def _relative_place(clause: Clause, order: Order) -> str:
+def _relative_place(clause: Clause, order: Order, *, is_at_thing: bool) -> str:
     """The words that say where it is to go in relation to another thing or a person, "" of none: no deed does that."""
     said, skill = " ".join(clause.words), order.skill
     nouns = [(relation, noun) for relation, noun in clause.targets if noun is not None]
@@ -1995,8 +1997,8 @@ def _relative_place(clause: Clause, order: Order) -> str:
     ):
         return ""
     ways = [_CLOSER]
-    if skill != "hand_over" and not order.place:
-        is_beside = any(relation == "beside" and noun.kind for relation, noun in nouns)
+    is_beside = any(relation == "beside" and (noun.kind or (noun.pronoun and is_at_thing)) for relation, noun in nouns)
+    if skill != "hand_over" and (is_beside or not order.place):
         ways += [_RELATIVE, _BESIDE] if is_beside else [_RELATIVE]
     found = next((one for way in ways if (one := way.search(said))), None)
     return said[found.start() :] if found is not None else ""

@@ -321,3 +321,35 @@ def test_two_questions_in_one_sentence_are_both_answered() -> None:
     world = TableHands()
     world.play("Put the red cup in the bin.", LONG_S)
     assert world.play("Where is the red cup, and where's the ball?").count(" is ") == 2
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [("Is mine still on the table?", "Yes. The white"),
+     ("What did Ann ask you for first?", "“Put the blue"),
+     ("Has anyone told you the red {thing} is theirs?", "nobody"),
+     ("You won't forget to move the blue {thing}?", "Yes"),
+     ("What's the reason the white {thing}'s still there?", "“The white {thing} is mine.”"),
+     ("How's that coming along?", "My task is")],
+)  # fmt: skip
+def test_who_speaks_is_answered_of_what_is_theirs_and_was_said(hands: type[TableHands], text: str, answer: str) -> None:
+    world = hands()
+    world.play(("Ben", f"The white {world.thing} is mine."), f"Put the blue {world.thing} {world.goal}.", 2)
+    assert answer.format(thing=world.thing) in world.play(("Ben", text.format(thing=world.thing)))
+
+
+@BOTH
+def test_what_its_owner_has_allowed_once_is_kept_again(hands: type[TableHands]) -> None:
+    world = hands()
+    world.play(("Ben", f"The white {world.thing} is mine."), ("Ben", f"Put my {world.thing} {world.goal}."), LONG_S)
+    assert "Ben, shall I" in world.play(f"Bring the white {world.thing} back on the table.", LONG_S)
+    assert f"white {world.thing}" in world.ends()
+
+
+@BOTH
+def test_beside_it_is_beside_the_thing_that_was_spoken_of_and_no_place(hands: type[TableHands]) -> None:
+    world = hands()
+    world.play(f"Put the white {world.thing} {world.goal}.", LONG_S)
+    assert "next to it" in world.play(f"Put the red {world.thing} next to it.", LONG_S)
+    assert [*world.ends()] == [f"white {world.thing}"]
