@@ -15,6 +15,7 @@ import msgspec
 from nodes.msgs import Reference, SeenObject
 from nodes.planner.orders import Order
 from nodes.planner.talk.household import Recipe, plain
+from nodes.planner.words.asked import sentences_of, words_of_question
 from nodes.planner.words.lexicon import SETS, WORDS, lexicon_file
 from nodes.planner.words.replies import list_words
 
@@ -58,10 +59,6 @@ _WHOM = (
     ),
     re.compile(r"^(?:And |Oh,? )?([A-Z]\w+) (?:wants|would like|'d like|'d love|fancies|needs|takes|has)\b"),
 )
-_ASKS = re.compile(
-    r"\b(?:is|are|was|were|did|does|has|have|will|should) (?:not )?(?:there|it|that|you|this|mine|they|the|i)\b"
-    r"|^(?:and |so |but |oh )*(?:who|what|which|how|why|where|when|whose|did|does|has|was|were)\b", re.I
-)  # fmt: skip
 _SAYS_LITTLE = SETS["beside_parts"]
 """Words that say nothing else beside a part of a recipe."""
 _DEEDS = frozenset(
@@ -175,8 +172,7 @@ def is_of_recipe(text: str, bar: Bar) -> bool:
 
 def asks_of_recipe(text: str) -> bool:
     """Whether it asks what is so, and wishes nothing."""
-    is_request = re.match(r"\W*(?:and |oh |so )*(?:can|could|would|will|may|might) (?:you|i|we)\b", text, re.I)
-    return text.rstrip().endswith("?") and is_request is None and _ASKS.search(text) is not None
+    return any(map(words_of_question, sentences_of(text)))
 
 
 def _is_another(text: str) -> bool:

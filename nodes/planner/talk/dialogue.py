@@ -150,22 +150,9 @@ _IN_TURN = re.compile(
 _NONSENSE = frozenset({"words", "skill"})
 """Why it asks or refuses by a word that may be none of a name or a deed: all of it is said to be not understood."""
 _DARK = frozenset(
-    {
-        "words",
-        "choice",
-        "condition",
-        "which_place",
-        "which",
-        "unsure",
-        "what",
-        "contradiction",
-        "owner",
-        "kind",
-        "relation",
-        "skill",
-        "place",
-    }
-)
+    ("words", "choice", "condition", "which_place", "which", "unsure", "what", "contradiction", "owner", "kind",
+     "relation", "skill", "place")
+)  # fmt: skip
 """Why the grammar asks or refuses where it left words unread, so that they are looked at part by part."""
 _MY_WAY = re.compile(
     r"\b(?:(?:ignore|never mind|not listen to) (?:him|her|them)|(?:as|like|the way|what) i (?:said|asked))\b"
@@ -315,7 +302,8 @@ class Dialogue:
     def _fitting(self, reference: Reference) -> list[SeenObject]:
         return [one for one in self._things() if fits(one, reference, self._scene)]
 
-    def _ids_of(self, references: Iterable[Reference]) -> set[str]:
+    def ids_of(self, references: Iterable[Reference]) -> set[str]:
+        """The ids of what these mean of what is seen."""
         return {one.id for ref in references for one in self._fitting(ref)}
 
     def refs(self, things: Iterable[SeenObject]) -> tuple[Reference, ...]:
@@ -351,13 +339,15 @@ class Dialogue:
         return [one for one in reversed(self.questions) if one.awaits and one.may_answer(self._speaker)]
 
     def _close(self, asked: OpenQuestion) -> None:
-        self.questions = tuple(one for one in self.questions if one != asked)
+        self._keep_asking(lambda one: one != asked)
+
+    def _keep_asking(self, is_open: Callable[[OpenQuestion], bool]) -> None:
+        """Only these questions are still asked."""
+        self.questions = tuple(filter(is_open, self.questions))
 
     def _close_overtaken(self) -> None:
         """Whether something is still meant is asked no more, once nothing of it is ordered any more."""
-        self.questions = tuple(
-            one for one in self.questions if one.about != "still" or any(two in self.orders for two in one.orders)
-        )
+        self._keep_asking(lambda one: one.about != "still" or any(two in self.orders for two in one.orders))
 
     def ask(self, asked: OpenQuestion) -> str:
         """Ask, and no longer ask the same; of an order, one thing at a time."""
@@ -385,7 +375,7 @@ class Dialogue:
         asked = Order(LEAVE, (Reference(label=kinds.pop() if len(kinds) == 1 else "*"),))
         names = sorted({f"the {bare(one)}" for one in choices})[:MOST_NAMED]
         among = f": {list_words(names, 'or')}" if len(names) > 1 else ""
-        self.questions = tuple(one for one in self.questions if one.about not in ("leave", "still"))
+        self._keep_asking(lambda one: one.about not in ("leave", "still"))
         text = f"Which one shall I leave{among}?"
         return self.ask(OpenQuestion("leave", text, now_ns, (asked,), choices=tuple(choices)))
 
@@ -454,7 +444,7 @@ class Dialogue:
         return said.strip()
 
     def _named_ids(self, text: str) -> tuple[str, ...]:
-        return tuple(sorted(self._ids_of(self._references_in(text))))
+        return tuple(sorted(self.ids_of(self._references_in(text))))
 
     def _references_in(self, text: str) -> list[Reference]:
         return [
@@ -479,7 +469,7 @@ class Dialogue:
         for one in self.orders:
             same = [
                 two for two in before if (two.skill, two.place) == (one.skill, one.place)
-                and self._ids_of(one.things) <= self._ids_of(two.things)
+                and self.ids_of(one.things) <= self.ids_of(two.things)
             ]  # fmt: skip
             if one not in before:
                 self.causes = {**self.causes, one: self.causes.get(same[0], cause) if same else cause}
@@ -494,7 +484,7 @@ class Dialogue:
             return whys[-1].speaker, whys[-1].text
         for order, cause in reversed(tuple(self.causes.items())):
             things = [Reference(id=one.id, label=one.label, colour=one.colour) for one in order.things]
-            if (order.skill, order.place) == (skill, place) and (not ident or ident in self._ids_of(things)):
+            if (order.skill, order.place) == (skill, place) and (not ident or ident in self.ids_of(things)):
                 return cause
         return self.by, ""
 
@@ -633,7 +623,7 @@ class Dialogue:
             return text
         asked = next((one for one in self._asked() if one.awaits == "thing"), None)
         choices = (asked.choices or asked.orders[0].things) if asked is not None else ()
-        if asked is not None and not (len(things) == 1 and set(self.spoken) <= self._ids_of(choices)):
+        if asked is not None and not (len(things) == 1 and set(self.spoken) <= self.ids_of(choices)):
             return text  # it answers what was asked
         others = [one for one in self._things() if one.label == things[0].label and one not in things]
         return bound_out(text, things, standing(others, self._scene))
@@ -795,7 +785,7 @@ class Dialogue:
         said = self._heard(text, speaker, now_ns)
         is_as_before = (self.orders, self.talk.protected) == before and not self.open("leave")
         if things and is_free and is_as_before and speaks_of_rest(text, clauses):
-            self.questions = tuple(one for one in self.questions if one.about not in ("still", "order"))
+            self._keep_asking(lambda one: one.about not in ("still", "order"))
             return self.ask_whether(things, now_ns)
         if things and is_free and is_as_before and said and not self._asked():
             objected = self._objected_to(text, clauses, is_correction=meaning.wants == "amend")
@@ -879,7 +869,7 @@ class Dialogue:
     def _assents(self, text: str) -> str:
         """What to say to "yes, the red one", where just that is under way; "" to other words."""
         order = self.order if not self.questions else None
-        is_one = order is not None and len(self._ids_of(order.things)) == 1
+        is_one = order is not None and len(self.ids_of(order.things)) == 1
         is_said = any(one.act == "yes" for one in parts_heard(self, text))
         is_one = is_one and is_said and self._says_so(OpenQuestion("still", "", 0, self.orders[:1]), text)
         return "All right." if is_one else ""
@@ -964,7 +954,7 @@ class Dialogue:
 
     def _told(self, text: str, speaker: str, intent: Intent, clauses: Sequence[Clause], now_ns: int) -> str:
         """What is made of words that order nothing: a protection, a remark, or what the grammar left unread."""
-        released = self._ids_of(intent.released) & self.kept
+        released = self.ids_of(intent.released) & self.kept
         is_told = not (intent.protected or released or intent.unnamed or self._named_under_way(intent))
         is_told = is_told and not (self.orders and speaks_of_rest(text, clauses))
         if is_told and intent.why not in ("cancelled", "declined", "elsewhere"):
@@ -1104,8 +1094,8 @@ class Dialogue:
         """Do what nobody keeps of these, and ask about the rest who keeps it; "" where nothing of it is kept."""
         each = [(one, self._one_by_one(one.things)) for one in orders]
         ids = {one.id for one in self.barred(_about_alone(one, things) for one, things in each)}
-        free = [(one, tuple(ref for ref in things if not self._ids_of((ref,)) <= ids)) for one, things in each]
-        left = [(one, tuple(ref for ref in things if self._ids_of((ref,)) <= ids)) for one, things in each]
+        free = [(one, tuple(ref for ref in things if not self.ids_of((ref,)) <= ids)) for one, things in each]
+        left = [(one, tuple(ref for ref in things if self.ids_of((ref,)) <= ids)) for one, things in each]
         rest = tuple(_about_alone(one, things) for one, things in free if things)
         kept = tuple(_about_alone(one, things) for one, things in left if things)
         said = self.do(Intent("do", rest), now_ns, speaker) if ids and rest else ""
@@ -1144,11 +1134,7 @@ class Dialogue:
 
     def close_proposals(self, asked: Sequence[OpenQuestion]) -> None:
         """Questions about a deed that were asked before, and that hold nothing, are no longer meant."""
-        self.questions = tuple(
-            one
-            for one in self.questions
-            if one.awaits != "yes" or one.about != "order" or one.holds or one not in asked
-        )
+        self._keep_asking(lambda one: one.awaits != "yes" or one.about != "order" or one.holds or one not in asked)
 
     def agree(self, asked: OpenQuestion, now_ns: int, speaker: str, agreed: Intent | None = None) -> str:
         """What follows a yes to this question; what was asked beside the work comes behind that."""
@@ -1193,16 +1179,16 @@ class Dialogue:
                 self._begin(down, now_ns)
                 return f"All right. {promise(down)}"
         last = self.done[-1] if self.done else None
-        if last is not None and is_named and ids & self._ids_of(last.moved):
+        if last is not None and is_named and ids & self.ids_of(last.moved):
             return self._undo(now_ns, is_back=True)
-        if last is not None and last.moved and (not ids or ids & self._ids_of(last.moved)):
+        if last is not None and last.moved and (not ids or ids & self.ids_of(last.moved)):
             text = f"{things_words(last.moved, last.order)} Shall I take that back?"
             return self.ask(OpenQuestion("order", text, now_ns, (Order("undo"),), missing="yes"))
         return ""
 
     def _why_not(self, intent: Intent) -> str:
         things = intent.orders[0].things if intent.orders else ()
-        is_unseen = self._scene.is_looked and things and things[0].label != "*" and not self._ids_of(things)
+        is_unseen = self._scene.is_looked and things and things[0].label != "*" and not self.ids_of(things)
         if intent.why == "where" and is_unseen:
             seen = [f"the {one.name}" for one in self._things()][:MOST_NAMED]
             return f"I see no {bare(things[0])}. I see {list_words(seen) or 'nothing'}."
@@ -1284,7 +1270,7 @@ class Dialogue:
             self.habits = {**self.habits, order.things[0].label: order.place}
             self.later = tuple(one for one in self.later if one.things != order.things)
             return f"All right. {self._add((self._placed(order.things, order.place),), now_ns)}".strip()
-        ids, about_it = self._ids_of(order.things), asked.orders[0] if asked.orders else Order("")
+        ids, about_it = self.ids_of(order.things), asked.orders[0] if asked.orders else Order("")
         is_same = order.place in ("", about_it.place) and order.skill in ("", about_it.skill)
         is_among = len(ids) == 1 and ids <= {one.id for one in asked.choices} and is_same
         if asked.about == "order" and asked.awaits == "thing" and is_among and self._each:
@@ -1317,7 +1303,7 @@ class Dialogue:
 
     def _says_so(self, asked: OpenQuestion, text: str) -> bool:
         """ "Yes, that one too", "it can go", "in the bin with it": the deed that was asked about, in other words."""
-        parts, ids = parts_heard(self, text), self._ids_of(asked.choices or self._about(asked))
+        parts, ids = parts_heard(self, text), self.ids_of(asked.choices or self._about(asked))
         skills = {"", *(one.skill for one in asked.orders)}
         places = {"", *(one.place for one in asked.orders)}
         clauses = [(one.type, one.words or (*one.word.split(),)) for one in self._clauses(text)]
@@ -1419,7 +1405,7 @@ class Dialogue:
 
     def _objected(self, held: OpenQuestion) -> str:
         """What to ask where somebody else than who objected passes over it; "" where that was told already."""
-        ids = self._ids_of(held.choices)
+        ids = self.ids_of(held.choices)
         why = next((one for one in reversed(self.reasons) if one.ids & ids), None)
         who = self.heard[-1][0] if self.heard else ""
         if why is None or why.speaker == who or "“" in held.text:
@@ -1430,7 +1416,7 @@ class Dialogue:
         """Nothing is carried out any more."""
         self.cups = {ident: whom for ident, whom in self.cups.items() if ident in self._handed()}
         self.is_over, self.later = True, ()
-        self.questions = tuple(one for one in self.questions if one.about != "may")
+        self._keep_asking(lambda one: one.about != "may")
 
     def _spare(self, intent: Intent, now_ns: int, *, is_stopped: bool = False, is_at_it: bool = True) -> str:
         """Leave alone what is meant, and ask where nobody can tell what that is."""
@@ -1552,7 +1538,7 @@ class Dialogue:
         asked = [one for one in self.questions if one.awaits == "yes" and one.orders[0].skill in skills]
         gone = [
             one for one in (*self.orders, *(order for each in asked for order in each.orders))
-            if off and one.skill in skills and (not ids or ids & self._ids_of(one.things))
+            if off and one.skill in skills and (not ids or ids & self.ids_of(one.things))
         ]  # fmt: skip
         if not gone or (ids and any(one.is_negated or one.type == "protect" for one in off)):
             return None  # what is named so is to be left as a whole
@@ -1692,12 +1678,12 @@ class Dialogue:
     def _is_part(self, order: Order, whole: Order) -> bool:
         """Whether it is one of the deeds that an order for several things comes to."""
         is_same = (order.skill, order.place) == (whole.skill, whole.place)
-        return self._each and is_same and self._ids_of(order.things) <= self._ids_of(whole.things)
+        return self._each and is_same and self.ids_of(order.things) <= self.ids_of(whole.things)
 
     def _do_beside_stop(self, intent: Intent, target: SeenObject | None, now_ns: int, speaker: str) -> tuple[str, bool]:
         """What is said to an order in place of what was under way or behind it; whether that is a question."""
         asked = self.questions
-        meant = self._ids_of(ref for order in intent.orders for ref in order.things)
+        meant = self.ids_of(ref for order in intent.orders for ref in order.things)
         if self._each and target is not None and not intent.is_addition and target.id not in meant:
             self.leave(self.refs((target,)))
         said = self.do(intent, now_ns, speaker)
@@ -1731,11 +1717,10 @@ class Dialogue:
         if text := self._nothing_to_put_back(orders):
             return text
         if self._each:
-            ordered = {one for order in orders for one in self._ids_of(order.things)}
-            self.questions = tuple(
-                one for one in self.questions
-                if one.about != "still" or not self._ids_of(one.choices) <= ordered or self._objected(one)
-            )  # fmt: skip
+            ordered = {one for order in orders for one in self.ids_of(order.things)}
+            self._keep_asking(
+                lambda one: one.about != "still" or not self.ids_of(one.choices) <= ordered or bool(self._objected(one))
+            )
             said = self._do_each(_with_orders(intent, orders), now_ns, speaker)
             self._close_overtaken()
             behind = intent.why == "instead" and not self._asked() and self.later
@@ -1770,7 +1755,7 @@ class Dialogue:
             return f"All right, I leave the {left}." if left else "All right."
         self.later, self.by = orders[1:], speaker
         self._begin(orders[0], now_ns)
-        self.unseen_ns = 0 if self._ids_of(orders[0].things) else now_ns
+        self.unseen_ns = 0 if self.ids_of(orders[0].things) else now_ns
         is_dropped = before is not None and not intent.is_correction and orders[0].things != before.things
         dropped = f" I no longer {small(describe(before))}." if before is not None and is_dropped else ""
         said = f"Sure. {' Then '.join(promise(order) for order in orders)}{dropped}"
@@ -1785,17 +1770,6 @@ class Dialogue:
             covers(two, one) or covers(one, two)
             for order in orders for one in order.things for about in asked.orders for two in about.things
         )  # fmt: skip
-
-    def ids_of(self, references: Iterable[Reference]) -> set[str]:
-        """The ids of what these mean of what is seen."""
-        return self._ids_of(references)
-
-    def steps(self, skill: str, thing: SeenObject, place: str) -> tuple[Order, ...]:
-        """What one deed with one thing comes to."""
-        if self._each:
-            return self._steps(skill, thing, place)
-        order = self._placed(self.refs((thing,)), place) if skill == "place" else Order(skill, self.refs((thing,)))
-        return (order,)
 
     def pieces(self) -> list[Order]:
         """All that is ordered and not done, thing by thing, with what is in the hand first."""
@@ -1813,9 +1787,9 @@ class Dialogue:
         """Whole orders, which take in what is not seen yet, without what is named apart; none thing by thing."""
         if self._each:
             return ()
-        ids = {one for order in apart for one in self._ids_of(order.things)}
+        ids = {one for order in apart for one in self.ids_of(order.things)}
         left = [
-            (order, tuple(one for one in order.things if one.count != 1 or not self._ids_of((one,)) <= ids))
+            (order, tuple(one for one in order.things if one.count != 1 or not self.ids_of((one,)) <= ids))
             for order in self.orders
         ]
         return tuple(_about_alone(order, things) for order, things in left if things or not order.things)
@@ -1828,7 +1802,7 @@ class Dialogue:
             return self.ask(OpenQuestion("instead", text, now_ns, tuple(orders), is_turn=True))
         held, is_same = self._held(), self.order == orders[0]
         if not is_same and self._each:
-            in_hand = {one.id for one in held} - self._ids_of(orders[0].things)
+            in_hand = {one.id for one in held} - self.ids_of(orders[0].things)
             self.is_over = True
             back = (self._placed(held[:1], self.origin or "table"),) if in_hand else ()
             self.later = (*back, *orders)
@@ -1889,8 +1863,8 @@ class Dialogue:
         is_back = order.skill == "put_back" or (
             order.skill in ("pick", "take") and self.heard and _OUT_AGAIN.search(self.heard[-1][1])
         )
-        ids = self._ids_of(order.things)
-        moved = next((one for one in reversed(self.done) if ids and ids <= self._ids_of(one.moved)), None)
+        ids = self.ids_of(order.things)
+        moved = next((one for one in reversed(self.done) if ids and ids <= self.ids_of(one.moved)), None)
         if not is_back or moved is None or ids & held_by_robot(self._scene):
             return order
         things = self.refs([one for one in self._things() if one.id in ids])
@@ -2313,7 +2287,7 @@ class Dialogue:
             spared = spared | {ident for ident, place in places.items() if place != where[1].lower()}
         is_tidying = any(one.told for one in chores)
         apart = tuple(one for one in intent.orders if one.place and one.things and intent.deed == "do" and is_tidying)
-        spared = spared | self._ids_of(ref for one in apart for ref in one.things)
+        spared = spared | self.ids_of(ref for one in apart for ref in one.things)
         promised, steps = [], []
         for chore in sorted(chores, key=lambda one: bool(one.told)):
             things = [one for one in chore.things(self._things(), places) if one.id not in spared]
@@ -2321,7 +2295,7 @@ class Dialogue:
                 return chore.none
             promised.append(chore.promise([f"the {one.name}" for one in things]))
             spared |= {one.id for one in things}
-            steps += [(self._steps(chore.skill, one, ""), one) for one in things]
+            steps += [(self.steps(chore.skill, one, ""), one) for one in things]
         said = [f"Sure. I will {list_words(promised)}."]
         said += [self._add(each, now_ns, asks_first=one) for each, one in steps]
         return _joined([*said, self._do_each(_with_orders(intent, apart), now_ns, self.by) if apart else ""])
@@ -2331,13 +2305,13 @@ class Dialogue:
         nouns = [noun for one in clauses for noun in (*one.excepts, *one.nots) if noun.kind or noun.colour]
         nouns += [noun for one in clauses if one.verb in ("leave", "touch") for noun in one.nouns if noun.kind]
         excepted = [Reference(label=one.kind, colour=one.colour) for one in nouns]
-        return self.kept | self._ids_of((*intent.protected, *intent.taken, *excepted))
+        return self.kept | self.ids_of((*intent.protected, *intent.taken, *excepted))
 
     def _do_each(self, intent: Intent, now_ns: int, speaker: str) -> str:
         """Take orders on thing by thing, behind what is under way; what is meant instead takes its place."""
         self.by = speaker
         offered = {one.id for one in self._offered()}
-        brought = [self._ids_of(one.things) for one in intent.orders if one.skill == "hand_over"]
+        brought = [self.ids_of(one.things) for one in intent.orders if one.skill == "hand_over"]
         if offered and brought == [offered] and len(intent.orders) == 1 and _HERE.search(self.heard[-1][1]):
             return _joined([self._set_down(), self._next_if_idle()])  # "Bring it here", and no hand comes to it
         said = [self._narrow(intent)]
@@ -2355,9 +2329,7 @@ class Dialogue:
             and self._is_apart(one, intent.orders) and ways.isdisjoint((two.skill, two.place) for two in one.orders)
         ]  # fmt: skip
         is_new = intent.is_addition or not intent.is_correction
-        self.questions = tuple(
-            one for one in self.questions if one.about != "order" or one in apart or (one.choices and is_new)
-        )
+        self._keep_asking(lambda one: one.about != "order" or one in apart or bool(one.choices and is_new))
         if said[0] and any(ref.count > 1 for order in intent.orders for ref in order.things):
             return _joined([*said, self._next_if_idle()])
         before = self.later
@@ -2393,7 +2365,7 @@ class Dialogue:
                 said.append(self.too_wide(self.refs(wide)))
                 things = [one for one in things if one not in wide]
             for thing in things:
-                steps = self._steps("place" if is_away else order.skill, thing, order.place)
+                steps = self.steps("place" if is_away else order.skill, thing, order.place)
                 if order.skill == "place" and order.relation == "beside":
                     text = f"I cannot put it beside the {order.place}. Shall I put it {steps[0].relation} there?"
                     said.append(self.ask(OpenQuestion("deed", text, now_ns, steps)))
@@ -2403,12 +2375,12 @@ class Dialogue:
 
     def _chosen(self, reference: Reference, order: Order, now_ns: int) -> tuple[list[SeenObject], str]:
         """The things, and what is said or asked about them."""
-        excluded = self._ids_of(order.excluding)
+        excluded = self.ids_of(order.excluding)
         fitting = [one for one in self._fitting(reference) if one.id not in excluded]
         found = [one for one in fitting if one.id not in self.kept]
         found = [one for one in found if not order.place or self._place_of(one) != order.place] or found
         if not found and len(fitting) == 1:
-            return [], self.ask_keeper(self._steps(order.skill, fitting[0], order.place), now_ns)
+            return [], self.ask_keeper(self.steps(order.skill, fitting[0], order.place), now_ns)
         if not found:
             words = f"{reference.colour} {reference.label}".replace("*", "thing that I could take").strip()
             text = (
@@ -2433,9 +2405,11 @@ class Dialogue:
         held = [one.subject for one in self._scene.relations if one.relation == "held by" and one.object != "robot"]
         return thing.id in held
 
-    def _steps(self, skill: str, thing: SeenObject, place: str) -> tuple[Order, ...]:
+    def steps(self, skill: str, thing: SeenObject, place: str) -> tuple[Order, ...]:
         """What one deed with one thing comes to; a place that is still to be asked for is ""."""
         things, home = self.refs((thing,)), self.household
+        if not self._each:
+            return (self._placed(things, place) if skill == "place" else Order(skill, things),)
         if skill == "rinse":
             to = self.habits.get(thing.label) or home.washed_to.get(thing.label, "countertop")
             return Order("rinse", things, (), "sink"), self._placed(things, to)
@@ -2551,7 +2525,7 @@ class Dialogue:
         skills = ("place", "hand_over", "put_back")
         moved = [(ref, one) for one in orders if one.skill in skills for ref in one.things]
         ways = {
-            ident: one for ref, one in moved for ids in [self._ids_of((ref,))] if len(ids) == 1 or ref.count == ALL
+            ident: one for ref, one in moved for ids in [self.ids_of((ref,))] if len(ids) == 1 or ref.count == ALL
             for ident in ids
         }  # fmt: skip
         machines = self._machines()
@@ -2566,11 +2540,8 @@ class Dialogue:
             new = ways.get(order.things[0].id, order)
             is_same = (new.skill, new.place) == (order.skill, order.place) and new.relation != "beside"
             self.is_over = not is_same  # "No, on the tray."
-        meant = ways.keys() | self._ids_of(ref for ref, _ in moved if ref.count != 1)
-        self.questions = tuple(
-            one for one in self.questions
-            if one.about != "order" or meant.isdisjoint(ref.id for ref in one.choices)
-        )  # fmt: skip
+        meant = ways.keys() | self.ids_of(ref for ref, _ in moved if ref.count != 1)
+        self._keep_asking(lambda one: one.about != "order" or meant.isdisjoint(ref.id for ref in one.choices))
 
     def _next_if_idle(self) -> str:
         return self._next() if self._each and self.order is None and not self._is_held() else ""
@@ -2643,12 +2614,12 @@ class Dialogue:
         if is_busy or not is_late or thing is None or thing.width_m > self.household.widest_m:
             return ""
         self.offered = person.holds, _NOWHERE_M, now_ns
-        return f"You hold something out to me. {self._add(self._steps('place', thing, ''), now_ns)}"
+        return f"You hold something out to me. {self._add(self.steps('place', thing, ''), now_ns)}"
 
     def _see_help(self, asked: OpenQuestion, now_ns: int) -> str:
         order, thing = asked.orders[0], self._thing(asked.orders[0])
         if asked.about == "thing":
-            if not self._ids_of(order.things):
+            if not self.ids_of(order.things):
                 return ""
             self._close(asked)
             return _joined(["Thank you.", self._split(order, now_ns)])
@@ -2709,7 +2680,7 @@ class Dialogue:
     def _reported(self, order: Order, description: SceneDescription, now_ns: int) -> str:
         """The same of one thing; a person is asked for what cannot be done."""
         self.is_over = True
-        self.questions = tuple(one for one in self.questions if one.about != "still" or one.orders != (order,))
+        self._keep_asking(lambda one: one.about != "still" or one.orders != (order,))
         if description.progress == "finished":
             self.done = (*self.done, Finished(order, order.things if order.skill == "place" else (), self.origin))
             is_filling = order.skill == "wait_here" or order.place in self._machines()

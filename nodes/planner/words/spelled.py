@@ -100,12 +100,9 @@ _TIPS = (
 """What is told by how it is, and what is emptied by what is in it."""
 
 _PLAINLY = (
-    ("except", "except"), ("colour_is", r"the \1 one is"),
-    ("goes_on_with", "do "), ("does_herself", r"\1 do"), ("mine_is", r"\2 is \1"),
-    ("is_my", r"\1 is mine"), ("whichever", "the one"), ("furthest_of", r"the \1most \2"),
-    ("furthest", r"on \1 \2"), ("middle", "in the middle"),
+    ("colour_is", r"the \1 one is"), ("does_herself", r"\1 do"), ("furthest", r"on \1 \2"), ("middle", "in the middle"),
 )  # fmt: skip
-"""Other words for an exception, for who does it herself, for what is mine, and for a place in the row."""
+"""Other words for who does it herself, and for a place in the row."""
 
 
 class SpelledOut(msgspec.Struct, frozen=True):
