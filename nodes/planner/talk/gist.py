@@ -150,7 +150,7 @@ def _act(said: str, heard: frozenset[str], end: str, skill: str, verb: str, *, i
         ("on" in heard and not has_place and "spares_it" not in heard, "on"),
         (is_not and (is_named or "spares_it" in heard) and not is_request, "spare"),
         ("yes" in heard and not skill, "yes"),
-        (heard & {"thanks", "praise", "insult", "greets"}, "social"),
+        ("manners" in heard, "social"),
         (is_not and has_place and not (skill or verb), "spare"),  # "Never in the bin." orders nothing
         (skill or has_place or (verb and is_named), "deed"),
         ("no" in heard, "no"),
@@ -234,9 +234,11 @@ def _group(kind: str) -> tuple[str, ...]:
 
 
 def _others(scene: Scene, focus: Focus) -> list[SeenObject]:
-    """What "the other one" and "the rest" may be: of what is worked on but for what was spoken of, else of its kind."""
+    """What "the other one" may be: of the kind that was told last, or worked on, but not what was spoken of."""
+    kind = _kind_of(focus.told)
+    told = [one for one in scene.things if kind and one.label == kind and one not in focus.told]
     rest = [one for one in focus.worked_on if one not in focus.one]
-    return rest or [
+    return standing(told, scene) or rest or [
         one for one in scene.things
         if not one.is_place and one not in focus.one and focus.kind in ("", one.label)
     ]  # fmt: skip
@@ -261,7 +263,7 @@ def asked_about(words: str, scene: Scene, parser: Parser, focus: Focus, speaker:
             continue
         fitting = [one for one in scene.things if _fits(one, noun)]
         if noun.is_other:
-            fitting = [one for one in _others_told(scene, focus) if one in fitting]
+            fitting = [one for one in _others(scene, focus) if one in fitting]
         if not noun.kind and len(fitting) > 1 and (kind := focus.kind or _kind_of(focus.told)):
             fitting = [one for one in fitting if one.label == kind] or fitting
         if not noun.kind:
@@ -308,13 +310,6 @@ def _without_tools(things: list[SeenObject]) -> list[SeenObject]:
     return [one for one in things if one.label not in tools] or things
 
 
-def _others_told(scene: Scene, focus: Focus) -> list[SeenObject]:
-    """Of the kind that was spoken of last, and not that one."""
-    kind = _kind_of(focus.told)
-    rest = [one for one in scene.things if kind and one.label == kind and one not in focus.told]
-    return standing(rest, scene) or _others(scene, focus)
-
-
 def _surface(scene: Scene) -> str:
     places = [place for one in scene.relations if one.relation == "on" and (place := place_of(one.subject, scene))]
     return max(places, key=places.count) if places else ""
@@ -328,7 +323,7 @@ def _kind_of(things: Sequence[SeenObject]) -> str:
 def _meant_by_pronoun(words: str, scene: Scene, focus: Focus) -> tuple[SeenObject, ...]:
     heard = cues_in("gist", words)
     if "other" in heard:
-        return tuple(_others_told(scene, focus))
+        return tuple(_others(scene, focus))
     if "plural" in heard:
         return focus.told if len(focus.told) > 1 else focus.worked_on or focus.told
     if "single" not in heard and not re.search(r"\b(?:he|she|him|her)\b", words):

@@ -1069,17 +1069,13 @@ class _Reader:
         return True
 
     def _as_other_place(self, clause: Clause, targets: Targets) -> bool:
-        """ "Not there"; "over to the table"."""
+        """ "Not there"."""
         orders = self.before.orders
         if "not there" in clause.adverbs and orders:
             things = [_noun(one) for one in orders[-1].things]
             self.drafts.append(_Draft(Clause("order"), skill="place", nouns=things, why="where"))
             return True
-        is_way = len(targets) == 1 and targets[0][0] == "to" and "over" in clause.particles
-        if clause.nouns or not is_way or orders:
-            return False
-        self.drafts.append(_Draft(clause, skill="drive", place=targets[0][1]))
-        return True
+        return False
 
     def _as_short_order(self, clause: Clause, targets: Targets) -> bool:
         """ "The cup on the tray"."""
@@ -1279,7 +1275,6 @@ class _Reader:
             return
         known = [noun for noun in draft.nouns if not noun.unknown]
         first = draft.nouns[0] if draft.nouns else Noun()
-        others = [noun for relation, noun in targets if relation == "other"]
         match step:
             case "bare":
                 draft.nouns = []
@@ -1302,8 +1297,6 @@ class _Reader:
             case "by_sponge":
                 draft.why = "" if draft.why == "words" and draft.what == "sponge" else draft.why
                 self._place_of(draft, [])
-            case "not_there":
-                draft.refused, draft.what = "relation", _name(others[0])
             case "over":
                 draft.nouns = [n for r, n in targets if n is not None and r in ("other", "on")][:1]
             case "refuse":

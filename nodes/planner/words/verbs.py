@@ -69,7 +69,6 @@ def bag_of(clause: Clause, nouns: Sequence[Noun], targets: Targets, source: str)
         "goal_is_named_place": any(noun.place or noun.unknown for noun in behind),
         "goal_is_to": any(relation == "to" for relation, _ in targets),
         "goal_is_where_it_is": all(relation in ("in", "on", "from") for relation, _ in targets),
-        "goal_is_other": bool(under),
         "first_goal_is_place": bool(targets and targets[0][1] is not None and targets[0][1].place),
         "over_kind": bool(over and over[0].kind), "over_place": bool(over and over[0].place),
         "under_water": bool(under and under[0] is not None and WATER.intersection(under[0].unknown.split())),
