@@ -17,9 +17,12 @@ ASK_BLAS = {
     "cov", "polyfit", "multivariate_normal",
 }  # fmt: skip
 IN_NO_TICK = (
+    "nodes/episodes/commands/follow.py",  # measures of what was said, after it
     "nodes/episodes/evaluation/",  # scores of an episode that has ended
     "nodes/episodes/results/",  # tables of many episodes
+    "nodes/recording/dataset/doctor.py",  # looks into a data set that lies there
     "nodes/policy/learn/",  # learns after a run
+    "nodes/statistics/paired.py",  # compares episodes that have ended
     "nodes/vlm/onnx/model.py",  # compares two readings once, where a model is loaded
 )
 
