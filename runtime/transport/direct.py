@@ -34,7 +34,7 @@ from typing import Any
 import msgspec
 
 from runtime.clock import SystemClock, to_ns
-from runtime.errors import CodecError, TransportError
+from runtime.errors import CodecError, TransportError, with_remedy
 from runtime.message import Message, Stamped
 from runtime.operating_system.machine import can
 from runtime.serialization.codec import MAX_ARRAY_BYTES, MAX_ARRAYS, Frame
@@ -230,7 +230,7 @@ class DirectSender:
         except OSError as problem:
             self.listener.close()
             self.events.close()
-            raise TransportError(f"{path} cannot be bound: {problem.strerror}") from problem
+            raise TransportError(f"{path} cannot be bound: {with_remedy(str(problem.strerror))}") from problem
 
     def lacking(self) -> list[str]:
         """The topics with a receiver that is not connected yet."""

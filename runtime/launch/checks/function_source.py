@@ -58,16 +58,19 @@ def _tree(function: Callable[..., Any]) -> tuple[ast.Module, int]:
             return tree, above
     except SyntaxError:
         pass  # its last lines compile to nothing, as a docstring or a bracket does
-    return _parsed(inspect.getsource(function))
+    tree, above = _parsed(inspect.getsource(function))
+    if code.co_name != "<lambda>" and [getattr(step, "name", "") for step in tree.body] != [code.co_name]:
+        raise OSError("another text stands there, such as that of `python -c`")
+    return tree, above
 
 
 def _parsed(text: str) -> tuple[ast.Module, int]:
     """Of lines that stand as far in as they do in their class: a text in them may stand further out."""
     if not text[:1].isspace():
         return ast.parse(text), 0
-    (block,) = ast.parse(f"if True:\n{text}").body
+    block, *others = ast.parse(f"if True:\n{text}").body
     assert isinstance(block, ast.If)
-    return ast.Module(block.body, []), 1
+    return ast.Module([*block.body, *others], []), 1
 
 
 def _last_line(code: CodeType) -> int:

@@ -17,7 +17,7 @@ from secrets import randbits
 import zmq
 
 from runtime.clock import NS_PER_S, SystemClock
-from runtime.errors import CodecError, TransportError
+from runtime.errors import CodecError, TransportError, with_remedy
 from runtime.operating_system.real_time import ask_for_fifo, name_thread
 from runtime.serialization.codec import Frame
 from runtime.transport.reliable.outbox import FIRST_PERIOD_NS, Again, Outbox
@@ -63,7 +63,7 @@ class Retransmitter:
         try:
             self._socket.bind(address)
         except zmq.ZMQError as problem:
-            raise TransportError(f"{address} cannot be bound: {problem}") from problem
+            raise TransportError(f"{address} cannot be bound: {with_remedy(problem.strerror)}") from problem
         self._wake_reader, self._wake_writer = os.pipe()
         os.set_blocking(self._wake_writer, False)
         self.fds = frozenset((int(self._socket.getsockopt(zmq.FD)), self._wake_reader))

@@ -10,7 +10,7 @@ from typing import Literal
 
 import zmq
 
-from runtime.errors import TransportError
+from runtime.errors import TransportError, with_remedy
 from runtime.message import Kind
 from runtime.transport.zeromq.frames import MAX_MESSAGE_BYTES, READY
 
@@ -46,7 +46,7 @@ def bind_outward(socket: zmq.Socket[bytes], folder: Path, process: str, kind: Ki
         try:
             socket.bind(address)
         except zmq.ZMQError as problem:
-            raise TransportError(f"{address} cannot be bound: {problem}") from problem
+            raise TransportError(f"{address} cannot be bound: {with_remedy(problem.strerror)}") from problem
 
 
 def inward_endpoint(folder: Path, name: str, kind: Kind) -> str:
@@ -103,4 +103,4 @@ def bind_inward(sockets: Mapping[Kind, zmq.Socket[bytes]], folder: Path, name: s
         try:
             socket.bind(address)
         except zmq.ZMQError as problem:
-            raise TransportError(f"{address} cannot be bound: {problem}") from problem
+            raise TransportError(f"{address} cannot be bound: {with_remedy(problem.strerror)}") from problem
