@@ -54,8 +54,9 @@ def test_a_person_who_says_nothing_is_no_yes(tmp_path: Path) -> None:
     ("scenario", "reason"),
     [
         ("stop-and-correct", "green apple on tray; banana on table"),
-        ("a-side-and-a-name", "white mug on tray; blue mug on tray"),
-        ("two-on-one-tray", "blue mug on tray; white mug on tray"),
+        ("a-side-and-a-name", "blue and white mugs on tray"),
+        ("two-on-one-tray", "blue and white mugs on tray"),
+        ("yes-to-everything", "blue and red mugs on table"),
     ],
 )
 def test_what_was_corrected_and_what_was_chosen_stays_so_to_the_end(tmp_path: Path, scenario: str, reason: str) -> None:
