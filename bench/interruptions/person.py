@@ -56,6 +56,7 @@ class InterruptingPerson(SimulatedPerson):
                 f"person: scenario is {scenario!r}; known: {', '.join(sorted((*names(), *partner_names())))}"
             )
         super().__init__(name, patience_s)
+        self.lines: list[tuple[int, str, str]] = []  # due, who, text
         self.scenario = scenario
         self.drawn = draw(scenario, 0)
         self.phase: Phase = "before"
@@ -89,7 +90,10 @@ class InterruptingPerson(SimulatedPerson):
             self._enter("near")
         now_ns = self.clock.now_ns()
         self._interrupt(now_ns, state)
-        self.speak(now_ns)
+        due = [line for line in self.lines if line[0] <= now_ns]
+        self.lines = [line for line in self.lines if line[0] > now_ns]
+        for _, who, text in due:
+            self.say(text, who)
 
     @on(SimulatedPerson.said)
     def listen(self, utterance: Utterance) -> None:
@@ -98,7 +102,7 @@ class InterruptingPerson(SimulatedPerson):
         colours = [one for one in ("blue", "red") if one in text]
         if self.drawn.own is not None and text.endswith("?") and len(colours) == 1:
             answer = ANSWERS[colours[0] == self.drawn.own].format(colour=colours[0])
-            self.say(answer, after_s=ANSWERS_AFTER_S)
+            self.lines.append((self.clock.now_ns() + to_ns(ANSWERS_AFTER_S), "", answer))
         if ("i am done" in text or "give up" in text) and "interrupted" in self.began_ns:
             self.mark("told")
 

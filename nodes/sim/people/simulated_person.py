@@ -1,4 +1,4 @@
-"""`SimulatedPerson`: what all simulated people do: speak when it is time, know what happened when, and forgive.
+"""`SimulatedPerson`: what all simulated people do: speak, know what happened when, and forgive.
 
 Each plays a script: the person of a scenario, and that of an experiment.
 """
@@ -9,7 +9,7 @@ import math
 
 from nodes.msgs import GuardState, Utterance
 from nodes.sim.messages import BodyPart, Truth
-from runtime import RELIABLE, Node, Publisher, QoS, Subscription, UserError, to_ns, to_s
+from runtime import RELIABLE, Node, Publisher, QoS, Subscription, UserError, to_s
 
 GO_ON = "All right, go on"
 TOUCHES = ("contact", "effort")
@@ -21,7 +21,6 @@ class SimulatedPerson(Node):
     """Sees the simulator's truth, as a person in the room would; gives up `patience_s` after the order."""
 
     role = "ears"  # it plays a person
-    called = "person"  # in what is refused
     forgives_all = False  # also what others have stopped
     again_s = FORGIVE_AGAIN_S
 
@@ -34,24 +33,13 @@ class SimulatedPerson(Node):
 
     def __init__(self, speaker: str, patience_s: float) -> None:
         if not 0.0 < patience_s < math.inf:
-            raise UserError(f"{self.called}: patience_s is {patience_s}; expected a positive number of seconds")
+            raise UserError(f"person: patience_s is {patience_s}; expected a positive number of seconds")
         self.speaker, self.patience_s = speaker, patience_s
         self.began_ns: dict[str, int] = {}  # what has happened, and when
-        self.lines: list[tuple[int, str, str]] = []  # due, who, text
 
-    def say(self, text: str, who: str = "", *, after_s: float = 0.0) -> None:
-        """Say it at once, or with `speak` when its time has come."""
-        if after_s:
-            self.lines.append((self.clock.now_ns() + to_ns(after_s), who, text))
-        else:
-            self.heard.publish(Utterance(speaker=who or self.speaker, text=text))
-
-    def speak(self, now_ns: int) -> None:
-        """Say what is due."""
-        due = [line for line in self.lines if line[0] <= now_ns]
-        self.lines = [line for line in self.lines if line[0] > now_ns]
-        for _, who, text in due:
-            self.say(text, who)
+    def say(self, text: str, who: str = "") -> None:
+        """Say it at once."""
+        self.heard.publish(Utterance(speaker=who or self.speaker, text=text))
 
     def mark(self, what: str) -> None:
         """It has happened now, where it has not before."""
