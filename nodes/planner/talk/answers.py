@@ -479,7 +479,9 @@ def _of_deeds(asked: AskedOf, now: Answerable) -> str:
     if asked.asks == "who" and (skill or asked.is_of_contents) and any(_deed_with(one, "", now) for one in things):
         return _who(asked, now)
     is_gone = asked.is_of_contents and not any(one not in STATES for thing in things for one in thing.state)
-    if is_gone or (asked.asks == "what" and things and _HAPPENED.search(words)):
+    is_put = asked.asks == "where" and skill == "place" and _has(words, "did you", "have you") and not asked.place
+    is_put = is_put and any(_deed_with(one, "", now) for one in things)
+    if is_gone or is_put or (asked.asks == "what" and things and _HAPPENED.search(words)):
         return " ".join(dict.fromkeys(_told_of(one, now) for one in things))
     if asked.asks == "where" and things and _FROM_WHERE.search(words):
         origins = {deed.name: deed.origin for deed in reversed(now.deeds) if deed.origin and deed.id in ids}

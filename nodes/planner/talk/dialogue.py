@@ -134,6 +134,8 @@ STOPS_WITHIN_S = 1.0
 """So soon after a word of stopping the guard has said that it stopped."""
 MOST_HEARD = 12
 """So many utterances are kept, to tell who said what."""
+LONGEST_NAME = 6
+"""So few words only name what the question before is asked of as well."""
 MOST_SHORT = 4
 """An answer of fewer words names no deed: what was said before it asked for that."""
 _VIEW = re.compile(r"\b(?:you(?:r|'re)?|robot's|my|mine|me|i|i'm)\b", re.I)
@@ -142,6 +144,7 @@ _OF_DEED = re.compile(
     r"\bthe (?:very )?(?P<which>first|second|third|last) [a-z]+ (?:that )?you (?:have |just )*(?:took|taken|moved?|put|"
     r"brought|threw|thrown|binned|picked|did)(?: (?:away|up|out|in there|in the [a-z]+|on the [a-z]+))?\b", re.I
 )  # fmt: skip
+_ITS_SIDE = re.compile(r"\b(?:on|to|at) (?:its|his|her) (left|right)(?:[- ]hand side| side)?\b", re.I)
 _IN_TURN = re.compile(
     r"\bthe (?:very )?(?P<which>first|second|third|last) (?:one|thing|of (?:them|those|these))\b"
     r"(?! (?:on|from|to|in)\b)", re.I
@@ -232,6 +235,7 @@ class Dialogue:
     spoken: tuple[str, ...] = ()  # ids of what the robot named last, in an answer
     is_answer: bool = False  # what is said now is one
     was_answered: bool = False  # and nothing else was named since
+    asked: AskedOf | None = None  # what was asked last
     there: str = ""  # the place that was spoken of last
 
     # --- what is carried out
@@ -610,6 +614,7 @@ class Dialogue:
         things = [one for ident in self.spoken for one in self._things() if one.id == ident]
         if not (self.was_answered and things) or any(one.points_at for one in self._scene.people):
             return text
+        text = _ITS_SIDE.sub(r"to the \1 of it", text) if len(things) == 1 else text
         found = pronoun_in(text)
         if found is None:
             return text
@@ -656,7 +661,10 @@ class Dialogue:
 
     def _ordered_in(self, text: str, speaker: str, now_ns: int) -> str:
         """What is made of words that ask nothing plainly."""
-        if (about := _WHAT_ABOUT.fullmatch(text)) is not None:
+        about = _WHAT_ABOUT.fullmatch(text)
+        if about is not None and self.was_answered and meant_by(self, about[1]):
+            return self.answered(f"And {about[1]}?", speaker)  # asked of what was just asked of another
+        if about is not None:
             left = meant_by(self, about[1])
             if left and all(one.id in self.kept and not self._gives(one) for one in left) and self.why_kept(left):
                 return self.answered(f"Why is {about[1]} left?", speaker)
@@ -1024,6 +1032,12 @@ class Dialogue:
     def answered(self, text: str, speaker: str) -> str:
         """The answer to a question, from what is believed."""
         asked, said = self._question(text, speaker)
+        is_more = self.was_answered and self.asked is not None and asked.is_named and not asked.skill and not asked.asks
+        if (
+            is_more and self.asked is not None and len(text.split()) <= LONGEST_NAME
+        ):  # "And the ball?", asked after the cup
+            asked = replace(self.asked, things=asked.things, is_named=True, kinds=asked.kinds, unseen=asked.unseen)
+        self.asked = asked
         said = said or self._told_of_recipe(text, speaker) or answer(asked, self.belief())
         if said.startswith(UNKNOWN) and asked.is_named:  # "And what about the plate?"
             said = self.too_wide(self.refs(asked.things)) or said

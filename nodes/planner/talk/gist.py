@@ -133,8 +133,8 @@ def _fits(thing: SeenObject, noun: Noun) -> bool:
 
 
 def is_named_in(nouns: Sequence[Noun]) -> bool:
-    """Whether a thing is named by its kind or its colour."""
-    return any(one.kind not in ("", "*") or one.colour for one in nouns)
+    """Whether a thing is named by its kind or its colour, or as one of the other two."""
+    return any(one.kind not in ("", "*") or one.colour or (one.is_other and one.count != 1) for one in nouns)
 
 
 def _act(said: str, heard: frozenset[str], end: str, skill: str, verb: str, *, is_named: bool, has_place: bool) -> Act:
@@ -216,9 +216,9 @@ def _meant(nouns: Sequence[Noun], said: str, scene: Scene, focus: Focus) -> tupl
         if not noun.kind and focus.kind and len(fitting) > 1:
             fitting = [one for one in fitting if one.label == focus.kind] or fitting
         fitting = fitting if noun.kind else _without_tools(fitting)
-        wanted = (
-            len(fitting) if noun.count == "all" or noun.is_plural else 2 if noun.count == "both" else int(noun.count)
-        )
+        is_counted = noun.is_other and noun.count not in (1, "all", "both")  # "the other two"
+        is_all = noun.count == "all" or (noun.is_plural and not is_counted)
+        wanted = len(fitting) if is_all else 2 if noun.count == "both" else int(noun.count)
         if len(fitting) > wanted and noun.kind not in ("", "*") and not noun.colour:
             worked_on = [one for one in fitting if one in focus.one or one in focus.worked_on]
             fitting = worked_on if 0 < len(worked_on) <= wanted else fitting

@@ -1583,7 +1583,9 @@ class Parser:
     def _stands_for_name(self, at: _Phrase) -> bool:
         """Past "one", "ones", "others", "things"."""
         words, i, noun, lexicon = at.words, at.i, at.noun, self.lexicon
-        if lexicon.has("ones", words, i) and (at.is_begun or at.colours or words[i] == "ones"):
+        if noun.is_other and words[i] in WORDS["numbers"] and words[i] != "one" and not self._begins_head(words, i + 1):
+            at.take(1, count=WORDS["numbers"].index(words[i]), is_plural=True)  # "the other two"
+        elif lexicon.has("ones", words, i) and (at.is_begun or at.colours or words[i] == "ones"):
             at.take(
                 1, is_plural=words[i] != "one", is_other=noun.is_other or words[i] == "others",
                 modifier=" ".join(at.unknown), quality=noun.quality or ("" if at.colours else at.alone),

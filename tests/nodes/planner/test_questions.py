@@ -353,3 +353,22 @@ def test_beside_it_is_beside_the_thing_that_was_spoken_of_and_no_place(hands: ty
     world.play(f"Put the white {world.thing} {world.goal}.", LONG_S)
     assert "next to it" in world.play(f"Put the red {world.thing} next to it.", LONG_S)
     assert [*world.ends()] == [f"white {world.thing}"]
+
+
+@BOTH
+def test_a_name_behind_an_answer_asks_the_same_of_another_thing(hands: type[TableHands]) -> None:
+    world = hands()
+    world.play(f"Put the white {world.thing} {world.goal}.", LONG_S, f"Did you move the red {world.thing}?")
+    assert world.play(f"And the white {world.thing}?").startswith("Yes")
+    assert world.play(f"What about the blue {world.thing}?").startswith("No")
+    assert world.play(f"Where did you put the white {world.thing}?").startswith(f"I put the white {world.thing}")
+
+
+@BOTH
+def test_the_other_two_are_those_that_the_last_order_was_not_about(hands: type[TableHands]) -> None:
+    world = hands()
+    world.play(f"Put the white {world.thing} {world.goal}.", LONG_S)
+    left = [one.name for one in world.things if one.label == world.thing and "white" not in one.name]
+    said = world.play(f"Now the other {'three' if len(left) > 2 else 'two'}.")
+    assert "Shall I put" in said
+    assert all(name in said for name in left)
