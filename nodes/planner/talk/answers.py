@@ -32,7 +32,6 @@ STATES = ("dirty", "clean", "full", "half full", "empty", "open", "closed", "shu
 UNKNOWN = "I do not know that."
 _ABOUT_ROBOT = cues("answers")["about_robot"]
 _PAST = cues("answers")["past"]
-_LEFT = cues("answers")["left"]
 _DONE = cues("answers")["done"]
 _NEXT = cues("answers")["next"]
 _SAID = cues("answers")["said"]
