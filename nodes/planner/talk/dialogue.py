@@ -220,6 +220,7 @@ class Dialogue:
     by: str = ""  # who ordered what is carried out
     names: Mapping[str, str] = field(default_factory=dict)  # names that people gave, in small letters, and ids
     owners: Mapping[str, str] = field(default_factory=dict)  # ids, and whose these are
+    given: frozenset[str] = frozenset()  # ids of what its owner does not need any more
     pointed: tuple[str, str, int] = ("", "", 0)  # person, id, when
     offered: tuple[str, tuple[float, float, float], int] = ("", _NOWHERE_M, 0)  # id, where, since
     nodded_ns: int = 0
@@ -511,6 +512,10 @@ class Dialogue:
         self.stood, self.inside = stood, inside
         placed = {one.id for one in self._things() if place_of(one.id, self._scene) or self._is_theirs(one)}
         self.carried = frozenset(held) | (self.carried - placed)
+        lent = [one for one in self._things() if one.id in self.owners.keys() - self.given - self.cups.keys()]
+        lent = [one for one in lent if one.id not in self.kept and not self._steps_left(one.id)]
+        if lent and not (self.orders or self.questions):  # a deed was allowed, and no other one
+            self.talk = replace(self.talk, protected=(*self.talk.protected, *self.refs(lent)))
 
     def _worked_on(self) -> tuple[Reference, ...]:
         return self.current.things if self.current is not None else ()
@@ -890,7 +895,7 @@ class Dialogue:
             return f"{why}I leave {named(self.refs(left))} until {who} says otherwise."
         if not things or intent.deed != "nothing" or intent.protected or intent.unnamed or intent.why == "cancelled":
             return ""
-        self.talk = talk
+        self.talk, self.given = talk, self.given | {one.id for one in things}
         self._release(self.refs(things))
         return f"All right, {named(self.refs(things))} may be taken now."
 
@@ -1135,6 +1140,7 @@ class Dialogue:
         why = (
             (whose if keeper == self._speaker else "")
             or self.why_kept(barred)
+            or whose
             or f"I was asked to leave {named(self.refs(barred))}. "
         )
         if any(not one.skill or (one.skill == "place" and not one.place) for one in orders):
@@ -1726,8 +1732,10 @@ class Dialogue:
             self._drop_all()
         is_new = not is_answer and not self._asked()
         if is_new and not intent.is_addition and (text := self._contradiction(intent, now_ns, other)):
-            return self.ask(OpenQuestion("instead", text, now_ns, intent.orders))
-        orders = tuple(self._brought_back(self._pointed_out(order)) for order in intent.orders)
+            whose = [self.owners.get(one, speaker) for order in intent.orders for one in self.ids_of(order.things)]
+            owner = next((one for one in whose if one != speaker and one == self.by), "")
+            return self.ask(OpenQuestion("instead", text, now_ns, intent.orders, of=owner))
+        orders = tuple(self._brought_back(self._pointed_out(order)) for order in _apart(intent.orders))
         if text := self._nothing_to_put_back(orders):
             return text
         if self._each:
@@ -2819,6 +2827,17 @@ def _with_orders(intent: Intent, orders: tuple[Order, ...]) -> Intent:
 def _about_alone(order: Order, things: tuple[Reference, ...]) -> Order:
     """The same order about these."""
     return Order(order.skill, things, order.excluding, order.place, order.relation)
+
+
+def _apart(orders: Sequence[Order]) -> list[Order]:
+    """ "Both cups, the red one first": the rest, but for that one, is one fewer."""
+
+    def fewer(ref: Reference, order: Order) -> Reference:
+        alone = [one for other in orders if other is not order for one in other.things if one.label == ref.label]
+        taken = sum(any(covers(left, one) for left in order.excluding) for one in alone if one.count == 1)
+        return msgspec.structs.replace(ref, count=ref.count - taken) if 1 <= taken < ref.count else ref  # type: ignore[type-var]  # a Struct
+
+    return [_about_alone(one, tuple(fewer(ref, one) for ref in one.things)) for one in orders]
 
 
 def _is_same(orders: Sequence[Order], before: Sequence[Order]) -> bool:

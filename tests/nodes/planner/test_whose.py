@@ -101,6 +101,24 @@ def test_of_two_that_are_ordered_the_free_one_is_done_and_the_kept_one_asked_for
     assert sorted(world.ends()) == [f"red {world.thing}", f"white {world.thing}"]
 
 
+def test_what_an_owner_lends_for_one_deed_is_asked_for_again_for_another() -> None:
+    for lends in ("You can put my banana on the tray.", "I don't need the banana any more."):
+        world = KitchenHands()
+        world.play(("Ben", "The banana is mine."), ("Ben", lends))
+        world.work(60)
+        world.play(("Ann", "Now put the banana in the sink."))
+        assert bool(world.mind.orders) == ("any more" in lends), lends
+
+
+def test_of_two_of_three_the_one_that_comes_first_is_one_of_the_two() -> None:
+    for words in ("Put two mugs on the tray, the white one first.", "Two mugs on the tray, but the white one last."):
+        world = KitchenHands()
+        world.play(words)
+        ids = [one.things[0].id for one in world.mind.orders]
+        assert len(ids) == 2, words
+        assert ids["last" in words] == "mug-white", words
+
+
 def test_a_thing_of_his_is_given_by_him_and_by_nobody_else() -> None:
     turns = [("Ben", "The banana and the white mug are mine."), ("Ann", "Can I have Ben's banana?"), ("Ann", "Yes.")]
     world = played(KitchenHands, turns)
