@@ -305,7 +305,7 @@ class LoopRunner:
     def _take_event_now(self, source: MessageSource, link: DirectLink) -> None:
         """Handle an event that has come straight, where no order to stop can have come."""
         events = source.direct_events
-        if events is None or any(self._lane.queues) or not events.take(link, is_free=True):
+        if events is None or any(self._lane.queues) or not events.take_event(link):
             self._hear()
         elif (ended_ns := events.ended_ns) is None or ended_ns < self._calm_ns:
             self._hear()  # it was queued, or they come one upon the other

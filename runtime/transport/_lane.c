@@ -8,8 +8,9 @@
    Ring      the writing side of a segment: which slot next, fill it, and tell receivers where it lies
    Map       the reading side of a segment
    View      one slot of a Map: bytes to read, locked for as long as the object lives
-   receive   one packet from a socket, and the view that it speaks of; receive_run: several, opened
-   offer     one packet to a socket, and whether there was room
+   receive   one packet from a socket, and the view that it speaks of
+   Pipe      the reading side of a pipe of events: all that waits in one call, opened
+   offer     one event to a pipe, and whether there was room
    Opener    from the document of a message to the message with its envelope, for one topic
 
    The interpreter's lock guards all of it. It is let go of only while bytes are copied into a slot that is in no list. */
@@ -20,6 +21,7 @@
 #include <Python.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -35,6 +37,8 @@
 #define KEY_BYTES 48
 #define LARGEST_PACKET (60 << 10)
 #define RECEIVE_BYTES (64 << 10)
+#define PIPE_BYTES (16 << 10) /* taken from a pipe at once */
+#define LENGTH_BYTES 2 /* before each packet of a pipe, little-endian */
 #define MOST_PARTS 64
 #define KEPT_BYTES 120
 #define MOST ((int64_t)1 << 62) /* of any number in an envelope */
@@ -379,19 +383,21 @@ static PyObject *send_plain(PyObject *module, PyObject *const *args, Py_ssize_t 
     return broken < 0 ? NULL : PyLong_FromLong(broken);
 }
 
-/* offer(fd, packet) -> whether it was sent: False where there is no room, or nobody. */
+/* offer(fd, packet) -> whether it was sent: False where there is no room, or nobody. Its first bytes become its length;
+   the pipe takes up to PIPE_BUF bytes whole or not at all. */
 static PyObject *offer(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
-    Py_buffer packet;
     (void)module;
-    if (nargs != 2) {
-        PyErr_SetString(PyExc_TypeError, "offer takes a descriptor and a packet");
+    if (nargs != 2 || !PyByteArray_Check(args[1])) {
+        PyErr_SetString(PyExc_TypeError, "offer takes a descriptor and a bytearray");
         return NULL;
     }
     long fd = PyLong_AsLong(args[0]);
-    if ((fd == -1 && PyErr_Occurred()) || PyObject_GetBuffer(args[1], &packet, PyBUF_SIMPLE)) return NULL;
-    int is_sent = send((int)fd, packet.buf, (size_t)packet.len, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
-    PyBuffer_Release(&packet);
-    return PyBool_FromLong(is_sent);
+    if (fd == -1 && PyErr_Occurred()) return NULL;
+    char *packet = PyByteArray_AsString(args[1]);
+    size_t size = (size_t)PyByteArray_Size(args[1]), length = size - LENGTH_BYTES;
+    if (size < LENGTH_BYTES || size > PIPE_BUF) Py_RETURN_FALSE;
+    packet[0] = (char)length, packet[1] = (char)(length >> 8);
+    return PyBool_FromLong(write((int)fd, packet, size) >= 0);
 }
 
 /* What a packet says, as `receive` returns it. */
@@ -445,51 +451,99 @@ static PyObject *receive(PyObject *module, PyObject *const *args, Py_ssize_t nar
     return PyErr_SetFromErrno(PyExc_OSError);
 }
 
-/* receive_run(fd, channels, maps, most, opened) -> what `receive` returns
+/* ---- Pipe: events that come straight */
 
-   Receive and open one packet after another, as many as `most`, into the list `opened`. What ends the run is returned:
-   None where nothing waits, else what `receive` returns of a packet that is no usual document; () after `most`. */
-static PyObject *receive_run(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
-    char packet[RECEIVE_BYTES], head[KEPT_BYTES]; /* topic and mark of the documents that `open` opens */
-    size_t head_size = 0;
-    PyObject *open = NULL, *is_new = NULL, *found = NULL;
-    (void)module;
-    if (nargs != 5 || !PyDict_Check(args[1]) || !PyDict_Check(args[2]) || !PyList_Check(args[4])) {
-        PyErr_SetString(PyExc_TypeError, "receive_run takes a descriptor, two dicts, a number and a list");
+typedef struct {
+    PyObject_HEAD
+    int fd;
+    size_t kept; /* bytes of a packet whose rest is still in the pipe */
+    char bytes[PIPE_BYTES];
+} Pipe;
+
+static PyObject *pipe_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    int fd;
+    (void)kwargs;
+    if (!PyArg_ParseTuple(args, "i", &fd)) return NULL;
+    Pipe *pipe = (Pipe *)PyType_GenericAlloc(type, 0);
+    if (pipe) pipe->fd = fd;
+    return (PyObject *)pipe;
+}
+
+/* What opens the documents of one topic: found once for those that follow upon each other. */
+typedef struct {
+    char head[KEPT_BYTES]; /* topic and mark */
+    size_t size;           /* 0: none yet */
+    PyObject *open, *is_new;
+} Known;
+
+/* The message of a packet, a new reference; None where it is no usual document, NULL with an exception. */
+static PyObject *open_packet(Known *known, const char *packet, size_t size, PyObject *channels) {
+    size_t head_size = known->size;
+    if (!head_size || size < head_size || memcmp(packet, known->head, head_size)) {
+        const char *zero = memchr(packet, 0, size);
+        if (!zero || zero + 1 >= packet + size || zero[1] != PLAIN) Py_RETURN_NONE;
+        PyObject *topic = PyBytes_FromStringAndSize(packet, zero - packet);
+        PyObject *channel = topic ? PyDict_GetItemWithError(channels, topic) : NULL; /* borrowed */
+        Py_XDECREF(topic);
+        if (!channel && !PyErr_Occurred()) Py_RETURN_NONE;
+        Py_CLEAR(known->open);
+        Py_CLEAR(known->is_new);
+        known->open = channel ? PyObject_GetAttr(channel, open_name) : NULL;
+        known->is_new = known->open ? PyObject_GetAttr(channel, is_new_name) : NULL;
+        if (!known->is_new) return NULL;
+        head_size = (size_t)(zero - packet) + 2;
+        known->size = head_size <= sizeof known->head ? head_size : 0; /* a name that long is looked up each time */
+        memcpy(known->head, packet, known->size);
+    }
+    PyObject *document = PyBytes_FromStringAndSize(packet + head_size, (Py_ssize_t)(size - head_size));
+    PyObject *both[] = {document, known->is_new};
+    PyObject *stamped = document ? PyObject_Vectorcall(known->open, both, 2, NULL) : NULL;
+    Py_XDECREF(document);
+    return stamped;
+}
+
+/* take(channels, opened) -> how many of the packets were not opened, None where nothing waits, -1 at the end
+
+   Read once, and put the message of each packet into the list `opened`; from the first on that is no usual document the
+   packets as they came, since messages are opened in their order. No whole packet stays behind here, so the pipe is readable as long as there is more. */
+static PyObject *pipe_take(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
+    Pipe *pipe = (Pipe *)self;
+    Known known = {.size = 0, .open = NULL, .is_new = NULL};
+    long rare = 0;
+    int is_broken = 0;
+    if (nargs != 2 || !PyDict_Check(args[0]) || !PyList_Check(args[1])) {
+        PyErr_SetString(PyExc_TypeError, "take takes a dict and a list");
         return NULL;
     }
-    long fd = PyLong_AsLong(args[0]), most = PyLong_AsLong(args[3]);
-    if (PyErr_Occurred()) return NULL;
-    while (!found && most-- > 0) {
-        ssize_t size = recv((int)fd, packet, sizeof packet, MSG_DONTWAIT);
-        if (size < 0) {
-            found = errno == EAGAIN || errno == EINTR ? Py_NewRef(Py_None) : PyErr_SetFromErrno(PyExc_OSError);
-            break;
+    ssize_t size = read(pipe->fd, pipe->bytes + pipe->kept, sizeof pipe->bytes - pipe->kept);
+    if (size < 0 && (errno == EAGAIN || errno == EINTR)) Py_RETURN_NONE;
+    if (size <= 0) return PyLong_FromLong(-1);
+    char *at = pipe->bytes, *end = pipe->bytes + pipe->kept + size;
+    while (!is_broken && end - at >= LENGTH_BYTES) {
+        size_t length = (size_t)(unsigned char)at[0] | (size_t)(unsigned char)at[1] << 8;
+        if ((size_t)(end - at) < LENGTH_BYTES + length) break;
+        char *packet = at + LENGTH_BYTES;
+        PyObject *one = rare ? Py_NewRef(Py_None) : open_packet(&known, packet, length, args[0]);
+        if (one == Py_None) {
+            rare++;
+            Py_DECREF(one);
+            one = PyBytes_FromStringAndSize(packet, (Py_ssize_t)length);
         }
-        PyObject *document, *stamped = NULL;
-        if (head_size && (size_t)size >= head_size && !memcmp(packet, head, head_size)) {
-            document = PyBytes_FromStringAndSize(packet + head_size, size - (ssize_t)head_size);
-        } else {
-            found = understand(packet, size, args[1], args[2]);
-            if (!found || !PyTuple_Check(found) || !PyTuple_Check(PyTuple_GetItem(found, 2))) break;
-            head_size = strlen(packet) + 2;
-            if (head_size > sizeof head) head_size = 0; /* a name that long is looked up each time */
-            memcpy(head, packet, head_size);
-            document = Py_NewRef(PyTuple_GetItem(found, 1));
-            Py_XDECREF(open), Py_XDECREF(is_new);
-            open = PyObject_GetAttr(PyTuple_GetItem(found, 0), open_name);
-            is_new = open ? PyObject_GetAttr(PyTuple_GetItem(found, 0), is_new_name) : NULL;
-            Py_CLEAR(found);
-        }
-        PyObject *both[] = {document, is_new};
-        if (document && is_new) stamped = PyObject_Vectorcall(open, both, 2, NULL);
-        if (stamped == Py_None) found = understand(packet, size, args[1], args[2]);
-        int is_over = !stamped || stamped == Py_None || PyList_Append(args[4], stamped);
-        Py_XDECREF(document), Py_XDECREF(stamped);
-        if (is_over) break;
+        is_broken = !one || PyList_Append(args[1], one);
+        Py_XDECREF(one);
+        at = packet + length;
     }
-    Py_XDECREF(open), Py_XDECREF(is_new);
-    return found || PyErr_Occurred() ? found : PyTuple_New(0);
+    pipe->kept = (size_t)(end - at);
+    memmove(pipe->bytes, at, pipe->kept);
+    Py_XDECREF(known.open), Py_XDECREF(known.is_new);
+    if (is_broken) return NULL;
+    return PyLong_FromLong(pipe->kept < PIPE_BUF ? rare : -1); /* none of ours is that long */
+}
+
+static void pipe_dealloc(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_Free(self);
+    Py_DECREF((PyObject *)type);
 }
 
 /* ---- Opener: from the document of a message to the message with its envelope */
@@ -705,6 +759,13 @@ static PyType_Slot ring_slots[] = {
     {Py_tp_new, ring_new}, {Py_tp_dealloc, ring_dealloc}, {Py_tp_methods, ring_methods}, {0}};
 static PyType_Spec ring_spec = {"runtime.transport._lane.Ring", sizeof(Ring), 0, Py_TPFLAGS_DEFAULT, ring_slots};
 
+static PyMethodDef pipe_methods[] = {
+    {"take", (PyCFunction)(void (*)(void))pipe_take, METH_FASTCALL, "take(channels, opened) -> packets not opened | None"},
+    {0}};
+static PyType_Slot pipe_slots[] = {
+    {Py_tp_new, pipe_new}, {Py_tp_dealloc, pipe_dealloc}, {Py_tp_methods, pipe_methods}, {0}};
+static PyType_Spec pipe_spec = {"runtime.transport._lane.Pipe", sizeof(Pipe), 0, Py_TPFLAGS_DEFAULT, pipe_slots};
+
 static PyMethodDef opener_methods[] = {
     {"open", (PyCFunction)(void (*)(void))opener_open, METH_FASTCALL, "open(document, is_new) -> Stamped | None"}, {0}};
 static PyType_Slot opener_slots[] = {{Py_tp_new, opener_new},           {Py_tp_dealloc, opener_dealloc},
@@ -715,8 +776,6 @@ static PyType_Spec opener_spec = {"runtime.transport._lane.Opener", sizeof(Opene
 
 static PyMethodDef functions[] = {
     {"receive", (PyCFunction)(void (*)(void))receive, METH_FASTCALL, "receive(fd, channels, maps)"},
-    {"receive_run", (PyCFunction)(void (*)(void))receive_run, METH_FASTCALL,
-     "receive_run(fd, channels, maps, most, opened)"},
     {"send", (PyCFunction)(void (*)(void))send_plain, METH_FASTCALL, "send(head, document, fds) -> broken sockets"},
     {"offer", (PyCFunction)(void (*)(void))offer, METH_FASTCALL, "offer(fd, packet) -> whether it was sent"},
     {0}};
@@ -726,16 +785,18 @@ static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_lane", "The lan
 PyMODINIT_FUNC PyInit__lane(void) {
     PyObject *module = PyModule_Create(&definition);
     PyObject *map = PyType_FromSpec(&map_spec), *ring = PyType_FromSpec(&ring_spec);
-    PyObject *opener = PyType_FromSpec(&opener_spec);
+    PyObject *opener = PyType_FromSpec(&opener_spec), *pipe = PyType_FromSpec(&pipe_spec);
     view_type = (PyTypeObject *)PyType_FromSpec(&view_spec);
     open_name = PyUnicode_InternFromString("open"), is_new_name = PyUnicode_InternFromString("is_new");
     if (!module || !map || !ring || !view_type || !open_name || !is_new_name || PyModule_AddObjectRef(module, "Map", map) ||
-        PyModule_AddObjectRef(module, "Ring", ring) || PyModule_AddObjectRef(module, "Opener", opener)) {
+        PyModule_AddObjectRef(module, "Ring", ring) || PyModule_AddObjectRef(module, "Opener", opener) ||
+        PyModule_AddObjectRef(module, "Pipe", pipe)) {
         Py_XDECREF(module);
         module = NULL;
     }
     Py_XDECREF(map);
     Py_XDECREF(ring);
     Py_XDECREF(opener);
+    Py_XDECREF(pipe);
     return module;
 }

@@ -4,8 +4,10 @@ Each process listens on one Unix packet socket (`DirectSender`). A process that 
 topics that it wants, and waits on that very socket (`DirectReader`). A packet is one message, sent by the thread that
 publishes it. The connection tells each side when the other has died. A full connection drops a state, which the
 receiver sees as a gap; events wait at the sender until there is room, in their order. Events have a connection of their
-own, so that none stands behind an image. The launch's plan says which topics go this way; all others and tools use
-ZeroMQ.
+own, so that none stands behind an image, and with it a pipe, which takes the kernel a third of the time: the receiver
+makes it and sends its end along. In the pipe each packet stands behind its length; length 0 says that the next one, too
+large to be written at once, lies on the connection. The launch's plan says which topics go this way; all others and
+tools use ZeroMQ.
 
 A packet is the topic, a zero byte, a mark, and what the mark says:
 
@@ -28,6 +30,8 @@ import struct
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +44,7 @@ from runtime.operating_system.machine import can
 from runtime.serialization.codec import MAX_ARRAY_BYTES, MAX_ARRAYS, Frame
 from runtime.transport import fast_lane
 from runtime.transport.channel import Channel, Handle, Loss, Lost, Refused
-from runtime.transport.fast_lane import KEY_BYTES, LARGEST_PACKET, RECEIVE_BYTES
+from runtime.transport.fast_lane import KEY_BYTES, LARGEST_FRAME, LARGEST_PACKET, LENGTH, RECEIVE_BYTES, PipeLike
 from runtime.transport.rate_limit import RateLimit
 from runtime.transport.shared_memory import SlotAddress, Views
 
@@ -57,7 +61,13 @@ _FAILURES = 3  # of one segment, before a receiver says so
 _FIRST_RETRY_NS, _RETRY_NS = 2_500_000, 20_000_000  # twice as long each time: processes of a run start together
 _LOOK_NS = 100_000_000  # between two looks at who came and went, while nobody is there to hear what is sent
 _CLOSE_NS = 1_000_000_000  # a socket whose receiver has gone: no thread is about to use its number by then
+_CLOSED_ON_EXEC = int(getattr(socket, "MSG_CMSG_CLOEXEC", 0))
 DONTWAIT = int(getattr(socket, "MSGDONTWAIT", 0)) | int(getattr(socket, "MSG_NOSIGNAL", 0))
+
+_Waiting = tuple[bytes, bytes, bytes, bytes]
+"""What waits for room: a frame for the pipe; or "" and a packet for the connection; or "" twice, head and document."""
+_ON_CONNECTION: _Waiting = (LENGTH.pack(0), b"", b"", b"")
+"""It follows upon what was sent by the connection itself."""
 
 _COUNT = struct.Struct("<BI")  # arrays, bytes of the document
 _SLOT = struct.Struct(f"<{KEY_BYTES}sHQB")  # segment, slot, generation, arrays; then their sizes
@@ -125,15 +135,17 @@ def _inline_packet(head: bytes, document: bytes, arrays: Sequence[Frame]) -> byt
 class _Receiver:
     """A connection to a process that handles our messages."""
 
-    __slots__ = ("events", "fd", "is_apart", "limits", "lock", "name", "send", "socket", "topics", "waiting")
+    __slots__ = ("events", "fd", "is_apart", "limits", "lock", "name", "pipe", "send", "socket", "topics", "waiting")
 
     def __init__(self, connection: socket.socket, events: select.epoll) -> None:
         """`events` is to tell when there is room again."""
         self.socket = connection
-        self.fd = connection.fileno()
+        self.fd = -1  # of the pipe
+        self.pipe: FileIO | None = None
+        """Where its events go."""
         self.events = events
-        self.waiting: deque[tuple[bytes, bytes, bytes]] = deque()
-        """Events for which there was no room: packet, or "" for one that goes apart, and its head and document."""
+        self.waiting: deque[_Waiting] = deque()
+        """Events for which there was no room."""
         self.lock = threading.Lock()
         self.send: Callable[[bytes, int], int] = connection.send
         self.name = ""
@@ -141,28 +153,22 @@ class _Receiver:
         self.is_apart = False  # it cannot reach our shared memory
         self.limits: dict[str, RateLimit] = {}
 
+    def take_pipe(self, fd: int) -> None:
+        """Its events go there."""
+        self.pipe, self.fd = FileIO(fd, "wb"), fd
+        self.events.register(self.pipe, 0)
+
     def offer(self, packet: bytes, head: bytes, document: bytes) -> bool:
         """Send an event, or keep it until there is room (any thread); False where the receiver has gone."""
+        is_small = 0 < len(packet) <= LARGEST_FRAME - LENGTH.size
         with self.lock:
-            if self.waiting:
-                if len(self.waiting) < MOST_WAITING:  # else a gap, which it counts
-                    self.waiting.append((packet, head, document))
-                return self._send_waiting()
-            try:
-                self._send_one(packet, head, document)
-            except BlockingIOError:
-                self.waiting.append((packet, head, document))
-                return self._await(select.EPOLLIN | select.EPOLLOUT)
-            except OSError:
-                return False
-        return True
-
-    def _await(self, events: int) -> bool:
-        try:
-            self.events.modify(self.socket, events)
-        except (OSError, ValueError):
-            return False  # it has gone, or all is closed
-        return True
+            if len(self.waiting) >= MOST_WAITING:
+                pass  # a gap, which it counts
+            elif is_small:
+                self.waiting.append((LENGTH.pack(len(packet)) + packet, b"", b"", b""))
+            else:
+                self.waiting += ((b"", packet, head, document), _ON_CONNECTION)
+            return self._send_waiting()
 
     def flush(self) -> bool:
         """Send what waits, as far as there is room (any thread); False where the receiver has gone."""
@@ -170,22 +176,44 @@ class _Receiver:
             return not self.waiting or self._send_waiting()
 
     def _send_waiting(self) -> bool:
+        is_full = False
         try:
             while self.waiting:
                 self._send_one(*self.waiting[0])
                 self.waiting.popleft()
         except BlockingIOError:
-            return True
+            is_full = True
         except OSError:
             self.waiting.clear()
             return False
-        return self._await(select.EPOLLIN)
+        try:
+            for one in (self.socket, self.pipe):
+                if one is not None:
+                    events = select.EPOLLOUT if is_full and one is self.full else 0
+                    self.events.modify(one, events | (select.EPOLLIN if one is self.socket else 0))
+        except (OSError, ValueError):
+            return False  # it has gone, or all is closed
+        return True
 
-    def _send_one(self, packet: bytes, head: bytes, document: bytes) -> None:
-        if packet:
+    @property
+    def full(self) -> socket.socket | FileIO:
+        """Where what waits first finds no room."""
+        return self.pipe if self.pipe is not None and self.waiting and self.waiting[0][0] else self.socket
+
+    def _send_one(self, frame: bytes, packet: bytes, head: bytes, document: bytes) -> None:
+        if frame:
+            os.write(self.fd, frame)
+        elif packet:
             self.send(packet, DONTWAIT)
         else:
             send_apart(self.socket, head, document, ())
+
+    def close(self) -> None:
+        """Close what it is reached by."""
+        self.fd = -1
+        self.socket.close()
+        if self.pipe is not None:
+            self.pipe.close()
 
     def wants(self, topic: str, published_ns: int) -> bool:
         """Whether it gets the message of that topic that was published then."""
@@ -214,7 +242,7 @@ class DirectSender:
         self.topics, self.event_topics = frozenset(receivers), frozenset(events)
         self._expected = {topic: frozenset(names) for topic, names in receivers.items()}
         self._connected: list[_Receiver] = []
-        self._gone: list[tuple[int, socket.socket]] = []  # and since when
+        self._gone: list[tuple[int, _Receiver]] = []  # and since when
         self._heads: dict[str, bytes] = {topic: topic.encode() + b"\0" for topic in receivers}
         self._lock = threading.Lock()
         self._look_ns = 0
@@ -270,7 +298,12 @@ class DirectSender:
     def _hear(self, one: _Receiver) -> None:
         """What a receiver says: who it is, that it cannot reach shared memory, or that it has gone."""
         try:
-            while said := one.socket.recv(RECEIVE_BYTES, DONTWAIT):
+            while True:
+                said, fds, _, _ = socket.recv_fds(one.socket, RECEIVE_BYTES, 1, DONTWAIT | _CLOSED_ON_EXEC)
+                for fd in fds:
+                    one.take_pipe(fd)
+                if not said:
+                    break
                 if one.name:
                     one.is_apart = one.is_apart or said == _WHOLE
                     self._list(one.topics)
@@ -291,8 +324,11 @@ class DirectSender:
             self.to[topic] = tuple(other for other in self.to[topic] if other is not one)
         self._list(one.topics)
         self.events.unregister(one.socket)
-        one.socket.shutdown(socket.SHUT_RDWR)  # closed later: another thread may just be sending there
-        self._gone.append((_now_ns(), one.socket))
+        if one.pipe is not None:
+            self.events.unregister(one.pipe)
+        with suppress(OSError):
+            one.socket.shutdown(socket.SHUT_RDWR)  # closed later: another thread may just be sending there
+        self._gone.append((_now_ns(), one))
 
     def _list(self, topics: Collection[str]) -> None:
         """Keep the descriptors of these topics; the lists are changed in one step each."""
@@ -373,7 +409,7 @@ class DirectSender:
         end_ns = _now_ns() + to_ns(patience_s)
         for one in self._connected:
             while one.waiting and one.flush() and one.waiting and (left_ns := end_ns - _now_ns()) > 0:
-                select.select((), (one.socket,), (), left_ns * 1e-9)
+                select.select((), (one.full,), (), left_ns * 1e-9)
 
     def close(self) -> None:
         """Close all connections."""
@@ -385,11 +421,9 @@ class DirectSender:
                 receivers.clear()
             self.events.close()
             self.listener.close()
-            for one in self._connected:
-                one.socket.close()
+            for one in (*self._connected, *(gone for _, gone in self._gone)):
+                one.close()
             self._connected.clear()
-            for _, connection in self._gone:
-                connection.close()
             self._gone.clear()
 
 
@@ -414,14 +448,25 @@ def send_apart(to: socket.socket, head: bytes, document: bytes, arrays: Sequence
 class DirectLink:
     """A connection to one publishing process."""
 
-    __slots__ = ("expects_fd", "fd", "hello", "path", "socket")
+    __slots__ = ("expects_fd", "fd", "hello", "path", "pipe", "pipe_fd", "socket")
 
     def __init__(self, path: str, hello: bytes) -> None:
         self.path = path
         self.hello = hello
         self.socket: socket.socket | None = None
-        self.fd = -1
+        self.fd = -1  # what to wait on
+        self.pipe: PipeLike | None = None
+        """Where its events come from."""
+        self.pipe_fd = -1
         self.expects_fd = False
+
+    def close(self) -> None:
+        """Close what is open; it can be tried again."""
+        if self.socket is not None:
+            self.socket.close()
+        if self.pipe_fd >= 0:
+            os.close(self.pipe_fd)
+        self.socket, self.pipe, self.fd, self.pipe_fd = None, None, -1, -1
 
 
 class DirectReader:
@@ -451,14 +496,14 @@ class DirectReader:
         for topic in self._most_hz:
             self._channels[topic.encode()].gap = "max_hz"
         self._views = Views()
-        self._receive, self._receive_run = fast_lane.chosen.receive, fast_lane.chosen.receive_run
+        self._receive = fast_lane.chosen.receive
         self._failures: Counter[str] = Counter()  # by segment
         self._receiver, self._publishers = receiver, {topic: publishers[topic] for topic in types}
         self._links: list[DirectLink] = []
         self.by_fd: dict[int, DirectLink] = {}
         """The connections that are up; a new dict with each change."""
         self.held: deque[Stamped[Any]] | None = None
-        """Where events are kept that came together, for whoever has room for them; None: all are delivered at once."""
+        """Where events are kept that came together, for whoever has room for them; None: it receives states."""
         self.ended_ns: int | None = None
         """When the handler of what was taken last had finished; None where it was queued."""
         self.is_complete = False
@@ -496,13 +541,25 @@ class DirectReader:
 
     def _try(self, link: DirectLink) -> None:
         made = _new_socket()
+        inner = outer = -1
         try:
             made.connect(link.path)
-            made.send(link.hello)
+            if self.held is None:
+                made.send(link.hello)
+            else:
+                inner, outer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+                socket.send_fds(made, [link.hello], [outer])
+                os.close(outer)  # its end is the publisher's alone: it closes with that
         except OSError:
             made.close()
+            for fd in (inner, outer):
+                if fd >= 0:
+                    os.close(fd)
             return
         link.socket, link.fd, link.expects_fd = made, made.fileno(), False
+        if inner >= 0:
+            link.fd = link.pipe_fd = inner
+            link.pipe = fast_lane.chosen.Pipe(inner)
         self.by_fd = {**self.by_fd, link.fd: link}
 
     def _end(self, link: DirectLink) -> None:
@@ -511,11 +568,10 @@ class DirectReader:
         self.ended(link.fd)
         self.by_fd = {other: one for other, one in self.by_fd.items() if other != link.fd}
         self.is_complete = False
-        link.socket.close()
-        link.socket, link.fd = None, -1
+        link.close()
 
     def drain(self, limit: int) -> int:
-        """Deliver at most `limit` waiting messages of each publisher; returns how many there were."""
+        """Deliver at most `limit` waiting states of each publisher; returns how many there were."""
         number = 0
         for link in self.by_fd.values():
             taken = 0
@@ -530,7 +586,7 @@ class DirectReader:
             self._channels[topic.encode()].handle = handles[topic]
 
     def take(self, link: DirectLink, *, is_free: bool) -> bool:
-        """Receive one packet; False where none waits, and where the publisher has gone.
+        """Receive one state; False where none waits, and where the publisher has gone.
 
         `is_free` says that the handler of the message may run now.
         """
@@ -559,25 +615,36 @@ class DirectReader:
             self.ended_ns = channel.handle(stamped) if is_free else self._deliver(stamped)
         return True
 
-    def take_run(self, link: DirectLink, most: int) -> bool:
-        """Receive events into `held`, at most so many; False where no more wait, or the publisher has gone."""
+    def take_events(self, link: DirectLink) -> bool:
+        """Receive the events that wait into `held`; False where none does, or the publisher has gone."""
         assert self.held is not None
-        if link.expects_fd:
-            return self._take_after_announcement(link)
-        opened: list[Stamped[Any]] = []
-        try:
-            found = self._receive_run(link.fd, self._channels, self._views.maps, most, opened)
-        except OSError:
-            found = b""
-        self.held.extend(opened)
-        if type(found) is not tuple:
-            return found is not None and self._take_rarer(link, found, -1)
-        if found:
-            channel, document, array = found
-            if array is None:
-                channel.lose(document, "overwritten")
+        opened: list[Any] = []
+        number = link.pipe.take(self._channels, opened) if link.pipe is not None else None
+        if number is None:
+            return False
+        if not number:
+            self.held.extend(opened)
+            return True
+        for one in opened:
+            if type(one) is Stamped:
+                self.held.append(one)
+            elif one:
+                self._take_rarer(link, one, -1)
             else:
-                self._take_decoded(channel, document, (array,) if array else ())
+                while link.socket is not None and self._take_after_announcement(link) and link.expects_fd:
+                    pass
+        if number < 0 and link.socket is not None:
+            self._end(link)
+        return number > 0
+
+    def take_event(self, link: DirectLink) -> bool:
+        """The same; one that comes alone is handled here and now."""
+        self.ended_ns = None
+        if self.held or not self.take_events(link):
+            return bool(self.held)
+        if len(self.held or ()) == 1 and self.held is not None:
+            stamped = self.held.popleft()
+            self.ended_ns = self._channels[stamped.envelope.topic.encode()].handle(stamped)
         return True
 
     def _take_decoded(self, channel: Channel, document: Frame, arrays: Sequence[Frame]) -> None:
@@ -696,8 +763,7 @@ class DirectReader:
     def close(self) -> None:
         """Close all connections; arrays in use stay valid."""
         for link in self._links:
-            if link.socket is not None:
-                link.socket.close()
+            link.close()
         self._links, self.by_fd = [], {}
         self._views.close()
 

@@ -1,9 +1,9 @@
 """The inner steps of passing a message between two processes of one host; in C where that was built, otherwise in
 Python.
 
-`Ring` is the writing side of a segment of shared memory, `Map` its reading side. `receive` takes one packet in, and
-`receive_run` several. `send` sends one to all, `offer` to one. What `opener` makes opens a document. `_lane.c`
-implements the same seven; `chosen` is the variant in use.
+`Ring` is the writing side of a segment of shared memory, `Map` its reading side. `receive` takes one packet in, `send`
+sends one to all. `offer` sends an event, a `Pipe` takes in all that wait. What `opener` makes opens a document.
+`_lane.c` implements the same seven; `chosen` is the variant in use.
 `POLYRHYTHM_NATIVE=0` in the environment selects the Python one. After a rest of milliseconds each further Python
 function costs about ten microseconds, so each common case is one function.
 """
@@ -36,6 +36,10 @@ PLAIN, SLOT = 0, 3
 """Marks of packets: a document; a document with one array in a slot of shared memory."""
 LARGEST_PACKET = 60 << 10
 RECEIVE_BYTES = 64 << 10
+PIPE_BYTES = 16 << 10  # taken from a pipe at once
+LARGEST_FRAME = 4096
+"""A packet of a pipe with its length before it, bytes: what Linux writes whole or not at all (PIPE_BUF)."""
+LENGTH = struct.Struct("<H")
 
 PLACE = struct.Struct(f"<{KEY_BYTES}sHQBQ")
 """What follows the mark SLOT: segment, slot, generation, number of arrays, and bytes of the only array."""
@@ -62,6 +66,18 @@ class RingLike(Protocol):
         ...
 
 
+class PipeLike(Protocol):
+    """The reading side of a pipe of events; one thread takes."""
+
+    def take(self, channels: Mapping[bytes, Any], opened: list[Any]) -> int | None:
+        """Read once, each packet's message into `opened`; from the first unusual one on the packets, as they came.
+
+        Returns how many were not opened, None where nothing waits, -1 at the end. No whole packet stays behind here, so
+        the pipe is readable as long as there is more.
+        """
+        ...
+
+
 class MapLike(Protocol):
     """The reading side of a segment; one thread views slots, any thread may release them."""
 
@@ -80,7 +96,7 @@ class Variant(msgspec.Struct, frozen=True):
     Ring: Callable[[int, mmap.mmap, int, int], RingLike]
     Map: Callable[[str], MapLike]
     receive: Callable[[int, Mapping[bytes, Any], Mapping[bytes, Any]], Any]
-    receive_run: Callable[[int, Mapping[bytes, Any], Mapping[bytes, Any], int, list[Stamped[Any]]], Any]
+    Pipe: Callable[[int], PipeLike]
     send: Callable[[bytes, bytes, list[int]], int]
     offer: Callable[[int, bytearray], bool]
     opener: Callable[[bytes, str, str, dict[str, Envelope], Callable[[bytes], Any], Callable[[bytes], Any]], Open]
@@ -282,28 +298,46 @@ def receive(fd: int, channels: Mapping[bytes, Any], maps: Mapping[bytes, Map]) -
     return channel, packet[begin:], mapping.view(slot, generation, size)
 
 
-def receive_run(
-    fd: int, channels: Mapping[bytes, Any], maps: Mapping[bytes, Map], most: int, opened: list[Stamped[Any]]
-) -> Any:
-    """Receive and open one packet after another, at most so many, into a list; returns what ended the run.
+class Pipe:
+    """The reading side of a pipe in Python."""
 
-    That is None where none waits, () after so many, else what `receive` returned of a packet that is no usual document.
-    Raises OSError.
-    """
-    for _ in range(most):
-        found = receive(fd, channels, maps)
-        if type(found) is not tuple or found[2] != ():
-            return found
-        channel, document, _ = found
-        stamped = channel.open(document, channel.is_new)
-        if stamped is None:
-            return found
-        opened.append(stamped)
-    return ()
+    def __init__(self, fd: int) -> None:
+        self._fd, self._kept = fd, b""  # of a packet whose rest is still in the pipe
+
+    def take(self, channels: Mapping[bytes, Any], opened: list[Any]) -> int | None:
+        """As PipeLike says."""
+        try:
+            read = os.read(self._fd, PIPE_BYTES)
+        except (BlockingIOError, InterruptedError):
+            return None
+        except OSError:
+            return -1
+        if not read:
+            return -1
+        whole, at, rare = self._kept + read, 0, 0
+        while len(whole) - at >= LENGTH.size:
+            begin = at + LENGTH.size
+            end = begin + LENGTH.unpack_from(whole, at)[0]
+            if end > len(whole):
+                break
+            packet, at = whole[begin:end], end
+            head, _, rest = packet.partition(b"\0")
+            channel = channels.get(head) if rest.startswith(b"\0") and not rare else None  # PLAIN
+            stamped = None if channel is None else channel.open(rest[1:], channel.is_new)
+            rare += stamped is None
+            opened.append(packet if stamped is None else stamped)
+        self._kept = whole[at:]
+        return rare if len(self._kept) < LARGEST_FRAME else -1  # none of ours is that long
 
 
 def offer(fd: int, packet: bytearray) -> bool:
-    """Send one packet without waiting; returns False where there is no room, or nobody."""
+    """Send one event without waiting; returns False where there is no room, or nobody.
+
+    Its first two bytes become its length. The pipe takes up to LARGEST_FRAME bytes whole or not at all.
+    """
+    if not LENGTH.size <= len(packet) <= LARGEST_FRAME:
+        return False
+    LENGTH.pack_into(packet, 0, len(packet) - LENGTH.size)
     try:
         os.write(fd, packet)
     except OSError:
@@ -364,7 +398,7 @@ def _native() -> Variant | None:
         from runtime.transport import _lane as built
     except ImportError:  # not built, or for another machine
         return None
-    if not hasattr(built, "receive_run"):
+    if not hasattr(built, "Pipe"):
         return None  # built from an older source
 
     def native_opener(
@@ -378,10 +412,10 @@ def _native() -> Variant | None:
         start = b"".join((head, b"\x93", _encode(fingerprint), b"\x99", _encode(topic)))
         return built.Opener(start, topic, last, Envelope, Stamped, read_payload).open
 
-    return Variant(built.Ring, built.Map, built.receive, built.receive_run, built.send, built.offer, native_opener)
+    return Variant(built.Ring, built.Map, built.receive, built.Pipe, built.send, built.offer, native_opener)
 
 
-PYTHON = Variant(Ring, Map, receive, receive_run, send, offer, opener)
+PYTHON = Variant(Ring, Map, receive, Pipe, send, offer, opener)
 NATIVE = _native()
 variants: dict[str, Variant] = {"0": PYTHON} if NATIVE is None else {"0": PYTHON, "1": NATIVE}
 """The implementations by the value of POLYRHYTHM_NATIVE."""

@@ -26,7 +26,7 @@ from runtime.serialization.codec import (
 )
 from runtime.transport import fast_lane
 from runtime.transport.direct import INLINE_BYTES, DirectSender
-from runtime.transport.fast_lane import LARGEST_PACKET
+from runtime.transport.fast_lane import LARGEST_FRAME, LARGEST_PACKET, LENGTH
 from runtime.transport.reliable.tag import Terms
 from runtime.transport.shared_memory import Pool, SlotAddress, sweep
 from runtime.transport.zeromq.frames import (
@@ -308,7 +308,7 @@ class PublisherSockets:
         general, subscribers, to, look = self.publish, self._subscribers, direct.to, self.look
         mark, encode_into, offer = fingerprint(message), document_writer(write_array), fast_lane.chosen.offer
         subscribers[topic] += 0
-        packet, look_ns = bytearray(topic.encode() + b"\0\0"), 0
+        packet, look_ns = bytearray(bytes(LENGTH.size) + topic.encode() + b"\0\0"), 0
         begin = len(packet)
 
         def write(envelope: Envelope, message: Message) -> None:
@@ -320,12 +320,12 @@ class PublisherSockets:
                 encode_into((mark, envelope, message), packet, begin)
             except Exception:  # noqa: BLE001  # it says why
                 return general(envelope, message)
-            if len(packet) > LARGEST_PACKET:
+            if len(packet) > LARGEST_FRAME:
                 return general(envelope, message)
             for one in receivers:
                 # Without its lock: once a message of this thread waits, so do its later ones; others' have no order.
                 is_sent = not one.waiting and offer(one.fd, packet)
-                if not is_sent and not one.offer(bytes(packet), b"", b""):  # it is full, or has gone
+                if not is_sent and not one.offer(bytes(packet[LENGTH.size :]), b"", b""):  # it is full, or has gone
                     direct.look()
             if envelope.published_ns > look_ns:  # behind the message: whoever came meanwhile gets the next one
                 look_ns = envelope.published_ns + _LOOK_EVENTS_NS

@@ -41,7 +41,6 @@ Vouched = Mapping[str, Mapping[str, Collection[str]]]
 """For each topic and process, the nodes in whose names that process may publish there."""
 _POLLIN = int(zmq.POLLIN)
 _BURST = 16  # events received between two looks at the sockets
-_RUN = 64  # events that come straight, received at once
 _FAILURES = 3  # of one segment, before a reader asks for whole messages
 
 _place_decoder = msgspec.msgpack.Decoder(SlotAddress)
@@ -349,7 +348,7 @@ class Reader:
         links = list(events.by_fd.values()) if events is not None else []
         topic, handle = "", cast(Handle, deliver)
         while held or links:
-            if not held and events is not None and not events.take_run(links[-1], _RUN):
+            if not held and events is not None and not events.take_events(links[-1]):
                 links.pop()
             while held:
                 stamped = held.popleft()
@@ -367,7 +366,7 @@ class Reader:
         number, events = self._deliver_held(limit) if self._held else 0, self.direct_events
         for link in events.by_fd.values() if events is not None else ():
             assert events is not None
-            while number < limit and not self._held and events.take(link, is_free=False):
+            while number < limit and not self._held and events.take_events(link):
                 number += self._deliver_held(limit - number) if self._held else 1
         return number
 

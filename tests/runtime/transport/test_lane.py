@@ -9,6 +9,7 @@ import random
 import socket
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,17 @@ from runtime.serialization.arrays import write_array
 from runtime.serialization.codec import document_encoder, fingerprint
 from runtime.transport import fast_lane
 from runtime.transport.channel import Channel
-from runtime.transport.fast_lane import HEADER, HEADER_BYTES, KEY_BYTES, LARGEST_PACKET, MAGIC, PLACE, Variant
+from runtime.transport.fast_lane import (
+    HEADER,
+    HEADER_BYTES,
+    KEY_BYTES,
+    LARGEST_FRAME,
+    LARGEST_PACKET,
+    LENGTH,
+    MAGIC,
+    PLACE,
+    Variant,
+)
 
 pytestmark = pytest.mark.skipif(not can("packets"), reason="Linux only")
 
@@ -235,16 +246,29 @@ def test_documents_are_opened_alike_whatever_is_in_them(monkeypatch: pytest.Monk
     assert told[0][1]
 
 
-def test_runs_of_packets_are_opened_alike_and_end_at_what_is_not_usual(
-    monkeypatch: pytest.MonkeyPatch, ends: tuple[socket.socket, socket.socket]
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
+    """The reading and the writing end of a pipe of events."""
+    inner, outer = os.pipe2(os.O_NONBLOCK)
+    yield inner, outer
+    for fd in (inner, outer):
+        with suppress(OSError):
+            os.close(fd)
+
+
+def test_events_are_opened_alike_and_in_their_order_however_the_pipe_cuts_them(
+    monkeypatch: pytest.MonkeyPatch, pipe: tuple[int, int]
 ) -> None:
     told = []
+    inner, outer = pipe
     long = "w" * 130  # longer than the topics that the part in C remembers
     for variant in fast_lane.variants.values():
         monkeypatch.setattr(fast_lane, "chosen", variant)
         channels = {topic.encode(): Channel(topic, Word, b"", lambda *_: None) for topic in ("word", "other", long)}
-        chance, steps, seqs = random.Random(3), [], dict.fromkeys(channels, 0)
+        chance, steps, seqs, reading = random.Random(3), [], dict.fromkeys(channels, 0), variant.Pipe(inner)
+        sent: list[bytes] = []
         for _ in range(200):
+            stream = b""
             for _ in range(chance.randrange(9)):
                 topic = chance.choice((b"word", b"word", b"word", b"other", long.encode()))
                 seqs[topic] += chance.choice((1, 1, 1, 1, 1, 1, 0))  # not all are new
@@ -252,34 +276,61 @@ def test_runs_of_packets_are_opened_alike_and_end_at_what_is_not_usual(
                 document = _encode((fingerprint(Word), envelope, Word(text="x", number=1.0)))
                 usual = topic + b"\0\0" + document
                 bundle, unknown = topic + b"\0\1" + document, b"nobody\0\0" + document
-                ends[0].send(chance.choice((*[usual] * 20, bundle, unknown, usual[:-1], topic, b"\0")))
-            found: Any = ()
-            while found is not None:
+                packet = chance.choice((*[usual] * 40, bundle, unknown, usual[:-1], topic, b"\0", b""))
+                sent.append(packet)
+                stream += LENGTH.pack(len(packet)) + packet
+            cut = chance.randrange(len(stream) + 1)
+            for part in (stream[:cut], stream[cut:]):
+                os.write(outer, part)
                 opened: list[Any] = []
-                found = variant.receive_run(ends[1].fileno(), channels, {}, 4, opened)
-                assert len(opened) <= 4
-                steps.append((opened, found and found[0] and found[1:] if isinstance(found, tuple) else found))
+                steps.append((reading.take(channels, opened), opened))
+            assert reading.take(channels, []) is None
         told.append(steps)
+        raw = [one for _, opened in steps for one in opened]
+        assert len(raw) == len(sent)
+        assert all(one == packet for one, packet in zip(raw, sent, strict=True) if isinstance(one, bytes))
+        for number, opened in steps:  # from the first that is not usual on
+            assert [isinstance(one, bytes) for one in opened] == sorted(isinstance(one, bytes) for one in opened)
+            assert sum(isinstance(one, bytes) for one in opened) == (number or 0)
     assert all(one == told[0] for one in told)
-    assert {type(found) for _, found in told[0]} == {tuple, bytes, type(None)}
-    assert sum(len(opened) for opened, _ in told[0]) > 500
+    assert sum(len(opened) for number, opened in told[0] if not number) > 200
+    assert sum(number or 0 for number, _ in told[0]) > 50
 
 
 @pytest.mark.parametrize("name", fast_lane.variants)
-def test_an_event_is_offered_until_there_is_no_room_and_nobody_takes_it_after_the_end(
-    ends: tuple[socket.socket, socket.socket], name: str
+def test_an_event_is_offered_whole_until_there_is_no_room_and_nobody_takes_it_after_the_end(
+    pipe: tuple[int, int], name: str
 ) -> None:
     variant = fast_lane.variants[name]
-    out, inward = (end.fileno() for end in ends)
-    packet, number = bytearray(b"t\0\0" + bytes(1000)), 0
-    while variant.offer(out, packet):
+    inner, outer = pipe
+    packet, number, taken = bytearray(b"..t\0\1" + bytes(1000)), 0, list[Any]()
+    while variant.offer(outer, packet):
         number += 1
     assert 30 < number < 3000
-    assert sum(1 for _ in iter(lambda: variant.receive(inward, {}, {}), None)) == number
-    ends[1].close()
-    assert not variant.offer(out, packet)
-    with pytest.raises(OSError):  # noqa: PT011  # any
-        variant.receive_run(inward, {}, {}, 1, [])
+    reading = variant.Pipe(inner)
+    while reading.take({}, taken) is not None:
+        pass
+    assert taken == [bytes(packet[2:])] * number
+    largest = bytearray(LARGEST_FRAME)
+    assert variant.offer(outer, largest)
+    assert not variant.offer(outer, largest + b"x")
+    assert not variant.offer(outer, bytearray(1))
+    os.close(outer)
+    assert reading.take({}, taken) == 1
+    assert reading.take({}, taken) == -1
+    assert not variant.offer(outer, packet)
+    inner, outer = os.pipe()
+    os.close(inner)
+    assert not variant.offer(outer, packet)
+    assert variant.Pipe(inner).take({}, taken) == -1
+    os.close(outer)
+
+
+@pytest.mark.parametrize("name", fast_lane.variants)
+def test_a_length_that_none_of_ours_has_ends_the_connection(pipe: tuple[int, int], name: str) -> None:
+    inner, outer = pipe
+    os.write(outer, LENGTH.pack(60_000) + bytes(5000))
+    assert fast_lane.variants[name].Pipe(inner).take({}, []) == -1
 
 
 def test_in_c_wrong_arguments_are_errors_and_no_crashes(tmp_path: Path) -> None:
@@ -291,12 +342,13 @@ def test_in_c_wrong_arguments_are_errors_and_no_crashes(tmp_path: Path) -> None:
         lambda: native.receive(0, {}),
         lambda: native.receive("a", {}, {}),
         lambda: native.receive(0, [], {}),
-        lambda: native.receive_run(0, {}, {}, 1),
-        lambda: native.receive_run("a", {}, {}, 1, []),
-        lambda: native.receive_run(0, {}, {}, "a", []),
-        lambda: native.receive_run(0, {}, {}, 1, ()),
+        lambda: native.Pipe("a"),
+        lambda: native.Pipe(0).take({}),
+        lambda: native.Pipe(0).take([], []),
+        lambda: native.Pipe(0).take({}, ()),
         lambda: native.offer(0),
-        lambda: native.offer("a", b""),
+        lambda: native.offer("a", bytearray(3)),
+        lambda: native.offer(0, b"abc"),
         lambda: native.offer(0, "a"),
         lambda: native.send("a", b"", []),
         lambda: native.send(b"", b"", (1,)),
