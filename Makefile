@@ -31,6 +31,7 @@ pythons-themselves:
 	@code=0; none=yes; for version in 3.12 3.13; do python=$$(tests/interop/python_of $$version); \
 	  if [ -z "$$python" ]; then echo "-- Python $$version is skipped: there is none here"; continue; fi; \
 	  none=; echo "-- $$("$$python" --version)"; \
+	  CC=false $(MAKE) --no-print-directory .interop/python$$version/.installed PYTHON="$$python" VENV=.interop/python$$version && \
 	  $(MAKE) --no-print-directory side-by-side PYTHON="$$python" VENV=.interop/python$$version || code=1; \
 	done; [ -z "$$none" ] || echo "pythons: skipped: neither Python 3.12 nor 3.13 is here"; exit $$code
 

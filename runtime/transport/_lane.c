@@ -19,6 +19,8 @@
 #define Py_LIMITED_API 0x030B0000 /* one file serves CPython 3.11 and all later ones */
 #define _GNU_SOURCE
 #include <Python.h>
+#undef Py_RETURN_NONE /* headers from 3.12 on take no reference, since None lives for ever there; in 3.11 it does not */
+#define Py_RETURN_NONE return Py_NewRef(Py_None)
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
