@@ -19,7 +19,8 @@
 #define Py_LIMITED_API 0x030B0000 /* one file serves CPython 3.11 and all later ones */
 #define _GNU_SOURCE
 #include <Python.h>
-#undef Py_RETURN_NONE /* headers from 3.12 on take no reference, since None lives for ever there; in 3.11 it does not */
+#undef Py_RETURN_NONE /* headers from 3.12 on take no reference, since None lives for ever there; in 3.11 it does not.
+                         So no Py_RETURN_TRUE or _FALSE either. */
 #define Py_RETURN_NONE return Py_NewRef(Py_None)
 #include <errno.h>
 #include <fcntl.h>
@@ -397,7 +398,7 @@ static PyObject *offer(PyObject *module, PyObject *const *args, Py_ssize_t nargs
     if (fd == -1 && PyErr_Occurred()) return NULL;
     char *packet = PyByteArray_AsString(args[1]);
     size_t size = (size_t)PyByteArray_Size(args[1]), length = size - LENGTH_BYTES;
-    if (size < LENGTH_BYTES || size > PIPE_BUF) Py_RETURN_FALSE;
+    if (size < LENGTH_BYTES || size > PIPE_BUF) return PyBool_FromLong(0);
     packet[0] = (char)length, packet[1] = (char)(length >> 8);
     return PyBool_FromLong(write((int)fd, packet, size) >= 0);
 }
