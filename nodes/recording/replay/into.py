@@ -175,7 +175,8 @@ class _Conductor:
 
     Every node is woken as it was then, at each tick of its timers and each message that it had a handler for, whether
     it has something to say or not: so, at an instant at which it and nodes that are alive have their say, they go on in
-    the order that they had. What neither brings, as an answer that took its time, is the last of its instant.
+    the order that they had. What it said behind another node's word of that instant was no timer's: it waits for that.
+    What neither brings, as an answer that took its time, is the last of its instant.
     """
 
     def __init__(
@@ -193,6 +194,7 @@ class _Conductor:
         steps = {name: node.steps for name, node in nodes.items()}
         self._tape = Tape(recording, types, steps)
         self._dues = dues_of(recording, types, steps)
+        self._heard: dict[tuple[str, str], int] = {}  # by source and topic, the number of the last message
 
     def begin(self, names: Iterable[str]) -> None:
         """Wake these nodes from now on."""
@@ -208,8 +210,10 @@ class _Conductor:
     def _tick(self, name: str, timer: TimerState) -> None:
         now_ns = self._scheduler.now_ns
         timer.take(now_ns)
-        if self._dues[name]:
-            self._wake(name, now_ns)
+        if dues := self._dues[name]:
+            behind = dues[0].behind if dues[0].at_ns <= now_ns else None
+            if behind is None or self._heard.get((behind.source, behind.topic), -1) >= behind.seq:
+                self._wake(name, now_ns)
             self._set(name, timer)
 
     def _arm(self, name: str) -> None:
@@ -217,20 +221,21 @@ class _Conductor:
         if dues:
             has_rhythm = bool(self._follows.get(name) or self._timers[name])
             priority = TIMER + 1 if has_rhythm else TIMER
-            self._scheduler.at(dues[0], partial(self._wake, name, dues[0]), priority=priority)
+            self._scheduler.at(dues[0].at_ns, partial(self._wake, name, dues[0].at_ns), priority=priority)
 
     def hear(self, stamped: Stamped[Any]) -> None:
         """A message is delivered now: who is in step with its topic has its say, where that is due."""
-        now_ns = self._scheduler.now_ns
+        now_ns, about = self._scheduler.now_ns, stamped.envelope
+        self._heard[about.source, about.topic] = about.seq
         for name, topics in self._follows.items():
-            if stamped.envelope.topic in topics and self._dues[name] and self._dues[name][0] <= now_ns:
-                self._wake(name, self._dues[name][0])
+            if about.topic in topics and self._dues[name] and self._dues[name][0].at_ns <= now_ns:
+                self._wake(name, self._dues[name][0].at_ns)
 
     def _wake(self, name: str, due_ns: int) -> None:
         """Play up to this node's messages, if another one's turn has not brought them already."""
         dues, tape = self._dues[name], self._tape
         is_said = False
-        while dues and dues[0] <= due_ns and tape.next is not None and tape.next.due_ns <= due_ns:
+        while dues and dues[0].at_ns <= due_ns and tape.next is not None and tape.next.due_ns <= due_ns:
             source = tape.next.stamped.envelope.source
             if is_said and source != name:
                 break  # what it said later at this instant has a turn of its own
@@ -238,7 +243,7 @@ class _Conductor:
             self._nodes[source].say(tape.take())
             if self._dues[source]:
                 self._dues[source].popleft()
-        if dues and not is_said and dues[0] <= due_ns:
+        if dues and not is_said and dues[0].at_ns <= due_ns:
             dues.popleft()  # it could not be read
         self._arm(name)
 

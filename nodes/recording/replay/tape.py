@@ -28,15 +28,28 @@ class TapeMessage:
     due_ns: int
 
 
-def dues_of(recording: Recording, sources: Mapping[str, Types], steps: Steps) -> dict[str, deque[int]]:
-    """When each of these nodes speaks, from the start; a time for every message."""
+@dataclass(frozen=True)
+class Due:
+    """When a message is to be said, from the start, and what another node had said just before at that very instant."""
+
+    at_ns: int
+    behind: Envelope | None
+
+
+def dues_of(recording: Recording, sources: Mapping[str, Types], steps: Steps) -> dict[str, deque[Due]]:
+    """When each of these nodes speaks; one for every message."""
     begin_ns = recording.begin_ns
-    dues: dict[str, deque[int]] = {name: deque() for name in sources}
+    dues: dict[str, deque[Due]] = {name: deque() for name in sources}
     shifts = {name: Shift(steps.get(name, ())) for name in sources}
+    other: Envelope | None = None
     for message in recording:
         envelope = spoken(message, sources)
         if envelope is not None:
-            dues[envelope.source].append(envelope.published_ns - begin_ns + shifts[envelope.source].of_next_ns())
+            at_ns = envelope.published_ns - begin_ns + shifts[envelope.source].of_next_ns()
+            is_behind = other is not None and other.published_ns == envelope.published_ns
+            dues[envelope.source].append(Due(at_ns, other if is_behind else None))
+        elif (found := envelope_or_none(message)) is not None and found.source not in sources:
+            other = found if found.topic == message.topic else other  # not the recorder's own view of it
     return dues
 
 
