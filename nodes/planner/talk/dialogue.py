@@ -1318,7 +1318,7 @@ class Dialogue:
             read, talk = understand_in(head, self.around.world, self._talk_about(asked), parser_of(self.around.world))
             said = self._answered(asked, read, talk, head, speaker, now_ns) if read.deed == "do" or is_yes else None
             if said is not None:
-                return _joined([said, self._heard(rest, speaker, now_ns)])
+                return _joined([said, self._heard(f"And {rest}", speaker, now_ns)])
         return None
 
     def _says_so(self, asked: OpenQuestion, text: str) -> bool:
@@ -1462,7 +1462,9 @@ class Dialogue:
         kept = tuple(one for one in self.talk.protected if one not in intent.protected)
         self.talk = replace(self.talk, protected=kept)
         self.leave(left, intent.released, is_left_by_vlm=is_left_by_vlm)
-        told = [f"All right, I leave the {list_words([bare(one) for one in left], 'and the')}."] if left else []
+        told = (
+            [f"All right, I leave the {list_words(list(dict.fromkeys(map(bare, left))), 'and the')}."] if left else []
+        )
         if open_:
             return _joined([*told, self.ask_which(open_, now_ns)])
         if held:
@@ -1972,7 +1974,7 @@ class Dialogue:
 
     def _taken_back(self, text: str, intent: Intent, clauses: Sequence[Clause], now_ns: int) -> str | None:
         """ "That's wrong, it goes on the shelf"; None of other words, and of what the parser reads as an order."""
-        is_read = intent.deed == "do" and not self._each
+        is_read = intent.deed == "do" and (not self._each or len(intent.orders) > 1)
         if not says_wrong(text) or is_read or (self.order is None and not self._each):
             return None
         if intent.unnamed and self.order is not None:
@@ -2399,7 +2401,7 @@ class Dialogue:
         """The things, and what is said or asked about them."""
         excluded = self.ids_of(order.excluding)
         fitting = [one for one in self._fitting(reference) if one.id not in excluded]
-        found = [one for one in fitting if one.id not in self.kept]
+        found = [one for one in fitting if one.id not in self.kept or order.skill == "put_back"]
         found = [one for one in found if not order.place or self._place_of(one) != order.place] or found
         if not found and len(fitting) == 1:
             return [], self.ask_keeper(self.steps(order.skill, fitting[0], order.place), now_ns)
@@ -2472,7 +2474,9 @@ class Dialogue:
             self._close(asked)  # what follows a deed that is asked about waits for the answer, too
             self.ask(replace(asked, orders=(*kept, *steps)))
             return ""
-        self.later = (*self.later, *(one for one in steps if one not in self.orders))  # not a second time
+        new = [one for one in steps if one not in self.orders]  # not a second time
+        is_in_hand = self.order is None and thing is not None and thing.id in held_by_robot(self._scene)
+        self.later = (*new, *self.later) if is_in_hand else (*self.later, *new)
         return self._next_if_idle()
 
     def too_wide(self, things: Sequence[Reference]) -> str:

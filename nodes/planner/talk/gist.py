@@ -116,13 +116,16 @@ def _part(words: list[str], end: str, scene: Scene, parser: Parser, focus: Focus
     act = "deed" if act == "spare" and is_order and not heard & {"not", "self"} else act
     is_plain = act == "deed" and bool(verb) and not (heard & {"not", "later"} or is_open or apart)
     is_owned = act == "spare" and bool(ahead & {"own", "self"})
-    unknown = next((one.unknown for one in nouns if _is_unknown_thing(one)), "")
+    unknown = next((one.unknown for one in nouns if _is_unknown_thing(one, parser)), "")
     return SaidPart(
         act, things, is_open, skill, place, said, is_plain, is_named, "before" in heard, is_owned, unknown, apart
     )
 
 
-def _is_unknown_thing(noun: Noun) -> bool:
+def _is_unknown_thing(noun: Noun, parser: Parser) -> bool:
+    words = noun.unknown.split()  # a deed is no thing: "after that wipe ...", "the wiping"
+    if parser.lexicon.verbs.at(words, 0)[0] or parser.lexicon.gerunds.at(words, 0)[0]:
+        return False
     is_known = noun.kind or noun.colour or noun.place or noun.owner or noun.is_other
     return bool(noun.unknown) and noun.is_definite and not is_known and not _CUES["nothing"].search(noun.unknown)
 
@@ -256,7 +259,7 @@ def asked_about(words: str, scene: Scene, parser: Parser, focus: Focus, speaker:
     """What a question is about: what it names, or what its "that one" and "there" mean."""
     words = words.replace("which one of us ", "who ").replace("which of us ", "who ")
     nouns = parser.named_in(words.split())
-    nouns = [one for one in nouns if not (_is_unknown_thing(one) and _CUES["nothing"].search(one.unknown))]
+    nouns = [one for one in nouns if not (_is_unknown_thing(one, parser) and _CUES["nothing"].search(one.unknown))]
     things: list[SeenObject] = []
     for noun in nouns:
         if noun.place or not (noun.kind or noun.colour or noun.is_other) or noun.kind == "*":
@@ -291,7 +294,7 @@ def asked_about(words: str, scene: Scene, parser: Parser, focus: Focus, speaker:
         things = list(_meant_by_pronoun(words, scene, focus))
     unseen = next(
         (f"{one.colour} {one.kind or one.unknown}".strip() for one in nouns
-         if not one.place and (one.kind not in ("", "*") or _is_unknown_thing(one))
+         if not one.place and (one.kind not in ("", "*") or _is_unknown_thing(one, parser))
          and not any(_fits(each, one) for each in scene.things)), ""
     )  # fmt: skip
     kinds = {one.kind for one in nouns if one.kind not in ("", "*")}

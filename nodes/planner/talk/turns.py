@@ -113,12 +113,17 @@ def behind_deed(mind: Dialogue, text: str) -> tuple[str, str]:
     rest = f"{ahead}{found['join'] if ahead and after[:1].isalpha() else ''}{after}".strip(" ,")
     is_here = bool(ahead.strip(" ,") and after) and mind.read_alone(ahead).deed == "do"
     worked_on = _worked_on(mind, found)
-    if len(worked_on) == 1 and not is_here and (found["what"] or found["object"] or "").lower() == "it":
-        rest = re.sub(r"\bit\b", f"the {worked_on[0].name}", rest, count=1)
+    about = (found["what"] or found["object"] or "").lower()
+    spoken = " ".join(said for _, said in mind.heard)
+    named = [one for one in mind.around.scene.things if about == f"the {one.label}" and one.name in spoken]
+    named = worked_on if about == "it" else named
+    if not is_here and (len(named) == 1 or about.startswith("the ")):
+        it = f"the {named[0].name}" if len(named) == 1 else about
+        rest = re.sub(r"\bit\b", it, rest, count=1)
     orders = mind.read_alone(rest)
     if orders.deed != "do" or not orders.orders or orders.orders[0].skill in ("wait", "stop"):
         return text, ""
-    if not (is_here and (found["what"] or "").lower() in _PRONOUNS) and not _is_coming(mind, found, ahead):
+    if not (is_here and (found["what"] or "").lower() in _PRONOUNS) and not _is_coming(mind, found, ahead, named):
         is_told = bool(found["clean"] or found["place"] or found["deed"])
         return (rest, found[0][len(found["join"]) :].strip(" ,.").lower()) if is_told else (text, "")
     return (rest if ahead and not mind.orders else f"And {rest[0].lower()}{rest[1:]}"), ""
@@ -134,7 +139,7 @@ def _worked_on(mind: Dialogue, found: re.Match[str]) -> list[SeenObject]:
     return [one for one in mind.around.scene.things if one.id in ids]
 
 
-def _is_coming(mind: Dialogue, found: re.Match[str], ahead: str) -> bool:
+def _is_coming(mind: Dialogue, found: re.Match[str], ahead: str, named: Sequence[SeenObject]) -> bool:
     """Whether the deed is ordered, here or before, or what it brings about is so already."""
     words = found["what"] or found["done_with"] or found["object"] or ""
     place = found["place"] or found["there"] or ""
@@ -142,7 +147,7 @@ def _is_coming(mind: Dialogue, found: re.Match[str], ahead: str) -> bool:
     if is_clean and _CLEANS.search(ahead):
         return True
     is_named = words.lower().startswith(("the ", "my ", "his ", "her "))
-    things = meant_by(mind, words) if is_named else _worked_on(mind, found)
+    things = meant_by(mind, words) or named if is_named else _worked_on(mind, found)
     ids = {one.id for one in things}
     orders = [one for one in mind.orders if not is_named or ids & mind.ids_of(one.things)]
     if is_clean:

@@ -217,7 +217,7 @@ def pasts_of(phrase: str, irregular: Mapping[str, str]) -> tuple[str, ...]:
     first, _, rest = phrase.partition(" ")
     forms = [f"{first}d" if first.endswith("e") else f"{first}ed"]
     if first in irregular:
-        forms = [irregular[first]]
+        forms = irregular[first].split()
     elif re.fullmatch(rf".*[^{VOWELS}][{VOWELS}][^{VOWELS}wxy]", first) and len(first) < 6:
         forms.append(f"{first}{first[-1]}ed")
     elif re.search(rf"[^{VOWELS}]y$", first):

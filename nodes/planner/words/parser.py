@@ -1002,7 +1002,19 @@ class Parser:
         if subject.is_negated or (is_state and words[:1] != ["it"] and not self._is_wish(words, subject.i)):
             return Clause("statement", nouns=nouns), end
         is_back = any(adverb in WORDS["backs"] for adverb in clause.adverbs)
-        if clause.targets or is_back or "away" in clause.particles or "back" in clause.particles:
+        past, verb = self.lexicon.pasts.at(clause.left, 0)
+        is_moved = bool(clause.targets or clause.particles or verb == "throw")
+        if (
+            past and past == len(clause.left) and is_moved
+        ):  # "Those can be thrown away.", "The cup is to be put on the tray."
+            clause.verb, clause.word, clause.left = verb, " ".join(clause.left), []
+            return clause, stop
+        if words[k : k + 2] == ["the", "same"] and not clause.targets:
+            return Clause(
+                "fragment", nouns=list(nouns), is_same=True, about=" ".join(words[k:])
+            ), end  # "The cup can go the same way."
+        is_there = bool((SETS["there"] - {"here", "over here", "in here"}).intersection(clause.adverbs))
+        if clause.targets or is_back or is_there or "away" in clause.particles or "back" in clause.particles:
             return clause, stop
         return Clause("statement", nouns=nouns), end
 
@@ -1488,8 +1500,10 @@ class Parser:
             every, k = self._everything(words, i + 1)
             is_open = word == "anything" and k == i + 1  # "anything but the red cup": whatever one likes
             return replace(every, is_vague=is_open or every.is_vague), k
-        if word == "whatever" and i == at.start and words[i + 1 : i + 2] == ["is"]:
-            every, k = self._everything([*words[: i + 1], "that", *words[i + 1 :]], i + 1)  # "whatever is in the sink"
+        n = 2 if words[i + 1 : i + 2] == ["else"] else 1
+        is_left = word == "what" and i > 0 and words[i + n : i + n + 2] in (["is", "left"], ["is", "still"])
+        if (word == "whatever" or is_left) and i == at.start and words[i + n : i + n + 1] == ["is"]:
+            every, k = self._everything([*words[: i + n], "that", *words[i + n :]], i + 1)  # "whatever is in the sink"
             return (every, k - 1) if every.source else (None, i)
         if word in ("something", "nothing"):
             return replace(noun, kind="*", is_vague=True), self._past_adjectives(words, i + 1)
@@ -1661,6 +1675,7 @@ class Parser:
             elif colour := self.lexicon.colour(words[i]):
                 noun, i = replace(noun, colour=colour), i + 1
             elif words[i] == "that" and words[i + 1 : i + 2] in (["is"], ["stands"], ["lies"]):
+                i += words[i + 2 : i + 3] in (["left"], ["still"])
                 n, _ = self.lexicon.relations.at(words, i + 2)
                 place, k = self._noun(words, i + 2 + n)
                 if not n or place is None or not place.place:
@@ -1707,6 +1722,7 @@ class Parser:
         if self.lexicon.is_closed(words[i]) or words[i] in ("of", "'s", "standing", "lying", "sitting"):
             return False
         is_other = any(self.lexicon.has(table, words, i) for table in ("adjectives", "finite", "dues", "manners"))
+        is_other = is_other or (words[i].endswith("s") and self.lexicon.verbs.at([words[i][:-1]], 0)[0] > 0)  # "keeps"
         return not is_other and not (words[i].endswith("ed") and self.lexicon.pasts.at(words, i)[0])
 
     def _is_modal(self, words: list[str], i: int) -> bool:

@@ -663,6 +663,7 @@ class _Reader:
             return
         if draft.skill == "stop":
             self.is_stopped = True
+        self._elided(draft)
         if clause.is_repair and self.drafts and draft.skill not in ("wait", "stop"):
             old = self.drafts.pop()
             if not draft.nouns and draft.skill not in SETS["about_nothing"]:
@@ -672,6 +673,12 @@ class _Reader:
             more = [noun for noun in clause.nouns if noun.place and noun != draft.place]
             self.drafts += [_Draft(clause, skill="wipe", place=noun) for noun in more]  # "the table and the shelf"
         self._mention(clause)
+
+    def _elided(self, draft: _Draft) -> None:
+        """ "... rinsed and put on the shelf": what is put there is what was named before."""
+        if draft.skill == "place" and not draft.nouns and draft.place and self.drafts and not draft.clause.is_first:
+            many = len(self.drafts[-1].nouns) > 1 or any(noun.count != 1 for noun in self.drafts[-1].nouns)
+            draft.nouns = [Noun(pronoun="them" if many else "it", is_plural=many)]
 
     def _turned(self, clause: Clause) -> bool:
         """ "Do the green one last", or first, of what is ordered here or was before: two orders in turn."""
@@ -831,7 +838,7 @@ class _Reader:
             draft.source = source  # "Bring me the cup. The one on the tray."
             return
         if clause.is_same:
-            self._same(clause.nouns)
+            self._same(clause)
             return
         self.nots += clause.nots
         self.mentioned += [noun for noun in clause.nots if noun.kind]
@@ -994,8 +1001,9 @@ class _Reader:
         draft.why = "" if draft.why == "where" else draft.why
         draft.skill = "place" if draft.skill == "put_back" else draft.skill
 
-    def _same(self, nouns: Sequence[Noun]) -> None:
-        orders = self.before.orders
+    def _same(self, clause: Clause) -> None:
+        orders, nouns = self.before.orders, clause.nouns
+        self.is_addition = self.is_addition or not clause.is_repair
         if not orders or any(noun.place and not noun.kind for noun in nouns):  # "And the sink?"
             self.drafts.append(_Draft(Clause("order"), why="what"))
         else:
@@ -1101,6 +1109,8 @@ class _Reader:
         order, is_which = before.question or last, before.question is not None and before.awaits in ("thing", "yes")
         if order is None or (targets and nouns):
             return False
+        if order is last and (targets or (nouns and nouns[0].place)):  # "No, on the shelf.", of what is brought
+            order = next((one for one in reversed(before.orders) if one.place or one.skill == "pick"), order)
         if targets:
             self._again(order)
             self.drafts[-1].skill = "place" if order.skill in ("pick", "") else order.skill
@@ -1213,7 +1223,7 @@ class _Reader:
         is_it = clause.verb == "hold" and bool(draft.nouns) and draft.nouns[0].pronoun == "it"
         roles = {
             "offered": self.is_offered, "another": bool(self.drafts), "told_of_kind": bool(told and told[-1].kind),
-            "same": bool(self.before.orders) and self.before.orders[-1].skill in SETS["again"],
+            "same": bool(self._repeatable()),
             "untold": is_it and self._antecedent(draft.nouns[0], wants_place=False) is None,
             "moved": bool({"onto", "into"}.intersection(clause.words)),
         }  # fmt: skip
@@ -1269,7 +1279,7 @@ class _Reader:
     def _do_besides(self, step: str, draft: _Draft, targets: Targets) -> None:
         """What a row does with an order besides its skill."""
         at_length = {"place": self._place, "go": self._go, "throw": self._throw, "show": self._show}
-        at_length["reach"] = self._place_of
+        at_length |= {"reach": self._place_of, "same": self._as_before, "all_there": self._all_there}
         if step in at_length:
             at_length[step](draft, targets)
             return
@@ -1282,10 +1292,6 @@ class _Reader:
                 draft.why = ""
             case "allowed":
                 draft.refused = ""
-            case "same":  # "Now do the ball.", behind what was done with another thing
-                last = self.before.orders[-1]
-                draft.skill, draft.relation, self.is_addition = last.skill, last.relation, True
-                draft.place = Noun(place=last.place) if last.place else None
             case "rest":
                 draft.nouns = draft.clause.nouns = known  # "a wipe" is nothing that "it" could mean
             case "unlid":
@@ -1304,6 +1310,22 @@ class _Reader:
             case "refuse_deed":  # "Do a somersault."
                 deed = next(noun.unknown for noun in draft.nouns if noun.unknown and not noun.is_vague)
                 draft.refused, draft.what = "skill", deed
+
+    def _repeatable(self) -> list[_Draft | Order]:
+        """What "do the blue one" may mean: the deed that was ordered last, here or before."""
+        found: list[_Draft | Order] = [*self.before.orders[-1:], *self.drafts]
+        return [one for one in found if one.skill in SETS["again"]]
+
+    def _as_before(self, draft: _Draft, targets: Targets) -> None:
+        """ "Now do the ball.", behind what was done with another thing."""
+        last = self._repeatable()[-1]
+        draft.skill, draft.relation, self.is_addition = last.skill, last.relation, self.is_addition or not self.drafts
+        draft.place = Noun(place=last.place) if isinstance(last.place, str) and last.place else last.place or None
+
+    def _all_there(self, draft: _Draft, targets: Targets) -> None:
+        """ "Clear the table into the bin."."""
+        draft.source, draft.nouns = draft.nouns[0].place, [Noun(kind="*", count="all", is_plural=True)]
+        draft.why = "tidy" if self.protected else draft.why
 
     def _unlid(self, draft: _Draft) -> None:
         """The lid of something is that thing's."""
@@ -1721,7 +1743,7 @@ class _Reader:
                 return "ask", "contradiction", _words_of(thing)  # "Wash all but the blue one. And the red one."
             barred = [one for one in (*self.before.protected, *self._intent("do").protected) if _is_barred(thing, one)]
             barred = [one for one in barred if not self._is_released(one)]
-            if barred and thing.count != ALL:
+            if barred and thing.count != ALL and skill != "put_back":  # that leaves it where it was
                 is_new = not any(_is_barred(thing, one) for one in self.before.protected)
                 return "ask", "contradiction" if is_new else "protected", _words_of(thing)
             is_barred = thing.count == ALL and any(_is_same(thing, one) for one in barred)
@@ -1867,7 +1889,7 @@ _BY_SPEAKER = re.compile(
 )
 """What the speaker does, and the robot need not."""
 _TURN = re.compile(
-    r"(?P<join>[,;.]\s*(?:(?:and|but|then|only|just) )*(?:please )?(?:with |leav(?:e|ing) |sav(?:e|ing) |do |take )?"
+    r"(?P<join>[,;.!?]\s*(?:(?:and|but|then|only|just) )*(?:please )?(?:with |leav(?:e|ing) |sav(?:e|ing) |do |take )?"
     r"|\b(?:and|but|with) (?:do |take )?)"
     r"(?:(?P<with>(?:start|begin)(?:ning|ing)?|(?:finish|end)(?:ing)?(?: up| off)?) (?:with|on) (?P<named>[a-z ]+?)"
     r"|(?P<what>[a-z ]+?)(?: (?:goes|comes|going|coming|can go|should go)(?: (?:in|on))?)?"
@@ -1882,8 +1904,9 @@ _IN_TURN = re.compile(r"\bfirst\b.*\b(?:then|after that|and next)\b", re.IGNOREC
 
 _IT_ALL = re.compile(r"([^.!?;,]*)\b(?:it all|all of (?:it|this|that)|the (?:whole )?lot)\b", re.I)
 _AFTERWARDS = re.compile(
-    r"(?<![a-z] )\b(?:when|once|after|as soon as) (?:you(?:'re| are|'ve| have)|that(?:'s| is)|it(?:'s| is)|this is)"
-    r"(?: all)? (?:done|finished)(?: with (?:that|it|this|them))?,?(?= [a-z])",
+    r"(?:(?<=\band )|(?<=\bthen )|(?<=\bbut )|(?<![a-z] ))\b(?:when|once|after|as soon as) "
+    r"(?:you(?:'re| are|'ve| have)|that(?:'s| is)|it(?:'s| is)|this is)"
+    r"(?: all)? (?:done|finished)(?: (?:with )?(?:that|it|this|them|so))?,?(?= [a-z])",
     re.I,
 )
 """What only says that a deed comes behind another."""
@@ -1914,7 +1937,10 @@ def _in_two_places(orders: Sequence[Order]) -> Reference | None:
 
 def _in_turn(orders: Sequence[Order]) -> tuple[Order, ...]:
     """An order for each thing, as they were named one after the other."""
-    return tuple(msgspec.structs.replace(order, things=(thing,)) for order in orders for thing in order.things)
+    each = [(order, (thing,)) for order in orders for thing in order.things or (None,)]
+    return tuple(
+        order if thing is None else msgspec.structs.replace(order, things=(thing,)) for order, (thing,) in each
+    )
 
 
 def _without(order: Order, taken: Sequence[Reference]) -> Order:

@@ -1058,3 +1058,45 @@ def test_to_do_another_one_is_what_was_done_with_the_first(text: str) -> None:
     finish(mind)
     hear(mind, text, 6.0)
     assert planned(mind) == [("place", "mug-2", "shelf")]
+
+
+JAR = thing("jar-1", "cookie jar", "brown")
+
+
+@pytest.mark.parametrize(
+    ("text", "plan"),
+    [
+        ("Put the red mug on the shelf and once that's done close the jar.", ["place mug-1", "close jar-1"]),
+        ("Put the mugs on the shelf, will you? The blue one first.", ["place mug-2", "place mug-1"]),
+        ("Put the mugs on the shelf, will you? The red one last.", ["place mug-2", "place mug-1"]),
+        ("I'd like the blue mug rinsed and put on the shelf.", ["rinse mug-2", "place mug-2"]),
+        ("Rinse the red mug and then do the blue one.", ["rinse mug-1", "place mug-1", "rinse mug-2", "place mug-2"]),
+        ("Close the jar and wipe the table, in that order.", ["close jar-1", "wipe sponge-1", "place sponge-1"]),
+        ("The blue mug is to be put on the tray.", ["place mug-2"]),
+        ("That mug keeps wobbling, the blue one, it would be safer on the shelf.", ["place mug-2"]),
+        ("Put whatever else is on the table on the tray.",
+         ["place mug-1", "place mug-2", "place sponge-1", "place jar-1"]),
+    ],
+)  # fmt: skip
+def test_what_is_said_in_one_breath_is_all_done_in_its_turn(text: str, plan: list[str]) -> None:
+    mind = mind_with(RED, BLUE, SPONGE_THERE, JAR)
+    hear(mind, text)
+    assert [f"{skill} {ident}" for skill, ident, _ in planned(mind)] == plan
+
+
+@pytest.mark.parametrize("text", ["No, on the tray.", "Wait, stop! Not on the shelf, the tray."])
+def test_another_place_is_for_what_is_in_the_hand_and_what_waits_still_does(text: str) -> None:
+    mind = mind_with(RED, JAR)
+    hear(mind, "Put the red mug on the shelf and then close the jar.")
+    holding(mind, "mug-1")
+    hear(mind, text, 2.0)
+    assert planned(mind) == [("place", "mug-1", "tray"), ("close", "jar-1", "")]
+
+
+def test_it_behind_a_condition_is_what_the_condition_names() -> None:
+    mind = mind_with(RED, BLUE, SPONGE_THERE)
+    hear(mind, "Is the blue mug clean?")
+    hear(mind, "Is the sponge wet?")
+    hear(mind, "When the mug's clean, stick it on the tray, and after that wipe the table.", 2.0)
+    assert [skill for skill, _, _ in planned(mind)] == ["place", "wipe", "place"]
+    assert planned(mind)[0] == ("place", "mug-2", "tray")

@@ -198,3 +198,22 @@ def test_a_yes_to_what_is_under_way_asks_nothing(hands: type[TableHands], text: 
     assert "?" not in world.last
     world.play(LONG_S)
     assert moved(world) == {"red"}
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "text", ["Put it back and carry on with the blue one instead.", "No, put that back and do the blue {thing}."]
+)
+def test_back_with_it_and_on_with_another_are_both_done(hands: type[TableHands], text: str) -> None:
+    world = played(hands, "Put the red {thing} {goal}.", 5, ("Ben", "No, leave that, I still need it."), text, LONG_S)
+    assert moved(world) == {"blue"}
+
+
+@BOTH
+@pytest.mark.parametrize("text", ["The blue {thing} can go the same way.", "Carry on with the blue one.",
+                                  "The blue one belongs there too."])  # fmt: skip
+def test_the_same_way_and_there_are_where_the_last_one_went(hands: type[TableHands], text: str) -> None:
+    world = played(hands, "Put the red {thing} {goal}.", LONG_S, text)
+    assert "?" not in world.last
+    world.play(LONG_S)
+    assert moved(world) == {"red", "blue"}
