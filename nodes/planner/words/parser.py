@@ -375,7 +375,7 @@ class Parser:
             return [Clause("statement", nouns=self._told(words, 2))]  # "Instead of leaving the mug on the table, ..."
         if is_question:
             words = self._unasked(words)
-        words, nots = self._uncontrasted(words)
+        words, nots = self._uncontrasted(self._uncleft(words))
         if nots and not words:
             return [Clause("fragment", nots=nots)]
         found = self._clauses_of(words, is_question=is_question)
@@ -443,6 +443,33 @@ class Parser:
             clause.type = "statement"  # "... and tell me when you are done": it says so anyway
         elif clause.type == "question" and not is_question and found and found[-1].type == "order":
             clause.type = "unsure"  # "take the bowl and do you know what"
+
+    def _uncleft(self, words: list[str]) -> list[str]:
+        """ "It is the green bowl I want on the shelf" as "I want the green bowl on the shelf"; "use the sponge to wipe"
+        as "wipe".
+        """
+        if words[:2] in (["it", "is"], ["that", "is"]):
+            j = self._noun(words, 2)[1]
+            j += words[j : j + 1] == ["that"]
+            n = self.lexicon.has("wants", words, j)
+            if n and j > 2 and words[j] in ("i", "we"):
+                return [*words[j : j + n], *words[2:j], *words[j + n :]]
+        if words[:1] in (["go"], ["come"]) and self.lexicon.verbs.at(words, 0)[0] == 1:
+            verb = self.lexicon.verbs.at(words, 1)[1]
+            is_way = self.lexicon.relations.at(words, 1)[0] or self.lexicon.has("particles", words, 1)
+            return words if is_way or verb in ("", "go", "run", "hold") else words[1:]  # "go wash the cup"
+        if "where" in words and words[words.index("where") - 1] == "is":  # "The bin is where the can belongs."
+            at = words.index("where")
+            place, k = self._noun(words, 0)
+            n = self.lexicon.has("dues", words, len(words) - 1)
+            if n and place is not None and place.place and k == at - 1:
+                return [*words[at + 1 : -1], "goes", "to", *words[: at - 1]]
+        if words[:1] == ["use"] and "to" in words:
+            at = words.index("to")
+            is_tool = {"sponge", "cloth", "rag", "towel"}.intersection(words[1:at])
+            if is_tool and self.lexicon.verbs.at(words, at + 1)[1] in ("wipe", "clean", "rinse"):
+                return words[at + 1 :]
+        return words
 
     def _uncontrasted(self, words: list[str]) -> tuple[list[str], list[Noun]]:
         """Without "instead of the shelf", "rather than the mug" and "not the bottle but", and what these leave out."""
@@ -527,7 +554,7 @@ class Parser:
         readings: tuple[Callable[[_ClauseBegin], tuple[Clause, int] | None], ...] = (
             *(self._set_phrase, self._lone_word, self._banning, self._conditional),
             *(() if is_negated else (self._wished_for, self._request, self._want, self._opinion_or_wish)),
-            *(self._asked, self._verb_first, self._forbidden, self._inverted, self._stated),
+            *(self._asked, self._verb_first, self._forbidden, self._inverted, self._stated, self._by_gerund),
         )
         for reading in readings:
             if (found := reading(at)) is not None:
@@ -743,6 +770,18 @@ class Parser:
     def _stated(self, at: _ClauseBegin) -> tuple[Clause, int] | None:
         return self._declarative(at.words, at.i)
 
+    def _by_gerund(self, at: _ClauseBegin) -> tuple[Clause, int] | None:
+        """ "Rinsing the cup would be nice", "washing it is not needed"."""
+        words, i, end, lexicon = at.words, at.i, len(at.words), self.lexicon
+        gerund, verb = lexicon.gerunds.at(words, i)
+        tail = next((k for k in range(i + gerund + 1, end) if words[k] in ("is", "would", "was")), 0) if gerund else 0
+        if tail and words[tail : tail + 2] == ["would", "be"] and lexicon.has("welcome", words, tail + 2):
+            clause, _ = self._order(words[:tail], i, gerund, verb, is_request=True)
+            return clause, end
+        if tail and words[tail + 1 : tail + 2] in (["not"], ["unnecessary"], ["no"]):
+            return Clause("statement", nouns=self.named_in(words[:tail], i + gerund)), end
+        return None
+
     def _named_or_unknown(self, at: _ClauseBegin) -> tuple[Clause, int]:
         """A fragment, or an order whose verb nothing explains."""
         words, i, end, lexicon = at.words, at.i, len(at.words), self.lexicon
@@ -859,7 +898,9 @@ class Parser:
         subject = self._subject(words, i)
         if not isinstance(subject, _Subject):
             return subject
-        for predicate in (*(self._welcome, self._spared, self._needing, self._due, self._being),):
+        for predicate in (
+            *(self._welcome, self._bound, self._spared, self._needing, self._belonging, self._due, self._being),
+        ):
             if (found := predicate(subject)) is not None:
                 return found
         j, lexicon = subject.j, self.lexicon
@@ -955,6 +996,17 @@ class Parser:
                 return clause, stop
         return Clause("statement", nouns=subject.nouns), len(words)
 
+    def _bound(self, subject: _Subject) -> tuple[Clause, int] | None:
+        """ "The can is for the bin"."""
+        words, j = subject.words, subject.j
+        n = self.lexicon.has("bound", words, j)
+        place, stop = self._noun(words, j + n) if n and not subject.is_negated else (None, j)
+        if place is None or not place.place or self.lexicon.verbs.at(words, j + n)[0]:
+            return None
+        clause = Clause("order", verb="place", word="due", nouns=subject.nouns, excepts=subject.excepts)
+        clause.targets.append(("to", place))
+        return clause, self._constituents(clause, words, stop)
+
     def _spared(self, subject: _Subject) -> tuple[Clause, int] | None:
         """ "The cup must not be washed", "the plates stay here"."""
         words, j, lexicon = subject.words, subject.j, self.lexicon
@@ -984,6 +1036,13 @@ class Parser:
         if m and verb in ("rinse", "wipe", "clean", "open", "close"):
             return self._whole(Clause("order", verb=verb, nouns=subject.nouns, excepts=subject.excepts), words, k + m)
         return None
+
+    def _belonging(self, subject: _Subject) -> tuple[Clause, int] | None:
+        words, j, end = subject.words, subject.j, len(subject.words)
+        if words[j] not in ("belongs", "belong") or words[j + 1 : j + 2] != ["to"]:
+            return None
+        owner = {"me": "my", "us": "our"}.get(words[j + 2] if j + 2 < end else "", words[-1])
+        return Clause("owner", nouns=subject.nouns, word=owner), end
 
     def _due(self, subject: _Subject) -> tuple[Clause, int] | None:
         """ "The cup goes in the sink", "it should be on the tray"."""
@@ -1257,6 +1316,8 @@ class Parser:
         """A noun with what stands behind it; or a word that nothing explains."""
         if self.lexicon.is_closed(words[i]) and words[i].endswith("ly"):
             return i + 1, False
+        if (k := self._colour_of(clause, words, i)) > i:
+            return k, False
         noun, j = self._noun(words, i)
         if noun is not None:
             clause.nouns.append(noun)
@@ -1404,6 +1465,8 @@ class Parser:
     def _behind_noun(self, clause: Clause, words: list[str], i: int) -> int:
         """Relative clauses and places behind a noun: they say which one is meant."""
         lexicon, end = self.lexicon, len(words)
+        if (k := self._colour_of(clause, words, i)) > i:
+            return k
         if i < end and words[i] in WORDS["owners"]:  # "the one my husband used"
             clause.unread += words[i:]
             clause.nouns[-1] = replace(clause.nouns[-1], is_vague=True)
@@ -1425,6 +1488,25 @@ class Parser:
         phrase = next((one for one in _SEEN if tuple(words[i : i + len(one)]) == one), ())
         clause.is_repair = clause.is_repair or phrase == ("i", "mean")  # "The yellow one, I mean."
         return i + len(phrase)
+
+    def _colour_of(self, clause: Clause, words: list[str], i: int) -> int:
+        """Past "that is blue", which says which one is meant, or "that are not red", which is an exception."""
+        if i + 2 >= len(words) or not clause.nouns or words[i] not in ("that", "which"):
+            return i
+        if words[i + 1] not in ("is", "are"):
+            return i
+        j = i + 2 + (words[i + 2] == "not")
+        colour = self.lexicon.colour(words[j]) if j < len(words) else ""
+        if not colour or self._begins_name(words, j + 1, is_det=True):
+            return i
+        last = clause.nouns[-1]
+        if words[i + 2] == "not" and last.count == "all":
+            clause.excepts.append(replace(last, colour=colour))
+        elif words[i + 2] == "not":
+            clause.nouns[-1] = replace(last, is_vague=True)
+        else:
+            clause.nouns[-1] = replace(last, colour=colour)
+        return j + 1
 
     # --- nouns
 
