@@ -593,7 +593,8 @@ class Dialogue:
 
         A question changes nothing: neither what is done, nor what the robot has asked itself.
         """
-        runs = asked_apart(named_out(text, self._scene, self.names))
+        apart = asked_apart(named_out(text, self._scene, self.names))
+        runs = [(run, is_asking and not self._orders(run)) for run, is_asking in apart]
         is_stop = understand(text).wants == "stop" and not all(asks for _, asks in runs)
         clauses = self._clauses(text)
         if is_stop or not any(asks for _, asks in runs) or any(one.word == "another" for one in clauses[-1:]):
@@ -611,6 +612,11 @@ class Dialogue:
                 said.append(self._ordered_in(run, speaker, now_ns))
                 self.spoken = self._named_ids(run) or self.spoken
         return _joined(said)
+
+    def _orders(self, question: str) -> bool:
+        """Whether the grammar reads an order in what looks like a question: "Is there any way you might wipe it?"."""
+        intent = understand_in(question, self.around.world, self._talk_about(None), parser_of(self.around.world))[0]
+        return intent.deed == "do" and any(one.skill not in ("wait", "stop") for one in intent.orders)
 
     def _bound(self, text: str) -> str:
         """With "that one" and "them" as what was answered just before, and nothing pointed at or named since."""

@@ -217,3 +217,17 @@ def test_the_same_way_and_there_are_where_the_last_one_went(hands: type[TableHan
     assert "?" not in world.last
     world.play(LONG_S)
     assert moved(world) == {"red", "blue"}
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Is there any way you might put the red {thing} {goal}?",
+        "Is it at all possible for you to put the red {thing} {goal}?",
+        "Don't you want to put the red {thing} {goal}?",
+        "Anybody up for putting the red {thing} {goal}?",
+    ],
+)
+def test_an_order_that_looks_like_a_question_is_done(hands: type[TableHands], text: str) -> None:
+    assert moved(played(hands, text, LONG_S)) == {"red"}
