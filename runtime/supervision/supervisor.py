@@ -495,14 +495,14 @@ def _why(code: int, failure: str, crashed_at: str, aborted: str) -> str:
         return f"was killed by signal {-code}{at}"
 
 
-VARIABLE = "NOTIFY_SOCKET"
+NOTIFY_SOCKET = "NOTIFY_SOCKET"
 
 
 class Systemd:
     """Notifies systemd where it named a socket, and does nothing elsewhere; child processes do not inherit the name."""
 
     def __init__(self) -> None:
-        self._address = os.environ.pop(VARIABLE, "")
+        self._address = os.environ.pop(NOTIFY_SOCKET, "")
 
     def tell(self, word: str) -> None:
         """Send READY=1, WATCHDOG=1 or STOPPING=1 without waiting; a service manager that is gone is ignored."""

@@ -135,7 +135,20 @@ def _inline_packet(head: bytes, document: bytes, arrays: Sequence[Frame]) -> byt
 class _Receiver:
     """A connection to a process that handles our messages."""
 
-    __slots__ = ("events", "fd", "is_apart", "limits", "lock", "name", "pipe", "send", "socket", "topics", "waiting")
+    __slots__ = (
+        "events",
+        "fd",
+        "is_apart",
+        "is_full",
+        "limits",
+        "lock",
+        "name",
+        "pipe",
+        "send",
+        "socket",
+        "topics",
+        "waiting",
+    )
 
     def __init__(self, connection: socket.socket, events: select.epoll) -> None:
         """`events` is to tell when there is room again."""
@@ -146,6 +159,7 @@ class _Receiver:
         self.events = events
         self.waiting: deque[_Waiting] = deque()
         """Events for which there was no room."""
+        self.is_full = False  # so that `events` tells of room
         self.lock = threading.Lock()
         self.send: Callable[[bytes, int], int] = connection.send
         self.name = ""
@@ -176,20 +190,22 @@ class _Receiver:
             return not self.waiting or self._send_waiting()
 
     def _send_waiting(self) -> bool:
-        is_full = False
+        was_full, self.is_full = self.is_full, False
         try:
             while self.waiting:
                 self._send_one(*self.waiting[0])
                 self.waiting.popleft()
         except BlockingIOError:
-            is_full = True
+            self.is_full = True
         except OSError:
             self.waiting.clear()
             return False
+        if not (was_full or self.is_full):
+            return True  # nearly always
         try:
             for one in (self.socket, self.pipe):
                 if one is not None:
-                    events = select.EPOLLOUT if is_full and one is self.full else 0
+                    events = select.EPOLLOUT if self.is_full and one is self.full else 0
                     self.events.modify(one, events | (select.EPOLLIN if one is self.socket else 0))
         except (OSError, ValueError):
             return False  # it has gone, or all is closed
