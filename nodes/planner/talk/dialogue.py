@@ -165,6 +165,7 @@ _NEEDLESS = re.compile(
     r"(?! (?:worry|ask|rush|hurry)\b)", re.I
 )  # fmt: skip
 _REPENTS = re.compile(r"\b(?:changed my mind|second thoughts?|thought better of)\b", re.I)
+_SELF_ASKED = re.compile(r"\W*(?:and )?which(?: one)?\?\W*", re.I)
 _WHAT_ABOUT = re.compile(r"\W*(?:(?:and|but|so|oh|well)\W+)*(?:what|how) about ((?:the|that|this) [^,.!?]+)\?\W*", re.I)
 _HEDGES = re.compile(
     r"\b(?:not|no|never|but|only|except|instead|if|unless|until|wait|leave|keep|other|rather|later|first|last|and)\b|n['’]t\b|\?",
@@ -595,6 +596,8 @@ class Dialogue:
         """
         apart = asked_apart(named_out(text, self._scene, self.names))
         runs = [(run, is_asking and not self._orders(run)) for run, is_asking in apart]
+        if len(runs) > 1 and any(_SELF_ASKED.fullmatch(run) for run, _ in runs[1:-1]):
+            return None  # "Bring me the box. Which one? The red one."
         is_stop = understand(text).wants == "stop" and not all(asks for _, asks in runs)
         clauses = self._clauses(text)
         if is_stop or not any(asks for _, asks in runs) or any(one.word == "another" for one in clauses[-1:]):
@@ -605,6 +608,8 @@ class Dialogue:
             points_back = _POINTS_BACK.search(behind) is not None and "other" not in behind
             if is_asking:
                 said.append(self.answered(f"{topic.rstrip('.!… ')}, {run}" if topic else run, speaker))
+                if not self.spoken:  # "Which one is the green glass? Point at it.", and none is seen
+                    self.talk = replace(self.talk, mentioned=self._understood(run)[1].mentioned)
                 topic = ""
             elif points_back and all(one.type == "fragment" and one.nouns for one in self._clauses(run)):
                 topic = run  # "The white one. Have you moved it?"
@@ -615,8 +620,11 @@ class Dialogue:
 
     def _orders(self, question: str) -> bool:
         """Whether the grammar reads an order in what looks like a question: "Is there any way you might wipe it?"."""
-        intent = understand_in(question, self.around.world, self._talk_about(None), parser_of(self.around.world))[0]
+        intent = self._understood(question)[0]
         return intent.deed == "do" and any(one.skill not in ("wait", "stop") for one in intent.orders)
+
+    def _understood(self, text: str) -> tuple[Intent, Conversation]:
+        return understand_in(text, self.around.world, self._talk_about(None), parser_of(self.around.world))
 
     def _bound(self, text: str) -> str:
         """With "that one" and "them" as what was answered just before, and nothing pointed at or named since."""
@@ -663,7 +671,7 @@ class Dialogue:
     def _is_manners(self, text: str) -> bool:
         """Whether it says nothing that counts beside a question; a yes counts where the robot has asked."""
         parts = parts_heard(self, text)
-        is_short = len(text.split()) <= 4
+        is_short = len(text.split()) <= 4 and not self._orders(text)
         acts = {one.act for one in parts}
         is_empty = not any(one.things or one.place or one.skill for one in parts)
         plain = r"\W*(?:yes|yeah|yep|yup|no|nope|nah)(?: please| thanks| thank you)?\W*"
@@ -796,7 +804,7 @@ class Dialogue:
                 return "" if self.is_stopped else self._follows()
             # else it is a yes as well: "Go ahead."
         if self.household.recipes:
-            intent, _ = understand_in(text, self.around.world, self._talk_about(None), parser_of(self.around.world))
+            intent = self._understood(text)[0]
             said = self._brew(text, clauses, self._spared(clauses, intent), speaker, now_ns)
             if said is not None:
                 return said

@@ -70,10 +70,10 @@ _AROUND_NAME = re.compile(
 
 
 _TO_WHOM = re.compile(
-    r"\b((?i:give|hand|bring|serve|pass|fetch|get|take)) [A-Z][a-z]+ "
+    r"\b((?i:give|hand|bring|serve|pass|fetch|get|take)) ([A-Z][a-z]+) "
     r"(?=(?:the|an?|another|some|his|her|that|this|both|one)\b)"
 )
-"""To whom a thing is brought makes no difference to the deed: it is held out."""
+"""To whom of those who are there a thing is brought makes no difference to the deed: it is held out."""
 _ONE_OF = re.compile(
     rf"(?<!is )(?<!are )(?<!was )(?<!not )(?<!'s )\b(?:the|that|this) (?P<colour>{'|'.join(WORDS['colours'])}) one\b"
     r"(?!'s\b| (?:of|is|are|was|has|will|stays?|belongs|needs|can|should)\b)", re.I
@@ -143,7 +143,8 @@ def spelled_out(
             return SpelledOut(text, reply="I cannot tell which one is yours.", is_untold=True, is_objection=True)
         text = f"{text[: named.start()]}the {own[0].name}{text[named.end() :]}" if len(own) == 1 else text
     text = re.sub(r"\bmy (?P<kind>[a-z]+)\b(?! is\b)", partial(_own, scene=scene, speaker=speaker), text, flags=re.I)
-    text = _TO_WHOM.sub(r"\1 me ", text)
+    there = {speaker.lower(), *(one.id.lower() for one in scene.people), *(one.owner.lower() for one in scene.things)}
+    text = _TO_WHOM.sub(lambda found: f"{found[1]} me " if found[2].lower() in there else found[0], text)
     text = _ONE_OF.sub(partial(_only_one, scene=scene, kind=kind), text)
     asked = _ASKS_WHAT.fullmatch(text.strip(" ?.!"))
     if asked is not None:
@@ -240,6 +241,9 @@ def _only_one(found: re.Match[str], scene: Scene, kind: str) -> str:
     """ "The white one", where one thing alone is white and nothing of another kind is spoken of."""
     things = [one for one in scene.things if not one.is_place and one.colour == found["colour"].lower()]
     is_it = len(things) == 1 and kind in ("", things[0].label) and _is_unique(things[0], scene)
+    before = found.string[: found.start()].lower()
+    last = max((one.label for one in scene.things if one.label in before), key=before.rfind, default="")
+    is_it = is_it and things[0].label != last  # "A mug. The blue one.": the grammar sees that both are one
     return f"the {things[0].name}" if is_it else found[0]
 
 

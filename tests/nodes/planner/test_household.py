@@ -720,7 +720,6 @@ def test_to_empty_is_to_pour_out_what_holds_something_and_asks_no_more(text: str
         ("Pop the glass on the side, it's in the way.", [("place", "glass-1", "countertop")]),
         ("Let's have the blue mug on the tray, shall we?", [("place", "mug-2", "tray")]),
         ("Take the blue mug off the table.", [("place", "mug-2", "sink")]),
-        ("Hand Otto the blue mug.", [("hand_over", "mug-2", "")]),
         ("Do the dishes on the table and then open the jar.",
          [("rinse", "mug-1", "sink"), ("place", "mug-1", "countertop"), ("rinse", "glass-1", "sink"),
           ("place", "glass-1", "countertop"), ("open", "jar-1", "")]),
@@ -730,6 +729,35 @@ def test_an_order_in_the_kitchen_is_done_whole(text: str, plan: list[tuple[str, 
     mind = mind_with(*DISHES, thing("jar-1", "cookie jar", "brown"))
     hear(mind, text)
     assert planned(mind) == plan
+
+
+def test_a_thing_for_somebody_is_held_out_where_they_are_known_and_asked_about_where_not() -> None:
+    there = mind_with(*DISHES, people=(SeenPerson(id="Otto", x_m=0.0, y_m=0.0),))
+    hear(there, "Hand Otto the blue mug.")
+    assert planned(there) == [("hand_over", "mug-2", "")]
+    unknown = mind_with(*DISHES)
+    assert hear(unknown, "Hand Otto the blue mug.").endswith("?")
+    assert not planned(unknown)
+
+
+@pytest.mark.parametrize(
+    ("text", "plan"),
+    [
+        ("Bring me a mug. Which one? The blue one.", [("hand_over", "mug-2", "")]),
+        ("Are you listening? Nod once.", [("nod", "", "")]),
+    ],
+)
+def test_an_order_beside_a_question_is_done(text: str, plan: list[tuple[str, str, str]]) -> None:
+    mind = mind_with(*DISHES)
+    hear(mind, text)
+    assert planned(mind) == plan
+
+
+def test_it_behind_a_question_of_something_unseen_is_what_was_asked_about() -> None:
+    mind = mind_with(*DISHES)
+    said = hear(mind, "Is there a bowl? Bring it to me.")
+    assert "Which" not in said
+    assert all("mug" not in ident and "glass" not in ident for _, ident, _ in planned(mind))
 
 
 def test_what_follows_a_deed_that_is_asked_about_waits_for_the_answer() -> None:
