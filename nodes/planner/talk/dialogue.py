@@ -1321,7 +1321,8 @@ class Dialogue:
 
     def _answered_beside(self, asked: OpenQuestion, intent: Intent, text: str, speaker: str, now_ns: int) -> str | None:
         """ "Yes, and then wipe the table": the answer, and what is said to the order behind it; None of other words."""
-        if intent.deed == "do" and intent.orders == asked.orders[: len(intent.orders)]:
+        is_same = intent.deed == "do" and intent.orders == asked.orders[: len(intent.orders)]
+        if is_same or (asked.awaits == "yes" and self._says_so(asked, text)):
             return None
         for found in _PARTS.finditer(text):
             head, rest = text[: found.start()], text[found.end() :]
@@ -1335,11 +1336,16 @@ class Dialogue:
                 return _joined([said, self._heard(f"And {rest}", speaker, now_ns)])
         return None
 
+    def _empties(self) -> bool:
+        return bool(self.heard) and _EMPTIES.search(self.heard[-1][1]) is not None
+
     def _says_so(self, asked: OpenQuestion, text: str) -> bool:
         """ "Yes, that one too", "it can go", "in the bin with it": the deed that was asked about, in other words."""
         parts, ids = parts_heard(self, text), self.ids_of(asked.choices or self._about(asked))
         skills = {"", *(one.skill for one in asked.orders)}
         places = {"", *(one.place for one in asked.orders)}
+        if asked.about == "deed" and self._empties():  # "Yes, you can pour it away": it is asked so
+            skills, places = {*skills, "rinse"}, {*places, "sink"}
         clauses = [(one.type, one.words or (*one.word.split(),)) for one in self._clauses(text)]
         given = {words for kind, words in clauses if kind == "release"}  # "I don't want it any more."
         beside = {*given, *(words for kind, words in clauses if kind == "cancel" and words[-1:] == ("back",))}
@@ -2391,7 +2397,7 @@ class Dialogue:
         if not order.things:
             return self._add((order,), now_ns)
         said: list[str] = []
-        is_emptied = order.skill == "rinse" and bool(self.heard) and _EMPTIES.search(self.heard[-1][1]) is not None
+        is_emptied = order.skill == "rinse" and self._empties()
         is_away = order.skill == "pick" and bool(self.heard) and _OFF.search(self.heard[-1][1]) is not None
         for reference in order.things:
             things, text = self._chosen(reference, order, now_ns)

@@ -878,8 +878,11 @@ class _Reader:
         """A fragment that is about no order of this utterance."""
         count = len(self.drafts)
         self._elliptical(clause)
-        if clause.is_question and len(self.drafts) > count and not clause.is_repair and not self.before.awaits:
-            self.drafts[-1].why = self.drafts[-1].why or "what"  # "The red one?"
+        is_number = [replace(one, is_bare=False) for one in clause.nouns] in _NUMBERS
+        is_open = (clause.is_question or is_number) and not clause.is_repair and not self.before.awaits
+        if is_open and len(self.drafts) > count and not self.drafts[-1].why:
+            why = ("words", " ".join(clause.words)) if is_number else ("what", "")
+            self.drafts[-1].why, self.drafts[-1].what = why  # "Five.", "The red one?"
         for new in self.drafts[count:]:
             if left := [word for word in (*clause.left, *clause.unread) if word not in ("go", "goes")]:
                 new.why, new.what = new.why or "words", " ".join(left)  # "No, to Anna."
@@ -1869,6 +1872,7 @@ class _Reader:
         return any(_fits(one, _reference(noun)) for noun in self._resolved(self.released) if noun.kind)
 
 
+_NUMBERS = [[Noun(count=number)] for number in range(2, 21)]
 _ADDITION = re.compile(
     r"^(?:(?:oh|well|yes|okay|ok|please|right|ah|no|wait|thanks|thank you|good|great|perfect|fine)\W+)*"
     r"(?:(?:and|also|plus)\b(?! (?:leave|keep|spare))|(?:now|next|then) (?:the|my|that|this)\b(?! (?:one|ones)\b))"

@@ -54,6 +54,14 @@ def test_what_somebody_said_something_of_is_left_unless_a_yes_follows(hands: typ
 
 
 @BOTH
+@pytest.mark.parametrize("text", ["5", "Five.", "2, please."])
+def test_a_number_that_answers_nothing_is_asked_about(hands: type[TableHands], text: str) -> None:
+    order = "Put the red {thing} {goal}."
+    assert moved(played(hands, [order, text])) == []
+    assert moved(played(hands, [order, text, 2, "Yes."])) == ["red"]
+
+
+@BOTH
 @pytest.mark.parametrize(
     "text",
     [

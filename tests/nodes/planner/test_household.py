@@ -508,6 +508,26 @@ def test_a_question_behind_a_yes_pours_nothing_away() -> None:
     assert len(mind.questions) == 1
 
 
+@pytest.mark.parametrize(
+    "text", ["Yes, you can pour it away", "Yes, pour the glass out.", "You can pour it away.", "Go ahead, tip it out."]
+)
+def test_who_says_that_it_may_be_poured_away_orders_nothing_more(text: str) -> None:
+    mind = mind_with(thing("glass-1", "glass", "", "half full"))
+    hear(mind, "Put the glass in the sink")
+    hear(mind, text, 2.0)
+    assert (planned(mind), mind.questions) == ([("place", "glass-1", "sink")], ())
+
+
+@pytest.mark.parametrize(
+    "ban", ["Keep the jar shut until I say so.", "Leave the jar shut for now.", "It stays closed."]
+)
+def test_what_is_to_stay_shut_is_opened_for_nobody_else(ban: str) -> None:
+    mind = mind_with(thing("jar-1", "cookie jar", "brown"))
+    hear(mind, ban)
+    assert "Ann, shall I open the cookie jar?" in hear(mind, "Open the jar.", 2.0, "Ben")
+    assert planned(mind) == []
+
+
 def test_a_yes_answers_the_newest_of_two_questions_about_what_was_kept() -> None:
     mind = mind_with(thing("apple-1", "apple", "green"))
     hear(mind, "Don't touch the apple")
