@@ -524,11 +524,6 @@ class Dialogue:
     def _did(self, deed: DoneDeed) -> None:
         if not self.deeds or deed != self.deeds[-1]:
             self.deeds = (*self.deeds, deed)
-        owner = self.owners.get(deed.id, "")
-        if (
-            owner and owner == deed.by and deed.skill == "place" and deed.id not in self.cups
-        ):  # what its owner allowed is done: it is kept again
-            self.leave(self.refs([one for one in self._things() if one.id == deed.id]))
 
     def _spared_ids(self) -> set[str]:
         """What is to be left alone, or waits for a word whether it is."""
@@ -550,7 +545,7 @@ class Dialogue:
             return self._listen_to(with_owned(text, scene, speaker)[0], speaker, now_ns)
         self.around = replace(self.around, scene=with_owners(scene, self.owners))
         said = self._keep_owned(own, text, speaker, now_ns)
-        ids = {one.id for one in own}
+        ids, rest = {one.id for one in own}, bound_out(rest, own[:1], ()) if len(own) == 1 else rest
         is_more = any(
             one.act not in ("dark", "social")
             and not (one.words.startswith("the ") and {each.id for each in one.things} <= ids)

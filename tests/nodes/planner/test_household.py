@@ -528,6 +528,14 @@ def test_what_is_to_stay_shut_is_opened_for_nobody_else(ban: str) -> None:
     assert planned(mind) == []
 
 
+def test_it_behind_whose_a_thing_is_means_that_thing_and_takes_nothing_from_a_coffee() -> None:
+    mind = mind_with(RED, WHITE)
+    hear(mind, "Make me a coffee in the white mug.")
+    before = planned(mind)
+    hear(mind, "The red one's my husband's, by the way. Nobody else gets to use it.", 2.0)
+    assert (planned(mind), mind.kept) == (before, {"mug-1"})
+
+
 def test_a_yes_answers_the_newest_of_two_questions_about_what_was_kept() -> None:
     mind = mind_with(thing("apple-1", "apple", "green"))
     hear(mind, "Don't touch the apple")
