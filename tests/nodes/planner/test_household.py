@@ -536,6 +536,13 @@ def test_it_behind_whose_a_thing_is_means_that_thing_and_takes_nothing_from_a_co
     assert (planned(mind), mind.kept) == (before, {"mug-1"})
 
 
+@pytest.mark.parametrize("text", ["Wash the red mug. I need it clean.", "Wash the red mug. I want it nice and clean."])
+def test_what_is_wanted_clean_is_that_thing_and_not_the_table(text: str) -> None:
+    mind = mind_with(RED, WHITE)
+    hear(mind, text)
+    assert planned(mind) == [("rinse", "mug-1", "sink"), ("place", "mug-1", "countertop")]
+
+
 def test_a_yes_answers_the_newest_of_two_questions_about_what_was_kept() -> None:
     mind = mind_with(thing("apple-1", "apple", "green"))
     hear(mind, "Don't touch the apple")
