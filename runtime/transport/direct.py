@@ -168,7 +168,11 @@ class _Receiver:
         self.limits: dict[str, RateLimit] = {}
 
     def take_pipe(self, fd: int) -> None:
-        """Its events go there."""
+        """Its events go there. Opened to read as well: no write raises SIGPIPE, and the socket tells who has gone."""
+        with suppress(OSError):
+            both = os.open(f"/proc/self/fd/{fd}", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+            os.close(fd)
+            fd = both
         self.pipe, self.fd = FileIO(fd, "wb"), fd
         self.events.register(self.pipe, 0)
 
@@ -423,9 +427,12 @@ class DirectSender:
     def settle(self, patience_s: float) -> None:
         """Send the events that wait for room, for at most so long."""
         end_ns = _now_ns() + to_ns(patience_s)
-        for one in self._connected:
+        for one in self._connected[:]:
             while one.waiting and one.flush() and one.waiting and (left_ns := end_ns - _now_ns()) > 0:
-                select.select((), (one.full,), (), left_ns * 1e-9)
+                select.select((one.socket,), (one.full,), (), left_ns * 1e-9)
+                self.look()
+                if one not in self._connected:
+                    break  # it has gone
 
     def close(self) -> None:
         """Close all connections."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import tempfile
 import threading
 from collections import Counter, deque
@@ -153,6 +154,22 @@ def test_a_publisher_that_closes_sends_what_waits_first(wire: Wire) -> None:
         pass
     closing.join()
     assert wire.heard == [*range(1, number + 1)]
+
+
+def test_a_reader_that_has_gone_raises_no_signal_in_the_publisher(wire: Wire) -> None:
+    """Command-line programs often restore the default for SIGPIPE: it would end them without a word."""
+    raised: list[int] = []
+    before = signal.signal(signal.SIGPIPE, lambda number, _: raised.append(number))
+    try:
+        wire.publish(1)
+        wire.events.close()
+        for count in range(2, 5):
+            wire.publish(count)
+    finally:
+        signal.signal(signal.SIGPIPE, before)
+    assert raised == []
+    assert wire.outlet.sender is not None
+    assert wire.outlet.sender.lacking() == ["word"]
 
 
 def test_who_comes_over_zeromq_gets_each_event_too(wire: Wire) -> None:
