@@ -41,7 +41,8 @@ def read_beside_stop(text: str, around: Surroundings, talk: Conversation, parser
     """What else an utterance says that is a stop; the order under way is the last one of `talk`."""
     words = beside_stop(text)
     intent, after = understand_in(text, around.world, talk, parser)
-    if intent.deed == "do" and _is_order(text, intent):
+    is_warning = intent.is_correction and _CARE.match(text) is not None  # "Careful, the glass!"
+    if intent.deed == "do" and _is_order(text, intent) and not is_warning:
         return BesideStop("do", text, intent, after)  # "Back off a little!" stops, and is an order
     if not words:  # "Leave it alone!" stops, and says what is to be left
         left = Intent("nothing", protected=intent.protected, unnamed=intent.unnamed)
@@ -52,7 +53,7 @@ def read_beside_stop(text: str, around: Surroundings, talk: Conversation, parser
         intent = Intent("nothing", protected=intent.protected)
     reading: Reading = "unread"
     if intent.deed == "do" and not _STILL.intersection(order.skill for order in intent.orders):
-        reading = "do" if _is_order(words, intent) else "unread"
+        reading = "do" if _is_order(words, intent) and not is_warning else "unread"
     elif intent.deed == "do":
         reading = "unread" if any(clause.nouns or clause.left for clause in parser.clauses(words)) else "nothing"
     elif intent.deed == "nothing" and (intent.protected or intent.released or intent.unnamed or intent.why):

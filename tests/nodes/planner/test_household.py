@@ -543,6 +543,15 @@ def test_what_is_wanted_clean_is_that_thing_and_not_the_table(text: str) -> None
     assert planned(mind) == [("rinse", "mug-1", "sink"), ("place", "mug-1", "countertop")]
 
 
+@pytest.mark.parametrize("text", ["Careful, the banana! Stop!", "Careful, the banana!"])
+def test_what_somebody_warns_of_takes_no_order_away_and_is_none(text: str) -> None:
+    mind = mind_with(RED, BLUE, thing("banana-1", "banana", "yellow"))
+    hear(mind, "Put the mugs on the shelf.")
+    before = planned(mind)
+    hear(mind, text, 2.0)
+    assert (planned(mind), mind.kept) == (before, set())
+
+
 def test_a_yes_answers_the_newest_of_two_questions_about_what_was_kept() -> None:
     mind = mind_with(thing("apple-1", "apple", "green"))
     hear(mind, "Don't touch the apple")
