@@ -17,10 +17,10 @@ from nodes.interrupts.phrase_matcher import split_clauses
 from nodes.planner.words.languages import in_another_language
 from nodes.planner.words.referents import named_under_way
 from nodes.planner.words.replies import question, refusal
-from nodes.planner.words.understanding import Conversation, Intent, understand_in
+from nodes.planner.words.understanding import Conversation, Intent, only_names, understand_in
 
 if TYPE_CHECKING:
-    from nodes.planner.orders import Surroundings
+    from nodes.planner.orders import Order, Surroundings
     from nodes.planner.words.parser import Clause, Parser
 
 Reading = Literal["nothing", "do", "spare", "answer", "unread"]
@@ -35,6 +35,7 @@ class BesideStop:
     words: str
     intent: Intent
     talk: Conversation
+    is_name: bool = False  # and nothing is said of it
 
 
 def read_beside_stop(text: str, around: Surroundings, talk: Conversation, parser: Parser) -> BesideStop:
@@ -49,11 +50,12 @@ def read_beside_stop(text: str, around: Surroundings, talk: Conversation, parser
         is_left = bool(left.protected or left.unnamed)
         return BesideStop("spare", text, left, after) if is_left else BesideStop("nothing", "", left, talk)
     intent, after = understand_in(words, around.world, talk, parser, corrects=True)
+    is_name = names_another(parser.clauses(words), talk.orders)
     if intent.why == "contradiction" and intent.protected:  # all of the order is to be left alone
         intent = Intent("nothing", protected=intent.protected)
     reading: Reading = "unread"
     if intent.deed == "do" and not _STILL.intersection(order.skill for order in intent.orders):
-        reading = "do" if _is_order(words, intent) and not is_warning else "unread"
+        reading = "do" if _is_order(words, intent) and not (is_warning or is_name) else "unread"
     elif intent.deed == "do":
         reading = "unread" if any(clause.nouns or clause.left for clause in parser.clauses(words)) else "nothing"
     elif intent.deed == "nothing" and (intent.protected or intent.released or intent.unnamed or intent.why):
@@ -62,7 +64,7 @@ def read_beside_stop(text: str, around: Surroundings, talk: Conversation, parser
         reading = "answer"
     if reading == "unread":  # what was under way stays in mind, and not what nobody could read
         after = replace(after, orders=talk.orders)
-    return BesideStop(reading, words, intent, after)
+    return BesideStop(reading, words, intent, after, is_name)
 
 
 _STILL = frozenset({"stop", "wait"})
@@ -122,8 +124,18 @@ def is_remark(text: str) -> bool:
     return _REMARKS.fullmatch(text) is not None
 
 
-def wonders(text: str, clauses: Sequence[Clause]) -> bool:
+def names_another(clauses: Sequence[Clause], orders: Sequence[Order]) -> bool:
+    """Whether it only names what is of another kind than what is ordered, or one of several: it corrects nothing."""
+    things = [ref for one in orders[-1:] for ref in one.things]
+    kinds = {noun.kind for one in clauses if only_names(one) for noun in one.nouns}
+    is_bare = bool(clauses) and all(map(only_names, clauses))
+    return is_bare and (any(ref.count != 1 for ref in things) or kinds.isdisjoint({"", *(ref.label for ref in things)}))
+
+
+def wonders(text: str, clauses: Sequence[Clause], orders: Sequence[Order]) -> bool:
     """Whether it names something and says nothing of it: "What about the others?", "The red one ...", "No red"."""
+    if clauses[:1] and clauses[0].type == "no" and clauses[0].is_repair and names_another(clauses[1:], orders):
+        return True  # "Oh no, the glass!"
     is_bare = bool(clauses) and all(one.type == "fragment" for one in clauses)
     is_open = text.rstrip().endswith(("?", "...", "…"))
     is_no = _NO_COLOUR.fullmatch(text) is not None and any(noun.colour for one in clauses for noun in one.nouns)

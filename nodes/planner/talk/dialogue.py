@@ -840,7 +840,7 @@ class Dialogue:
             for one in nouns
             if not (one.unknown or one.place) and (one.colour or (one.kind not in ("", "*") and one.is_definite))
         )
-        return self.refs(self._named_under_way(Intent("nothing", told_of=told_of)))
+        return self.refs(self._under_way(told_of))
 
     def _is_foreign(self, text: str) -> str:
         return in_another_language(text, frozenset(names_in(self)))
@@ -873,10 +873,10 @@ class Dialogue:
         if self._each and (said := self._run_household(text, clauses, intent, now_ns)) is not None:
             return said
         self.talk = replace(talk, question=None, awaits="")
-        if self.orders and not self._asked() and not intent.is_addition and wonders(text, clauses):
+        if self.orders and not self._asked() and not intent.is_addition and wonders(text, clauses, before):
             named_here = tuple(ref for order in intent.orders for ref in order.things if ref.colour or ref.id)
             told_of = (*named_here, *(one for one in intent.told_of if one.colour or one.label))
-            about = self.refs(self._named_under_way(Intent("ask", told_of=told_of)))
+            about = self.refs(self._under_way(told_of))
             return self.ask_whether(about or self._ordered(), now_ns)
         if self._each and intent.deed == "do" and intent.protected and self.later and _is_same(intent.orders, before):
             return self._spare(Intent("nothing", protected=intent.protected), now_ns)  # "But not the blue one."
@@ -971,13 +971,13 @@ class Dialogue:
         if self._is_gist(text, intent, clauses) and (said := propose(self, text, speaker, now_ns, intent)):
             return said
         is_objection = objects(intent, clauses) and bool(self._ordered())
-        is_known = is_plain_refusal(self, text, intent) or is_objection or bool(self._named_under_way(intent))
+        is_known = is_plain_refusal(self, text, intent) or is_objection or bool(self._under_way(intent.told_of))
         return not_understood(self, text) if intent.why in _NONSENSE and not is_known else ""
 
     def _told(self, text: str, speaker: str, intent: Intent, clauses: Sequence[Clause], now_ns: int) -> str:
         """What is made of words that order nothing: a protection, a remark, or what the grammar left unread."""
         released = self.ids_of(intent.released) & self.kept
-        is_told = not (intent.protected or released or intent.unnamed or self._named_under_way(intent))
+        is_told = not (intent.protected or released or intent.unnamed or self._under_way(intent.told_of))
         is_told = is_told and not (self.orders and speaks_of_rest(text, clauses))
         if is_told and intent.why not in ("cancelled", "declined", "elsewhere"):
             if said := propose(self, text, speaker, now_ns, intent):
@@ -1017,10 +1017,10 @@ class Dialogue:
             return refused + self.goes_on() if self.orders == ordered else refused
         why = self._why_not(intent)
         is_objection = objects(intent, clauses) and bool(self._ordered()) and not self._asked()
-        if intent.why in _NONSENSE and intent.deed == "ask" and (is_objection or self._named_under_way(intent)):
+        if intent.why in _NONSENSE and intent.deed == "ask" and (is_objection or self._under_way(intent.told_of)):
             why = f"I did not understand “{short_quote(self.heard[-1][1])}”." if self.heard else why
         is_read = self.open("leave", "still") is not None or any(order.skill for order in intent.orders)
-        things = () if is_read else self._named_under_way(intent)
+        things = () if is_read else self._under_way(intent.told_of)
         if things:
             whether = self.ask_whether(self.refs(things), now_ns)
             return whether if intent.why == "what" else f"{why} {whether}"
@@ -1029,7 +1029,7 @@ class Dialogue:
         if intent.deed == "ask":
             about = intent.orders[:1] or (Order(""),)
             told_of = tuple(one for one in about[0].things if one.colour or one.id)
-            is_held = bool(self._named_under_way(Intent("ask", told_of=told_of))) and not intent.is_addition
+            is_held = bool(self._under_way(told_of)) and not intent.is_addition
             self.ask(OpenQuestion("order", why, now_ns, about, missing=intent.awaits or "yes", is_held=is_held))
         return why + self.goes_on()
 
@@ -1170,7 +1170,7 @@ class Dialogue:
         self._close(asked)
         if asked.about != "order":
             return self._agreed(asked, now_ns, speaker)
-        self._release([one for order in asked.orders for one in order.things])
+        self._release(self._about(asked))
         is_beside = bool(asked.of) and self.order is not None
         agreed = _with_orders(agreed or Intent("do"), asked.orders)
         agreed = msgspec.structs.replace(agreed, is_addition=agreed.is_addition or is_beside)
@@ -1357,7 +1357,7 @@ class Dialogue:
         return is_it and bool(ids) and (is_yes or is_deed) and not any(_HEDGES.search(one.words) for one in parts)
 
     @staticmethod
-    def _about(asked: OpenQuestion) -> tuple[Reference, ...]:
+    def _about(asked: OpenQuestion | Intent) -> tuple[Reference, ...]:
         return tuple(one for order in asked.orders for one in order.things)
 
     def _agreed(self, asked: OpenQuestion, now_ns: int, speaker: str) -> str:
@@ -1370,13 +1370,13 @@ class Dialogue:
                 return self.take_turns(asked.orders, now_ns, self.by)
             case "instead":
                 return self.do(Intent("do", asked.orders, is_correction=True), now_ns, speaker, is_answer=True)
-        self._release([one for order in asked.orders for one in order.things])
+        self._release(self._about(asked))
         return f"All right. {self._add(asked.orders, now_ns)}".strip()
 
     def _declined(self, asked: OpenQuestion) -> str:
         if asked.about == "instead":
             return f"All right.{self.goes_on()}"
-        self.leave(asked.choices or tuple(one for order in asked.orders for one in order.things))
+        self.leave(asked.choices or self._about(asked))
         left = named(asked.choices) if asked.choices else "it"
         return _joined([f"All right, I leave {left}.", self._next_if_idle()])
 
@@ -1409,7 +1409,7 @@ class Dialogue:
             return self._cancelled(intent, now_ns)
         if intent.protected or intent.released or intent.unnamed:
             return self._spare(intent, now_ns, is_stopped=is_stopped)
-        things = self._named_under_way(intent)
+        things = self._under_way(intent.told_of)
         if things and intent.why in ("told", "") and not self.open("leave", "still"):
             if _NEEDLESS.search(self.heard[-1][1] if self.heard else ""):
                 self.leave(self.refs(things))
@@ -1628,10 +1628,10 @@ class Dialogue:
         was_meant = [one for one in self._scene.things if is_still_meant(one, everything, self._scene)]
         return bool(was_meant) and not any(is_still_meant(one, order, self._scene) for one in was_meant)
 
-    def _named_under_way(self, intent: Intent) -> tuple[SeenObject, ...]:
+    def _under_way(self, told_of: Sequence[Reference]) -> tuple[SeenObject, ...]:
         """What is worked on, or still to be, of what something was said."""
         orders = [one for one in self.orders if one.things] if self._each else [self.order]
-        found = [one for each in orders for one in named_under_way(intent.told_of, each, self._scene, self.target())]
+        found = [one for each in orders for one in named_under_way(told_of, each, self._scene, self.target())]
         return tuple(dict.fromkeys(found))
 
     # --- stopped
@@ -1670,7 +1670,7 @@ class Dialogue:
                     return said
             case _:
                 before = self.orders, self.talk.protected
-                said = propose_beside_stop(self, rest.words, speaker, now_ns, rest.intent)
+                said = "" if rest.is_name else propose_beside_stop(self, rest.words, speaker, now_ns, rest.intent)
                 if said and (self.orders, self.talk.protected) != before:
                     return f"Stopped. {said}"
                 is_kept = any(one.is_owned for one in parts_heard(self, rest.words))
@@ -1678,6 +1678,7 @@ class Dialogue:
         if under_way is None:
             return said
         things = self.refs((target,)) if target is not None else under_way.things
+        things = self.refs(self._under_way(self._about(rest.intent) if rest.is_name else ())) or things
         if new := next((one for one in self._asked() if one not in asked_before), None):
             self._close(new)
             return self.ask(replace(new, text=said, since_ns=now_ns, is_at_stop=True, is_held=True, spares=things))
@@ -1720,7 +1721,7 @@ class Dialogue:
     def _do_beside_stop(self, intent: Intent, target: SeenObject | None, now_ns: int, speaker: str) -> tuple[str, bool]:
         """What is said to an order in place of what was under way or behind it; whether that is a question."""
         asked = self.questions
-        meant = self.ids_of(ref for order in intent.orders for ref in order.things)
+        meant = self.ids_of(self._about(intent))
         if self._each and target is not None and not intent.is_addition and target.id not in meant:
             self.leave(self.refs((target,)))
         said = self.do(intent, now_ns, speaker)
@@ -2369,7 +2370,7 @@ class Dialogue:
         ]  # fmt: skip
         is_new = intent.is_addition or not intent.is_correction
         self._keep_asking(lambda one: one.about != "order" or one in apart or bool(one.choices and is_new))
-        if said[0] and any(ref.count > 1 for order in intent.orders for ref in order.things):
+        if said[0] and any(ref.count > 1 for ref in self._about(intent)):
             return _joined([*said, self._next_if_idle()])
         before = self.later
         for number, order in enumerate(intent.orders):

@@ -284,7 +284,7 @@ class _Reader:
         for found in reversed(list(_TURN.finditer(text))):
             words = found["what"] or found["named"]
             alone = self.parser.clauses(words)
-            is_named = len(alone) == 1 and _only_names(replace(alone[0], targets=[]))
+            is_named = len(alone) == 1 and only_names(replace(alone[0], targets=[]))
             if len(text[: found.start()].split()) < 3 or not is_named:
                 continue  # "Oh, do the red one last.", of what was ordered before; "and wash the cup first"
             turn = (found["turn"] or found["before"] or found["with"]).lower()
@@ -650,7 +650,7 @@ class _Reader:
             return
         subject = self.loose[-1] if self.loose and not self.drafts else None
         is_subject = not (self.drafts or clause.is_first or self.says) and clause.words[:1] in _DETERMINERS
-        while is_subject and self.loose and _only_names(self.loose[-1]):
+        while is_subject and self.loose and only_names(self.loose[-1]):
             clause.nouns = [*self.loose.pop().nouns, *clause.nouns]  # "The cup, the plate and the glass want washing."
         if clause.word == "go" and subject is not None and subject.type == "fragment" and subject.nouns[:1]:
             clause.verb, clause.word = "place", "due"  # "Both cups, not the plates, go ..."
@@ -2053,7 +2053,7 @@ def _has_content(clause: Clause) -> bool:
 _DETERMINERS = (("the",), ("my",), ("that",), ("this",), ("both",), ("all",))
 
 
-def _only_names(clause: Clause) -> bool:
+def only_names(clause: Clause) -> bool:
     """Whether it names things, and says nothing of them."""
     is_bare = clause.type == "fragment" and not (clause.targets or clause.excepts or clause.nots or clause.is_repair)
     return is_bare and bool(clause.nouns) and all(noun.kind not in ("", "*") or noun.colour for noun in clause.nouns)

@@ -31,7 +31,8 @@ UNREAD = (
     "Stop! That is my favourite.", "Stop! Frobnicate the gloop.", "Stop! I want to wash it first.",
     "Stop! It is hot!", "Whoa, stop! It's not empty!", "Stop! Nicht die rote Tasse!", "Stop the red cup!",
     "Watch out for the red cup!", "Stop touching the red cup!", "Stop! Not before I have finished it.",
-    "Stop! 🙂🙂 zzz", "Stop! Isn't the red cup still full?",
+    "Stop! 🙂🙂 zzz", "Stop! Isn't the red cup still full?", "Stop! The bottle!", "Hey, the ball!",
+    "Watch out, the ball!",
 )  # fmt: skip
 NOTHING_ELSE = (
     "Stop!", "Stop it, please.", "Stop right there!", "Stop! My toe!", "Ouch! That's my toe!",
@@ -66,6 +67,14 @@ def test_a_correction_beside_a_stop_is_taken_on_as_paused_and_said(text: str) ->
     )
     plan, _ = hear(plan, "Go on", holding(), to_ns(30.0))
     assert touches(plan) == ["blue"]
+
+
+@pytest.mark.parametrize("text", ["Stop! The blue one!", "Oh no, the blue cup!"])
+def test_a_cry_that_names_one_of_several_asks_about_that_one(text: str) -> None:
+    plan, _ = hear(Dialogue(), "Put all the cups in the bin", seen(), to_ns(1.0))
+    assert hear(plan, text, holding(), to_ns(20.0))[1].endswith(
+        sentence("planner.whether_still", what="put the blue cup in the bin")
+    )
 
 
 @pytest.mark.parametrize("text", LEFT_ALONE)
