@@ -1273,11 +1273,7 @@ class Dialogue:
         is_yes = is_yes or (
             is_done and asked.about == "may" and all(covers(asked.choices[0], one) for one in order.things)
         )
-        is_no = intent.why in ("declined", "cancelled") or (intent.what == "no" and intent.deed == "nothing")
-        if asked.about in ("deed", "still", "may"):  # "I still need it."
-            is_no = is_no or any(
-                one.type == "protect" and not any(n.kind or n.colour for n in one.nouns) for one in clauses
-            )
+        is_no = self._says_no(asked, intent, clauses)
         if is_yes and asked.about == "order":
             self.talk = replace(talk, question=None, awaits="")
             return self.agree(asked, now_ns, speaker, intent if is_done else Intent("do"))
@@ -1285,7 +1281,9 @@ class Dialogue:
             return self.ask(replace(asked, text=again, since_ns=now_ns))
         if asked.awaits == "yes" and asked.about != "order" and (is_yes or is_no):
             self._close(asked)
-            self.talk = self.talk if asked.about == "may" else replace(talk, question=None, awaits="")
+            kept = talk.protected if is_named else self.talk.protected  # "it" is what was asked about
+            if asked.about != "may":
+                self.talk = replace(talk, question=None, awaits="", protected=kept)
             return self._agreed(asked, now_ns, speaker) if is_yes else self._declined(asked)
         if (
             asked.about == "instead"
@@ -1321,15 +1319,32 @@ class Dialogue:
             return None
         for found in _PARTS.finditer(text):
             head, rest = text[: found.start()], text[found.end() :]
-            is_yes = asked.awaits == "yes" and (says_yes(head) or self._says_so(asked, head))
-            is_more = self._is_order(rest) and not _HEDGES.match(rest.lower().removeprefix("and "))
-            if not is_more or not (is_yes or asked.awaits == "thing"):
-                continue
             read, talk = understand_in(head, self.around.world, self._talk_about(asked), parser_of(self.around.world))
-            said = self._answered(asked, read, talk, head, speaker, now_ns) if read.deed == "do" or is_yes else None
+            is_no = asked.awaits == "yes" and self._says_no(asked, read, self._clauses(head))
+            is_yes = asked.awaits == "yes" and (says_yes(head) or self._says_so(asked, head))
+            rest = re.sub("^(?:and |but )+" if is_no else "^and ", "", rest, flags=re.I)
+            is_more = self._is_order(rest) and not _HEDGES.match(rest)
+            if not is_more or not (is_yes or is_no or asked.awaits == "thing"):
+                continue
+            is_read = read.deed == "do" or is_yes or is_no
+            said = self._answered(asked, read, talk, head, speaker, now_ns) if is_read else None
             if said is not None:
+                about = [one for one in self._things() if one.id in self.ids_of(self._about(asked))]
+                rest = bound_out(rest, about, ()) if len(about) == 1 else rest
                 return _joined([said, self._heard(f"And {rest}", speaker, now_ns)])
         return None
+
+    def _says_no(self, asked: OpenQuestion, intent: Intent, clauses: Sequence[Clause]) -> bool:
+        """ "No", "don't pour it away", "I still need it", "not that": what was asked about, by no name, is refused."""
+        if intent.why in ("declined", "cancelled") or (intent.what == "no" and intent.deed == "nothing"):
+            return True
+        bare = [one for one in clauses if not any(n.kind or n.colour for n in (*one.nouns, *one.nots))]
+        deeds = [one for one in clauses if one.type in ("order", "fragment")]
+        is_off = bool(deeds) and all(
+            one in bare and (one.is_negated or one.nots or (one.verb == "leave" and not one.left)) for one in deeds
+        )
+        is_off = is_off or any(one.type == "protect" and "mind" not in one.words for one in bare)
+        return is_off and asked.about in ("deed", "still", "may")
 
     def _empties(self) -> bool:
         return bool(self.heard) and _EMPTIES.search(self.heard[-1][1]) is not None
@@ -1572,6 +1587,9 @@ class Dialogue:
         first, about, then = self._parts_apart(text, lambda part: bool(skills_off(part)))
         off = [one for one in parser.clauses(about) if self._each and parser.deed_off(one)]
         skills, ids = skills_off(about), {ident for one in off for ident in self._named_ids(" ".join(one.words))}
+        target = self.target()
+        if target is not None and not ids and any(noun.pronoun == "it" for one in off for noun in one.nouns):
+            ids = {target.id}
         asked = [one for one in self.questions if one.awaits == "yes" and one.orders[0].skill in skills]
         gone = [
             one for one in (*self.orders, *(order for each in asked for order in each.orders))

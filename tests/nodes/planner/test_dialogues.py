@@ -103,6 +103,16 @@ def test_a_yes_lets_it_go_on(hands: type[TableHands], text: str) -> None:
 
 
 @BOTH
+@pytest.mark.parametrize("text", ["The red one?", "Hm, the red one ..."])
+def test_a_no_and_a_leave_for_another_are_both_done_and_said_once(hands: type[TableHands], text: str) -> None:
+    world = played(
+        hands, ["Put the red {thing} {goal}.", 5, text, "No, leave it. But you can put the white one {goal}."]
+    )
+    assert moved(world) == ["white"]
+    assert " ".join(world.says).count("Then I will put the white") == 1
+
+
+@BOTH
 @pytest.mark.parametrize("text", ["Only the white one.", "Just the white {thing}, please.", "Only white."])
 def test_only_one_of_all_is_only_that_one(hands: type[TableHands], text: str) -> None:
     assert moved(played(hands, [ALL, 5, text])) == ["white"]

@@ -518,6 +518,44 @@ def test_who_says_that_it_may_be_poured_away_orders_nothing_more(text: str) -> N
     assert (planned(mind), mind.questions) == ([("place", "glass-1", "sink")], ())
 
 
+WASHED = [("rinse", "mug-1", "sink"), ("place", "mug-1", "countertop")]
+
+
+@pytest.mark.parametrize(
+    "text", ["Don't pour it away.", "No, not that.", "Don't wash it!", "Do not tip it out.", "Keep it."]
+)
+def test_a_refusal_is_of_what_was_asked_and_drops_nothing_else(text: str) -> None:
+    mind = mind_with(thing("glass-1", "glass", "", "half full"), thing("mug-1", "mug", "red", "dirty"))
+    hear(mind, "Wash the glass and the red mug.")
+    hear(mind, text, 2.0)
+    assert (planned(mind), mind.questions, mind.kept) == (WASHED, (), {"glass-1"})
+
+
+@pytest.mark.parametrize(
+    "text", ["No, leave it. But you can wash the blue mug.", "No, keep it, but wash the blue mug too."]
+)
+def test_a_refusal_with_an_order_behind_it_is_both(text: str) -> None:
+    mind = mind_with(thing("glass-1", "glass", "", "half full"), thing("mug-1", "mug", "red", "dirty"), BLUE)
+    hear(mind, "Wash the glass and the red mug.")
+    hear(mind, text, 2.0)
+    assert planned(mind)[:3] == [*WASHED, ("rinse", "mug-2", "sink")]
+    assert (mind.questions, mind.kept) == ((), {"glass-1"})
+
+
+def test_it_behind_a_refusal_is_what_was_asked_about() -> None:
+    mind = mind_with(thing("glass-1", "glass", "", "half full"), thing("mug-1", "mug", "red", "dirty"))
+    hear(mind, "Wash the glass and the red mug.")
+    assert "put the glass on the shelf?" in hear(mind, "Don't pour it away. Put it on the shelf.", 2.0)
+    assert planned(mind) == WASHED
+
+
+def test_it_that_is_not_to_be_washed_is_the_one_that_is_at_hand() -> None:
+    mind = mind_with(thing("mug-1", "mug", "red", "dirty"), thing("mug-2", "mug", "blue", "dirty"))
+    hear(mind, "Wash the red and the blue mug.")
+    hear(mind, "Don't wash it.", 2.0)
+    assert planned(mind) == [("rinse", "mug-2", "sink"), ("place", "mug-2", "countertop")]
+
+
 @pytest.mark.parametrize(
     "ban", ["Keep the jar shut until I say so.", "Leave the jar shut for now.", "It stays closed."]
 )
