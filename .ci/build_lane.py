@@ -58,4 +58,4 @@ def _compile(source: Path, made: Path) -> str:
         )
     except OSError as problem:
         return str(problem)
-    return done.stderr.strip()[-400:] if done.returncode else ""
+    return (done.stderr.strip()[-400:] or f"{compiler} ended with code {done.returncode}") if done.returncode else ""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.support.namespaces import skip_without
 from tests.support.running import eventually, is_alive
 from tests.support.sentences import sentence
 from tests.support.terminals import POLYRHYTHM
@@ -19,6 +19,7 @@ pytestmark = pytest.mark.processes
 ROOT = Path(__file__).parents[3]
 WITHIN_S = 60.0
 NODES = "tests.support.ending_nodes:"
+CONTAINER = ("--pid", "--fork", "--mount-proc")
 
 
 def run_of(folder: Path, *tables: str, prefix: tuple[str, ...] = ()) -> tuple[int, str]:
@@ -82,8 +83,7 @@ def test_a_node_that_forks_goes_on_once_and_no_signal_to_its_child_is_its_own(tm
     assert (code, re.findall(r"^done: .*", output, re.MULTILINE)) == (0, ["done: one of two"]), output
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="needs root for a container's pid 1")
+@skip_without(*CONTAINER)
 def test_the_first_process_of_a_container_leaves_no_zombies(tmp_path: Path) -> None:
-    container = ("unshare", "--pid", "--fork", "--mount-proc")
-    code, output = run_of(tmp_path, node("Orphans"), prefix=container)
+    code, output = run_of(tmp_path, node("Orphans"), prefix=("unshare", *CONTAINER))
     assert (code, re.findall(r"^done: .*", output, re.MULTILINE)) == (0, ["done: 0 zombies"]), output

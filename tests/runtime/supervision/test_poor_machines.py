@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.namespaces import skip_without
 from tests.support.sentences import sentence
 
 pytestmark = pytest.mark.processes
 
 ROOT = Path(__file__).parents[3]
 RUN = (sys.executable, "-m", "runtime", "run", "hello", "--for", "0.3")
-needs_root = pytest.mark.skipif(
-    os.geteuid() != 0 or shutil.which("unshare") is None, reason="needs root to make namespaces of its own"
-)
 NO_HOME = ("env", "-u", "HOME", "-u", "TMPDIR", "-u", "XDG_RUNTIME_DIR", "-u", "XDG_STATE_HOME")
 READ_ONLY = """
 mount --rbind / / && mount -o remount,bind,ro / || exit 77
@@ -81,7 +77,7 @@ def test_what_libzmq_says_before_it_ends_a_process_stands_in_the_last_lines_also
     assert failed == [f"failed: ends was killed by SIGABRT at on_start (ends.py:8): {why}"]
 
 
-@needs_root
+@skip_without("--mount")
 @pytest.mark.long
 def test_three_cameras_fit_into_the_shared_memory_that_a_container_has(tmp_path: Path) -> None:
     small = 'mount -t tmpfs -o size=64m tmpfs /dev/shm || exit 77; exec "$@"'
@@ -91,21 +87,21 @@ def test_three_cameras_fit_into_the_shared_memory_that_a_container_has(tmp_path:
     assert "No space" not in told
 
 
-@needs_root
+@skip_without("--user", "--map-user=12345")
 def test_without_a_home_and_with_a_user_whom_nobody_knows_all_is_well() -> None:
     code, told = ran("unshare", "--user", "--map-user=12345", "--map-group=12345", *NO_HOME, *RUN)
     assert code == 0, told
     assert "heard beat" in told
 
 
-@needs_root
+@skip_without("--mount")
 def test_with_a_root_that_cannot_be_written_and_no_tmp_a_run_needs_no_more_than_shared_memory() -> None:
     code, told = ran("unshare", "--mount", "sh", "-c", READ_ONLY, "sh", *NO_HOME, *RUN)
     assert code == 0, told
     assert "heard beat" in told
 
 
-@needs_root
+@skip_without("--mount")
 def test_where_nothing_at_all_can_be_written_a_sentence_says_what_to_set() -> None:
     nowhere = f"mount -t tmpfs -o ro none /dev/shm || exit 77\n{READ_ONLY}"
     code, told = ran("unshare", "--mount", "sh", "-c", nowhere, "sh", *NO_HOME, *RUN)
