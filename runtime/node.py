@@ -12,7 +12,7 @@ import logging
 import random
 import re
 from collections.abc import Awaitable, Callable, Iterable
-from functools import cache
+from functools import cache, cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Never, Protocol, TypeVar, get_args, overload
@@ -257,18 +257,10 @@ class Node:
         """The node's logger; its lines carry the node's name."""
         return logging.getLogger(f"node.{self.name}")
 
-    @property
+    @cached_property
     def clock(self) -> Clock:
-        """The graph's clock; the machine's until the node runs in a graph."""
-        clock: Clock | None = self.__dict__.get("_clock")
-        if clock is None:
-            clock = self.__dict__["_clock"] = SystemClock()
-        return clock
-
-    @clock.setter
-    def clock(self, clock: Clock) -> None:
-        """A test that drives a node by itself may set it."""
-        self.__dict__["_clock"] = clock
+        """The graph's clock; the machine's until the node runs in a graph. A test of a node alone may set it."""
+        return SystemClock()
 
     @property
     def random(self) -> random.Random:

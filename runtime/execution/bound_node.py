@@ -96,7 +96,7 @@ class BoundNode:
         self._order: dict[str, threading.Lock] = {}  # by topic: numbered and sent in the same order, by any thread
         vars(node).update(
             _name=name,
-            _clock=clock,
+            clock=clock,
             _random=random.Random(f"{seed}/{name}"),
             _process={} if process is None else process,
             _finish=lambda ok, reason: output.finish(name, ok, reason),
@@ -179,12 +179,12 @@ class BoundNode:
         for handler in [one for one in log.handlers if isinstance(one, JournalLog)]:
             log.removeHandler(handler)  # of an earlier node of that name in this process
         log.addHandler(JournalLog(self.journal, self.clock))
-        vars(self.node)["_clock"] = JournalClock(self.clock, self.journal)
+        self.node.clock = JournalClock(self.clock, self.journal)
 
     def answer_from(self, answers: Sequence[str]) -> None:
         """From now on, let a recording answer what the node asks of the world outside, in virtual time."""
         clock = AnsweredClock(self.clock, self.name, answers)
-        vars(self.node)["_clock"] = clock if self.journal is None else JournalClock(clock, self.journal)
+        self.node.clock = clock if self.journal is None else JournalClock(clock, self.journal)
 
     def start(self, now_ns: int) -> Awaitable[None] | None:
         """Call the node's `on_start` and set the phase of its timers; what is left to await, where it is async."""

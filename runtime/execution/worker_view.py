@@ -23,7 +23,7 @@ from runtime.message import Message
 from runtime.node import Node
 from runtime.ports import Port
 
-OF_THE_RUN = frozenset(("_clock", "_finish", "_name", "_process", "_random", "run_info"))
+OF_THE_RUN = frozenset(("clock", "_finish", "_name", "_process", "_random", "run_info"))
 """Attributes by which a run gives a node its name, clock, random numbers and more."""
 
 _NOTHING: Any = object()

@@ -65,7 +65,7 @@ class _StartOfRun(SystemClock):
 class _Writer:
     def __init__(self, folder: Path) -> None:
         self.recorder = Recorder(path=str(folder / "run.mcap"))
-        vars(self.recorder)["_clock"] = _StartOfRun()
+        self.recorder.clock = _StartOfRun()
         self.recorder.run_info = RunFacts.of(
             {
                 "seed": 7,

@@ -331,7 +331,7 @@ class NodePlayer:
         self._views.clear()
         self._ports = {attribute: FedPort(port, self._calls) for attribute, port in bound.subscriptions.items()}
         vars(node).update(self._ports)
-        vars(node).update(run_info=RunFacts.of(self._run_info), _clock=self._clock)
+        vars(node).update(run_info=RunFacts.of(self._run_info), clock=self._clock)
         if first != "on_start":
             self._doubts["what its on_start read of the clock is not in the recording"] = None
             self._call_clock.call_ns = self._clock.call_ns = self._start_ns

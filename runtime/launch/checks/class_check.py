@@ -13,7 +13,7 @@ import re
 import sys
 import types
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Union, Unpack, get_args, get_origin, get_type_hints
@@ -118,7 +118,7 @@ def _hidden_members(cls: type[Node]) -> list[str]:
         f"{cls.__name__}.{name} ({_line_of_class(cls, name)}) takes the place of the {name} that every node has from "
         f"its graph; call yours otherwise, such as own_{name}"
         for name, member in vars(Node).items()
-        if isinstance(member, property) and inspect.getattr_static(cls, name) is not member
+        if isinstance(member, property | cached_property) and inspect.getattr_static(cls, name) is not member
     ]
 
 

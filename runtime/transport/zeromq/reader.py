@@ -262,12 +262,12 @@ class Reader:
             if next_s is not None:
                 timeout_s = next_s if timeout_s is None else min(timeout_s, next_s)
         direct, events = self.direct, self.direct_events
-        fds: Iterable[int] = self._fds if direct is None and events is None else self.fds
         for one in (direct, events):
             next_s = None if one is None or one.is_complete else one.retry()
             if next_s is not None:
                 timeout_s = next_s if timeout_s is None else min(timeout_s, next_s)
-                fds = self.fds
+        # As `fds`: after a rest a further function costs ten microseconds.
+        fds = [*self._fds, *(direct.by_fd if direct else ()), *(events.by_fd if events else ())]
         ready = select.select(fds, (), (), timeout_s)[0]  # ZeroMQ's own wait counts in milliseconds
         if len(ready) == 1 and direct is not None and (link := direct.by_fd.get(ready[0])) is not None:
             direct.take(link, is_free=True)  # the usual case, in as few steps as can be
@@ -278,8 +278,8 @@ class Reader:
     @property
     def fds(self) -> list[int]:
         """Descriptors to wait on in place of `wait`; then call `drain` until it returns 0."""
-        ways = [way.by_fd for way in (self.direct, self.direct_events) if way is not None]
-        return [*self._fds, *(fd for by_fd in ways for fd in by_fd)]
+        direct, events = self.direct, self.direct_events  # no loop of our own: it is asked for at each wait
+        return [*self._fds, *(direct.by_fd if direct else ()), *(events.by_fd if events else ())]
 
     def wake(self) -> None:
         """End the present wait, or the next one (any thread)."""

@@ -77,7 +77,7 @@ class LeaseStory:
         """The guard's process dies and is started again."""
         self.guard = guard = Guard(arm="auto", memory="run")
         self.since_ns = self.clock.ns
-        vars(guard)["_clock"] = self.clock
+        guard.clock = self.clock  # type: ignore[assignment]  # a hand turns it
         guard.run_info = RunFacts.of({"registry": str(self.folder), "launch_file": "x/story.toml", "seats": INFO})
         for port in (guard.command, guard.state):
             vars(port)["clock"] = self.clock

@@ -136,7 +136,7 @@ class Careless(Node):
 
     @every(hz=5, blocking=True)
     def look(self) -> None:
-        for name in ("_clock", "_random", "_name", "out"):
+        for name in ("clock", "_random", "_name", "out"):
             vars(self).pop(name)
         self.clock.now_s()
         self.random.random()
