@@ -9,16 +9,12 @@ from nodes.models.answers import quoted
 from nodes.msgs import Reference, Scene, SceneDescription, SeenObject, SeenPerson, Subtask
 
 MOST_THINGS, MOST_PEOPLE = 30, 8
-APART_RAD = 0.05
-"""Things that stand nearer to each other than this, as somebody sees them, are neither left nor right."""
+APART_RAD, ASLANT_RAD, ROW_SHARE = 0.05, 1.3, 0.6
+"""Things that stand nearer to each other than this, as somebody sees them, are neither left nor right; a row has turns
+up to so far aslant; in one, most of what they are apart lies along it."""
 NOT_LOOKED = "The robot has not looked yet: nobody knows what is there."
 LISTED = "What is believed to be there; what is not listed was not seen, which does not say that it is absent:"
-_GESTURES = {
-    "nod": "nods",
-    "shake": "shakes the head",
-    "open": "holds out an open hand",
-    "point": "points",
-}
+_GESTURES = {"nod": "nods", "shake": "shakes the head", "open": "holds out an open hand", "point": "points"}
 
 
 def report_text(
@@ -150,5 +146,17 @@ def from_left(person: SeenPerson, things: list[SeenObject]) -> list[SeenObject]:
          for one in things
     )  # fmt: skip
     ahead = [(angle, one) for angle, _, one in seen if abs(angle) < math.pi / 2]
-    is_row = len(ahead) > 1 and ahead[-1][0] - ahead[0][0] > APART_RAD
-    return [one for _, one in ahead] if is_row else []
+    is_apart = len(ahead) > 1 and ahead[-1][0] - ahead[0][0] > APART_RAD
+    return _along_row([one for _, one in ahead], middle, faces - math.pi / 2) if is_apart else []
+
+
+def _along_row(seen: list[SeenObject], middle_m: list[float], right_rad: float) -> list[SeenObject]:
+    """What stands in a row, seen aslant, in its turns along the row; anything else as it is seen."""
+    at = [(one.x_m - middle_m[0], one.y_m - middle_m[1]) for one in seen]
+    along, across = sum(x * x - y * y for x, y in at), 2 * sum(x * y for x, y in at)
+    turned = math.remainder(math.atan2(across, along) / 2 - right_rad, math.pi)
+    is_row = math.hypot(along, across) > ROW_SHARE * sum(x * x + y * y for x, y in at)
+    if not is_row or abs(turned) > ASLANT_RAD:
+        return seen
+    way = math.cos(right_rad + turned), math.sin(right_rad + turned)
+    return sorted(seen, key=lambda one: one.x_m * way[0] + one.y_m * way[1])

@@ -179,7 +179,7 @@ def named_out(text: str, scene: Scene, names: Mapping[str, str]) -> str:
 _ONE = (
     r"\b(?:that one|this one|that thing|the (?:closer|nearer|further|farther) one"
     r"|the one (?:that|which)(?:'s| is| was) (?:closer|nearer|further|farther)"
-    r"|(?<!do )(?:it|him|her)(?!'|’| is| was| will| would| has| looks)"
+    r"|(?<!do )(?<!for )(?<!to )(?:it|him|her)(?!'|’| is| was| will| would| has| looks)"
     r"|(?<!do )(?:that|this)"
     r"(?=\W*$|[.,!?]| (?:in|on|to|into|onto|away|out|back|up|down|over|as well|too|please|first|instead)\b))\b"
 )
@@ -278,10 +278,7 @@ def _several(text: str, scene: Scene, speaker: str, kind: str) -> tuple[str, boo
     labels = {plural_of(one.label): one.label for one in scene.things if not one.is_place}
     plural = rf"(?P<kind>{'|'.join(map(re.escape, sorted(labels, key=len, reverse=True)))}|ones)"
     count = rf"\bthe (?:first )?(?P<count>{'|'.join(_SEVERAL)})"
-    ways = (
-        rf"{count} {_SIDE}(?:[- ]?most|[- ]hand)?(?: {plural})?\b",
-        rf"{count}(?: {plural})? {_IS}{_ON_SIDE}",
-    )
+    ways = rf"{count} {_SIDE}(?:[- ]?most|[- ]hand)?(?: {plural})?\b", rf"{count}(?: {plural})? {_IS}{_ON_SIDE}"
     found = next((one for way in ways if (one := re.search(way, text, re.I))), None)
     if found is None:
         return text, False
@@ -385,10 +382,7 @@ def _ways(scene: Scene) -> list[tuple[str, _Finder]]:
         (rf"\bthe {any_kind} {_IS}between {mark.format('a')} and {mark.format('b')}", _between),
         (rf"\bthe {any_kind} {_IS}{_SIDE_OF} {mark.format('a')}", _side_of),
         (rf"\bthe {any_kind} {_IS}{_NEAR} {mark.format('a')}", _beside),
-        (
-            rf"\bthe {_NUMBER}{kind} {_IS}{_ON_SIDE}",
-            _in_row,
-        ),
+        (rf"\bthe {_NUMBER}{kind} {_IS}{_ON_SIDE}", _in_row),
         (rf"\bthe {_NUMBER}{_SIDE}(?:[- ]?most|[- ]hand)? {kind}\b", _in_row),
         (rf"\bthe (?P<far>nearest|closest|furthest|farthest) {kind}\b(?: to (?P<whom>me|you)\b)?", _nearest),
         (rf"\bthe {kind} {_IS}(?P<far>nearest|closest|furthest|farthest)(?: to| from) (?P<whom>me|you)\b", _nearest),
@@ -458,6 +452,9 @@ def place_in_row(
         r" (near|close|furth|farth|far)(?:er|est|away) ",
         words.replace(" closest ", " closeest ").replace(" closer ", " closeer "),
     )
+    if side is not None and side[2] and len(named) == 1 and re.match(r" (?:\w+ )*?(?:what|which|who) ", words):
+        return _told_from(words, [*row, *(one for one in named if one not in row)], scene, speaker,
+                          lambda seen: _neighbour(named[0], seen, side[2]))  # fmt: skip
     if side is not None and len(named) == 2:
         return _told_from(words, list(named), scene, speaker, lambda one: _side_told(named, one))
     if len(named) == 2 and re.search(r" between ", words):
@@ -514,6 +511,13 @@ def _told_from(
     if not said:
         return "I cannot tell that from here."
     return said[0] if len(set(said)) == 1 else f"From where I look: {said[0]} From the other side: {said[-1]}"
+
+
+def _neighbour(mark: SeenObject, row: Sequence[SeenObject], side: str) -> str:
+    """What stands next to this on that side."""
+    at = row.index(mark)
+    there = row[max(at - 1, 0) : at] if side == "left" else row[at + 1 : at + 2]
+    return f"That is the {there[0].name}." if there else f"There is nothing {side} of the {mark.name}."
 
 
 def _side_told(named: Sequence[SeenObject], row: Sequence[SeenObject]) -> str:
