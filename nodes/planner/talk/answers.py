@@ -16,15 +16,7 @@ from nodes.planner.words.asked import asked_apart
 from nodes.planner.words.cues import cues
 from nodes.planner.words.lexicon import plural_of
 from nodes.planner.words.parser import segments_of
-from nodes.planner.words.referents import (
-    fits,
-    held_by_robot,
-    is_so,
-    is_still_meant,
-    place_of,
-    relation_to,
-    standing,
-)
+from nodes.planner.words.referents import fits, held_by_robot, is_so, is_still_meant, place_of, relation_to, standing
 from nodes.planner.words.replies import MOST_NAMED, abilities, describe, in_short, list_words, short, small, where_are
 from nodes.planner.words.spelled import place_in_row
 
@@ -56,7 +48,8 @@ _DEEDS = {
     "rinse": r"rins(?:e|ed)|wash(?:ed)?|clean(?:ed)?",
     "wipe": r"wiped?",
     "open": r"open(?:ed)?", "close": r"closed?|shut", "pour": r"pour(?:ed)?|empt(?:y|ied)|tip(?:ped)?",
-    "hand_over": r"g[ai]ven?|hand(?:ed)?|pass(?:ed)?", "wait_here": r"fill(?:ed)?|used?|ma[kd]e|brew(?:ed)?",
+    "hand_over": r"g[ai]ven?|hand(?:ed)?|pass(?:ed)?|g[eo]t(?= from you )",
+    "wait_here": r"fill(?:ed)?|used?|ma[kd]e|brew(?:ed)?",
     "place": r"put|moved?|shift(?:ed)?|t[ao]ken?|took|br(?:ing|ought)|carr(?:y|ied)|clear(?:ed)?|placed?|thr[eo]wn?"
     r"|chuck(?:ed)?|bin(?:ned)?|get rid|got rid|went|gone|tid(?:y|ied)|remov(?:e|ed)|pick(?:ed)?|end(?:ed)?|manage[d]?",
 }  # fmt: skip
@@ -64,7 +57,7 @@ _DEEDS = {
 _TOLD = {
     "rinse": "washed the {name}",
     "open": "opened the {name}", "close": "closed the {name}", "pour": "emptied the {name}",
-    "hand_over": "gave you the {name}", "wipe": "wiped the {place}", "wait_here": "filled the {name} at the {place}",
+    "hand_over": "handed over the {name}", "wipe": "wiped the {place}", "wait_here": "filled the {name} at the {place}",
     "place": "put the {name} {relation} the {place}", "put_back": "put the {name} back",
 }  # fmt: skip
 
@@ -195,7 +188,8 @@ def _of_talk(asked: AskedOf, now: Answerable) -> str:
         others = [one for one in now.heard[:-1] if one[0] != asked.speaker]
         quoted = f"{others[-1][0]} said: “{others[-1][1]}” " if others else ""
         return f"{quoted}{now.asked or 'I cannot tell you more than that.'}"
-    is_of_name = re.search(r" (?:called|name) ", words) or re.match(r" who is the \w+(?: \w+)? $", words)
+    is_of_name = re.search(r" (?:called|name) | who is the \w+(?: \w+)? $", words) is not None
+    is_of_name = is_of_name or any(words.removesuffix("again ") == f" what is the {one.name} " for one in asked.things)
     if asked.asks in ("who", "which", "what") and is_of_name:
         return _called(asked, now)
     if not asked.asks and _has(words, "hello", "hi", "hey", "morning", "evening", "afternoon", "welcome"):
@@ -208,6 +202,7 @@ def _called(asked: AskedOf, now: Answerable) -> str:
             for one in asked.things
             if one.id == ident]  # fmt: skip
     what = f"the {asked.things[0].name}" if asked.things else "it"
+    told += [f"{one.owner} owns it." for one in asked.things if told and one.owner]
     return " ".join(told) or f"Nobody has told me a name of {what}."
 
 
@@ -324,6 +319,8 @@ def _of_reasons(asked: AskedOf, now: Answerable) -> str:
     if now.asked:
         return f"I wait for an answer: {now.asked}"
     order = next((two for one in things if (two := _order_of(one, now)) is not None), None)
+    if order is not None and _has(words, "not"):
+        return f"{now.causes.get(order, ('',))[0] or 'Somebody'} asked me to {small(describe(order))}."
     if order is not None:
         late = "" if held_by_robot(now.scene) & {one.id for one in things} else " I have not come to that yet."
         return f"{now.causes.get(order, ('',))[0] or 'Somebody'} asked me to.{late} {doing(now)}"
@@ -357,6 +354,11 @@ def _of_plans(asked: AskedOf, now: Answerable) -> str:
     """Of what is done now and will be."""
     words, plans = asked.words, todo(now)
     thing = asked.things[0] if asked.things else None
+    if asked.place and asked.asks in ("what", "which") and re.search(r" will (?:\w+ )?(?:be|stand|stay) ", words):
+        there = [one for one in now.scene.things if not one.is_place and _place_then(one, now) == asked.place]
+        return f"{capital(_the(there)) or 'Nothing'} will be {relation_to(asked.place, now.scene)} the {asked.place}."
+    if asked.asks in ("which", "what") and _has(words, "staying", "stay", "stays") and not asked.place:
+        return " ".join(dict.fromkeys(why for one in _left_alone(now) if (why := _reason(one, now))))
     is_going = thing is not None and asked.asks in ("where", "what") and not _PAST.search(words)
     if thing is not None and is_going and re.search(
         r" (?:going|go|goes|taking|take|putting|bringing|headed|up to|doing with|do with) ", words
@@ -385,13 +387,14 @@ def _of_plans(asked: AskedOf, now: Answerable) -> str:
     if asked.asks in ("what", "which") and plans and (at := re.search(r" (?:comes?|goes?|is) (first|last) $", words)):
         return f"{capital(at[1])}, I {plans[0 if at[1] == 'first' else -1]}."
     is_future = (_NEXT.search(words) or _has(words, "about to")) and not asked.is_named
+    is_progress = asked.asks == "how" and _has(words, "coming", "going", "getting on", "getting along", "far")
     is_of_hand = _has(words, "holding", "do you have there", "do you hold", "in your hand", "in your gripper")
     is_of_hand = is_of_hand and not asked.is_named and asked.asks in ("what", "which", "")
     if is_of_hand and re.search(r" (?:was|were|did|had) ", words) and now.deeds:
         return f"I held the {now.deeds[-1].name}. I {_did(now.deeds[-1], now)}."
     if is_of_hand and not held_by_robot(now.scene):
         return f"My hand is empty. {doing(now)}"
-    if is_future or is_of_hand:
+    if is_future or is_of_hand or is_progress:
         then = (
             f" Then I will {list_words(plans[1:])}."
             if plans[1:] and now.order is not None and not now.is_stopped
@@ -402,8 +405,6 @@ def _of_plans(asked: AskedOf, now: Answerable) -> str:
         r" (?:are|were|will|do)(?: not)? you .*(?:ing|plan|about to) |.* you (?:are|will)(?: not)? (?:\w+ing|forget) ",
         words,
     )
-    if asked.asks == "how" and _has(words, "coming", "going", "getting on", "getting along"):
-        return doing(now)
     if not asked.asks and is_meant and not _PAST.search(words):
         machines = [one.place for one in _orders(now) if f" {one.place.split(' ')[0]} " in words]
         is_yes = (
@@ -427,6 +428,13 @@ def _order_of(thing: SeenObject, now: Answerable) -> Order | None:
 
 def _is_pending(thing: SeenObject, now: Answerable) -> bool:
     return _order_of(thing, now) is not None
+
+
+def _place_then(thing: SeenObject, now: Answerable) -> str:
+    """Where it will be once all that is ordered is done."""
+    moved = [one for one in _orders(now) if one.skill in ("place", "hand_over")]
+    moved = [one for one in moved if any(fits(thing, ref, now.scene) for ref in one.things)]
+    return moved[-1].place if moved else place_of(thing.id, now.scene)
 
 
 def todo(now: Answerable) -> list[str]:

@@ -81,6 +81,7 @@ from nodes.planner.words.referents import (
     as_references,
     fits,
     held_by_robot,
+    is_so,
     is_still_meant,
     named_under_way,
     place_of,
@@ -107,14 +108,7 @@ from nodes.planner.words.replies import (
     things_words,
     where_are,
 )
-from nodes.planner.words.spelled import (
-    SpelledOut,
-    bound_out,
-    named_out,
-    naming,
-    pronoun_in,
-    spelled_out,
-)
+from nodes.planner.words.spelled import SpelledOut, bound_out, named_out, naming, pronoun_in, spelled_out
 from nodes.planner.words.understanding import INSIDE, Conversation, Intent, forbids_ordered, spared_by, understand_in
 from nodes.planner.words.whose import binds_all, forbids, owners_told, with_owned, with_owners
 from runtime.clock import to_s
@@ -165,7 +159,10 @@ _NEEDLESS = re.compile(
     r"(?! (?:worry|ask|rush|hurry)\b)", re.I
 )  # fmt: skip
 _REPENTS = re.compile(r"\b(?:changed my mind|second thoughts?|thought better of)\b", re.I)
+_ALLOWS = re.compile(r"(?<!can )\byou (?:can|may|might)(?! not)\b(?!.*\?)", re.I)
 _SELF_ASKED = re.compile(r"\W*(?:and )?which(?: one)?\?\W*", re.I)
+_IS_MINE = re.compile(r"\b(?:is|are|was|were) (?:not )?(?:the|that|this|it|one) .*\bmine\b|\bwhich\b.*\bmine\b")
+"""Asks whose it is."""
 _WHAT_ABOUT = re.compile(r"\W*(?:(?:and|but|so|oh|well)\W+)*(?:what|how) about ((?:the|that|this) [^,.!?]+)\?\W*", re.I)
 _HEDGES = re.compile(
     r"\b(?:not|no|never|but|only|except|instead|if|unless|until|wait|leave|keep|other|rather|later|first|last|and)\b|n['’]t\b|\?",
@@ -552,6 +549,7 @@ class Dialogue:
             for one in parts_heard(self, rest)
         )
         is_more = is_more or self._is_of_recipe(rest)  # "The blue mug is mine. Make me a coffee."
+        is_more = is_more or naming(rest, scene, self.names)[0] != self.names
         more = self._listen_to(with_owned(rest, scene, speaker)[0], speaker, now_ns) if is_more else ""
         is_kept = ids <= self.kept
         return _joined([said if is_kept else "", "" if more in ("I see.", "All right.", said) and is_kept else more])
@@ -609,7 +607,7 @@ class Dialogue:
             elif points_back and all(one.type == "fragment" and one.nouns for one in self._clauses(run)):
                 topic = run  # "The white one. Have you moved it?"
             elif not self._is_manners(run):
-                said.append(self._ordered_in(run, speaker, now_ns))
+                said.append(self._ordered_in(run, speaker, now_ns).removeprefix("I see."))
                 self.spoken = self._named_ids(run) or self.spoken
         return _joined(said)
 
@@ -671,7 +669,7 @@ class Dialogue:
         is_empty = not any(one.things or one.place or one.skill for one in parts)
         plain = r"\W*(?:yes|yeah|yep|yup|no|nope|nah)(?: please| thanks| thank you)?\W*"
         is_answer = bool(self._asked()) and re.fullmatch(plain, text, re.I) is not None
-        return is_empty and is_short and acts <= {"social", "yes", "no", "dark"} and not is_answer
+        return is_empty and is_short and acts <= {"social", "yes", "no", "dark", "ask"} and not is_answer  # "Really?"
 
     def _ordered_in(self, text: str, speaker: str, now_ns: int) -> str:
         """What is made of words that ask nothing plainly."""
@@ -781,6 +779,7 @@ class Dialogue:
         meaning, clauses = understand(text), self._clauses(text)
         is_cancelled = any(clause.type == "cancel" for clause in clauses)
         is_cancelled = is_cancelled or any(clause.type == "order" for clause in clauses)  # "Mm. Now wash the cup."
+        is_cancelled = is_cancelled or any(one.type == "unknown" and len(one.words) > 2 for one in clauses)
         is_waited_for = any(one.awaits for one in self.questions)
         if meaning.is_listening and not (is_waited_for or is_cancelled) and "thank" not in text.lower():
             return ""  # "mhm", and not "okay, never mind"
@@ -932,6 +931,13 @@ class Dialogue:
                 return _joined([said, self._do_each(Intent("do", again), now_ns, speaker)])  # another one of them
             case "ask" if shown := self._shown(intent):
                 return self.do(shown, now_ns, speaker)
+            case "ask" if (but := self._seen_so(intent, clauses)) is not None:
+                return but or self.do(Intent("do", intent.orders), now_ns, speaker)
+            case "ask" if rest := self._the_rest(intent):
+                text = f"Shall I {small(describe(rest))}?"
+                asked = OpenQuestion("order", text, now_ns, (rest,), "yes")
+                is_waste = rest.place in self.around.world.waste
+                return self.ask(asked) if is_waste else self.do(Intent("do", (rest,)), now_ns, speaker)
             case "ask" if held is not None and not asks(self, text):
                 return self.ask_which(held.choices, now_ns)
             case "ask" if (
@@ -956,6 +962,31 @@ class Dialogue:
         if apart and self.order is not None and not self._asked():  # "all cups but that one"
             return f"{said} {self._spare(Intent('nothing', unnamed=apart), now_ns, is_at_it=False)}"
         return said
+
+    def _seen_so(self, intent: Intent, clauses: Sequence[Clause]) -> str | None:
+        """What to say where the state is not seen on which an order depends; "" where it is; None of other words."""
+        words = [word for one in clauses if one.condition == "if" for word in one.words]
+        states, ids = (
+            [word for word in words if word in STATES],
+            self.ids_of(x for o in intent.orders for x in o.things),
+        )
+        thing = next((one for one in self._things() if ids == {one.id}), None)
+        is_of_it = intent.why == "condition" and len(states) == 1 and {*self._named_ids(" ".join(words))} <= ids
+        if thing is None or not is_of_it or "not" in words:
+            return None
+        return "" if is_so(thing, states[0]) else f"The {thing.name} is not {states[0]}, as far as I see."
+
+    def _the_rest(self, intent: Intent) -> Order | None:
+        """ "I'll do the plates, you put the rest away": what else stands where those do that are set apart here."""
+        order = intent.orders[0] if intent.orders and self._each else Order("")
+        apart = self.ids_of((*order.excluding, *intent.taken, *intent.protected))
+        places = {self._place_of(one) for one in self._things() if one.id in apart}
+        if [one.label for one in order.things] != ["*"] or len(places) != 1 or order.place in {"", *places}:
+            return None
+        apart |= self.kept | self._meant_ids()
+        rest = [one for one in self._things() if self._place_of(one) in places and one.id not in apart]
+        rest = [one for one in rest if one.label != self.household.wipes_with]
+        return _about_alone(order, self.refs(rest)) if rest and intent.why == "which" else None
 
     def _answered_or_not(self, text: str, speaker: str, now_ns: int, intent: Intent) -> str:
         """The answer to a question; what is made of what only looks like one."""
@@ -1065,14 +1096,11 @@ class Dialogue:
         """What is asked; and the answer, where it only asks what stands beside something."""
         words = words_of_question(text) or " ".join(word for one in segments_of(text) for word in one.words)
         own = [one for one in self._things() if one.owner.lower() == speaker.lower() != ""]
-        told = {ident for why in self.reasons if why.speaker == speaker for ident in why.ids}
-        own = own or [one for one in self._things() if one.id in told and not one.owner]
-        if len(own) == 1:  # "Is mine still there?"
-            words = re.sub(
-                r"^(?:and )?(is|was|has|did you \w+|have you \w+|where is|why is) mine\b",
-                rf"\1 the {own[0].name}",
-                words,
-            )
+        named = re.compile(rf"\b{re.escape(speaker or '?')}\b", re.I)
+        why = [one for one in self.reasons if one.speaker == speaker or named.search(one.text)]
+        own = own or [one for one in self._things() if any(one.id in each.ids for each in why) and not one.owner]
+        if len(own) == 1 and not _IS_MINE.search(words):  # "Is mine still there?"
+            words = re.sub(r"\bmine\b", f"the {own[0].name}", words)
         spelled = spelled_out(f"{words}?", self._scene, self.names, speaker)
         words = words if spelled.reply or spelled.views else spelled.text.rstrip("?")
         asked = asked_about(words.lower(), self._scene, parser_of(self.around.world), focus_in(self), speaker)
@@ -1106,8 +1134,9 @@ class Dialogue:
 
         An order alone does not lift what she forbade to everybody ("nobody", "never"): that is asked.
         """
-        why = next((one.text for one in reversed(self.reasons) if thing.id in one.ids), "")
-        if by_order and binds_all(why, is_owner=bool(thing.owner)) and not _REPENTS.search(self.heard[-1][1]):
+        why, said = next((one.text for one in reversed(self.reasons) if thing.id in one.ids), ""), self.heard[-1][1]
+        is_free = _REPENTS.search(said) or _ALLOWS.search(said)
+        if by_order and binds_all(why, is_owner=bool(thing.owner)) and not is_free:
             return False
         is_anothers = thing.owner.lower() not in ("", self._speaker.lower())
         return bool(self._speaker) and not is_anothers and self._keeper(thing).lower() == self._speaker.lower()
@@ -1142,6 +1171,8 @@ class Dialogue:
         barred = self.barred(orders)
         if not barred:
             return ""
+        if all(one.skill == "place" and self._is_there(one) for one in orders):
+            return where_are(barred, self._scene)
         keeper, deeds = self._keeper(barred[0]), list_words([small(describe(one)) for one in orders], "and then")
         if any(one.of and one.orders == orders for one in self.questions):
             return f"I leave {named(self.refs(barred))} until {capital(keeper)} says otherwise."
@@ -2097,7 +2128,8 @@ class Dialogue:
     def _bar(self, recipe: Recipe, speaker: str, spared: set[str]) -> Bar:
         """What is said of a recipe is read against this."""
         things = self._things()
-        open_ = {ident: whom for ident, whom in self.cups.items() if self._steps_left(ident)}
+        ways = {ident: [one for one in self._steps_left(ident) if one.skill != "place"] for ident in self.cups}
+        open_ = {ident: self.cups[ident] for ident, left in ways.items() if left}  # and not what is only put back
         why = {one.id: self.why_kept((one,)).strip() for one in things if one.id in self.kept}
         washed = {one.things[0].id for one in self.orders if one.skill == "rinse" and one.things}
         theirs = {one.id for one in things if self._is_theirs(one)}
@@ -2161,9 +2193,11 @@ class Dialogue:
                 self._close(asked)
                 return self._made(brewed(text, _answered_with(cups, asked.orders, recipe), bar), now_ns)
             if cups and is_cut and cups[0].vessel:  # "The green one, then.", of a coffee whose mug is left now
-                whom = self.cups[lost[-1]]
+                whom, extra = self.cups[lost[-1]], cups[0].has_extra
+                had = [one.place for one in self.causes if any(ref.id == lost[-1] for ref in one.things)]
+                extra = recipe.machine_left_out in had if extra is None else extra
                 self.cups = {ident: one for ident, one in self.cups.items() if ident not in lost}
-                return self._made(brewed(text, [replace(cups[0], whom=whom)], bar), now_ns)
+                return self._made(brewed(text, [replace(cups[0], whom=whom, has_extra=extra)], bar), now_ns)
             held = self.open("still", "leave")  # "The white one, then.", where the mug is somebody's
             is_told = any(one.has_extra is not None or (held is not None and one.vessel) for one in cups)
             is_said = any(one.vessel or one.problem for one in cups)

@@ -53,6 +53,7 @@ class SaidPart(msgspec.Struct, frozen=True):
     is_owned: bool = False  # a person keeps it, or does it herself
     unknown: str = ""  # a name that no table has, where a thing is named
     apart: tuple[SeenObject, ...] = ()  # what it excepts
+    is_aside: bool = False  # a sentence before others, of which nothing is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,10 @@ def parts_of(text: str, scene: Scene, parser: Parser, focus: Focus) -> list[Said
         end = next((one.end for one in segments[number:] if one.end not in (",", "")), "")
         is_asked = end == "?" and (segment.end == "?" or _CUES["asks"].match(" ".join(segment.words)) is not None)
         before = found[-1] if found else None
-        found.append(_part(list(segment.words), "?" if is_asked else ".", scene, parser, focus, before))
+        part = _part(list(segment.words), "?" if is_asked else ".", scene, parser, focus, before)
+        is_aside = part.act == "dark" and not (part.things or part.is_open or _CUES["restricts"].search(part.words))
+        is_aside = is_aside and (segment.end in (".", "!") or part.words == "please")
+        found.append(msgspec.structs.replace(part, is_aside=is_aside))
     return found
 
 
@@ -89,7 +93,8 @@ def _part(words: list[str], end: str, scene: Scene, parser: Parser, focus: Focus
     heard, ahead = cues_in("gist", said), cues_in("gist", head.strip())
     apart, _ = _meant(parser.named_in(tail.split()), "", scene, focus)
     landmark = _CUES["landmark"].search(head)
-    nouns = parser.named_in((head if landmark is None else head[: landmark.start()]).split())
+    plain = head.replace("all right", "")  # names nothing
+    nouns = parser.named_in((plain if landmark is None else head[: landmark.start()]).split())
     nouns += [one for one in parser.named_in(head[landmark.end() :].split()) if one.place] if landmark else []
     named, is_open = _meant(nouns, said, scene, focus)
     named = tuple(one for one in named if one not in apart)

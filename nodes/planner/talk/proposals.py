@@ -225,7 +225,7 @@ def _deed(
     last = focus.last if focus.last is not None and focus.last.skill in ("place", "hand_over", "rinse") else None
     orders: list[Order] = []
     is_plain = len(parts) == len(deeds) or all(
-        one.act in ("deed", "yes", "social", "no", "spare", "on") for one in parts
+        one.act in ("deed", "yes", "social", "no", "spare", "on") or one.is_aside for one in parts
     )
     for part in deeds:
         things = part.things or (before.things if before is not None else ())
@@ -244,8 +244,11 @@ def _deed(
             if part.place and not said:
                 said.append(f"What shall I put {relation_to(part.place, mind.around.scene)} the {part.place}?")
             continue
-        alone = mind.read_alone(part.words) if part.is_plain else Intent("nothing")
-        if alone.deed == "do" and not any(one.skill in ("stop", "wait", "undo", "drive") for one in alone.orders):
+        is_short = part.is_named and bool(part.place) and not part.apart  # "Both apples on the tray."
+        alone = mind.read_alone(part.words) if part.is_plain or is_short else Intent("nothing")
+        ids = mind.ids_of(ref for one in alone.orders for ref in one.things)
+        is_whole = alone.deed == "do" and (not part.is_named or {one.id for one in things} <= ids)
+        if is_whole and not any(one.skill in ("stop", "wait", "undo", "drive") for one in alone.orders):
             orders += [_about(one, mind.refs(things)) if spared and one.things else one for one in alone.orders]
             continue
         is_plain, order = False, _order(mind, part, things, last)

@@ -22,10 +22,7 @@ _LEAD = re.compile(
     r"^\W*(?:(?:no|oh|and|but|well|so|wait|actually|sorry|hang on|hey|please|just|also|could you|can you|would you"
     r"|will you|you (?:can|could|should|must|may)|i (?:want|need) you to|make sure you|let's|first)\b\W*)+", re.I
 )  # fmt: skip
-_TAIL = re.compile(
-    r"\W*\b(?:please|though|instead|would you|will you|thanks|thank you|okay|ok)?\W*$",
-    re.I,
-)
+_TAIL = re.compile(r"\W*\b(?:please|though|instead|would you|will you|thanks|thank you|okay|ok)?\W*$", re.I)
 _TURNED = re.compile(
     r"\b(?:swap|switch|reverse|turn|change) (?:those|these|them|that|the two|the order|it)(?: two)?"
     r"(?: (?:a?round|over))?|\b(?:the )?other way (?:a?round|about)|\bvice versa|\bin reverse\b"
@@ -39,13 +36,13 @@ _FIRST = re.compile(
     r"(?:,? (?:go|goes|come|comes|is|should go|must go|be done))?(?: (?:in|on|there|next))?,? first(?: of all)?"
     r"(?:, (?:i|we|she|he|it|they) [a-z' ]+)?$", re.I
 )  # fmt: skip
-_GOES = re.compile(r",? \b(?:should|must|can|has to|have to|needs? to|ought to|is to|are to|gets?|goes?)\b.*$", re.I)
+_GOES = re.compile(r",? \b(?:should|must|can|(?:has|have|needs?|ought|is|are) to|gets?|goes?)\b(?!.* the\b).*$", re.I)
 _ANY_DEED = re.compile(
     r"^(?:you )?(?:do|get to|start|begin|go on|carry on)?(?: with)? ?(?:that|this|it|any.*|every.*)?$", re.I
 )
 _IT = r"(?:it|that|this|they|those|these|(?:the|my|his|her|your|that|this) [a-z ]+?)"
 _OVER = r"(?P<over>done|finished|ready|made|poured|there|away|gone)"
-_HAS = r"(?:'s| is| are|'re|'s been| has been| have been)(?: all| nicely| safely| nice and| back| now)*"
+_HAS = r"(?:'s| is| are|'re|'s been| has been| have been)(?: all| nicely| safely| nice and| back| up| now)*"
 _CONDITION = re.compile(
     r"(?P<join>,? ?(?:and|but|then)? ?)\b(?P<when>once|when|after|as soon as|the moment) "
     rf"(?:(?P<what>{_IT}){_HAS} (?:(?P<clean>clean(?:ed)?|washed(?: up)?|rinsed)|{_OVER}"
@@ -86,7 +83,7 @@ def turn_of(text: str) -> DeedsInTurn | None:
     said = _TAIL.sub("", text[lead.end() :] if lead is not None else text)
     ahead = lead[0] if lead is not None else ""
     is_question = text.rstrip().endswith("?") and not _REQUEST.search(ahead)
-    if not said or _MORE.search(said) or is_question:
+    if not said or _MORE.search(said) or is_question or re.match(r"(?:once|when|if|as soon as)\b", said, re.I):
         return None
     for pattern in (_BEFORE_AHEAD, _BEFORE, _AFTER):
         if (found := pattern.match(said)) is not None:

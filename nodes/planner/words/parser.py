@@ -1451,6 +1451,10 @@ class Parser:
         if words[i] == "about" and noun is not None:
             clause.about = noun.kind or noun.place or noun.unknown
         if noun is None:
+            is_sake = words[i] == "for" and words[j : j + 1] in (["him"], ["her"], ["them"])
+            if is_sake and clause.verb in ("open", "close"):
+                clause.about = words[j]  # for whose sake: the deed is the same
+                return j + 1
             has_word = j < len(words)
             is_open = has_word and not self.lexicon.is_closed(words[j])
             if (words[i] == "like" and has_word) or (words[i] == "with" and is_open):

@@ -745,7 +745,7 @@ class _Reader:
             draft.nouns, draft.source = last.nouns, last.source or place
             draft.excepts = [*last.excepts, *draft.excepts]
             self.drafts.pop()
-        elif is_same and draft.skill == "place" and is_it and draft.place == last.place is not None:
+        elif is_same and draft.skill == "place" and is_it and draft.place and draft.place.place == place != "":
             return True
         elif draft.skill in SETS["behind_pick"] and (
             last.skill in ("pick", "look") or (last.clause.verb in ("bring", "get") and not _is_to_me(last) and is_it)
@@ -1147,14 +1147,19 @@ class _Reader:
             self.drafts.append(_Draft(Clause("order"), skill=orders[-1].skill, why="which"))
         elif first.is_other and not (first.colour or first.kind):
             self._spare(clause, [Noun(pronoun="it")])  # "No, the other one": so it is not this one
-        elif clause.excepts or first.unknown or (first.kind and not clause.is_repair):
+        elif clause.excepts or first.unknown or (first.kind and not (clause.is_repair or self._is_sharper(nouns))):
             return False
         elif first.place and not first.kind:  # "Why the shelf? The tray!"
             self._again_at(orders[-1], first)
-        else:
+        elif not (first.count == 1 and replace(first, is_bare=False) == Noun()):  # "One is enough."
             self._again(self._ordered_of(nouns), nouns)
             self.mentioned += [noun for noun in nouns if noun.kind]
         return True
+
+    def _is_sharper(self, nouns: Sequence[Noun]) -> bool:
+        """Whether it says which, where any was ordered: "An apple, please." - "The red apple."."""
+        before = self.before.orders[-1].things
+        return len(nouns) == len(before) == 1 and before[0].is_any and _is_narrower(nouns[0], _noun(before[0]))
 
     def _ordered_of(self, nouns: Sequence[Noun]) -> Order:
         """The last order about things of this kind; else the last one."""

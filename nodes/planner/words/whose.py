@@ -116,7 +116,8 @@ def owners_told(
             else:
                 subject, end = part[begun : found.start()], found.end()
                 if _POINTS.fullmatch(subject):
-                    apposed = named(re.sub(r"\bone\b", label or "one", behind)) if " the " in f" {behind}" else ()
+                    is_apposed = behind.lstrip().startswith("the ")
+                    apposed = named(re.sub(r"\bone\b", label or "one", behind)) if is_apposed else ()
                     shown = [one for one in apposed if one.colour in behind.split()]
                     things = tuple(shown) or tuple(one for one in last if label in ("", one.label)) or named(subject)
                     things = named(f"the {label}") or things if label in labels and not shown and not last else things

@@ -1210,3 +1210,97 @@ def test_it_behind_a_condition_is_what_the_condition_names() -> None:
     hear(mind, "When the mug's clean, stick it on the tray, and after that wipe the table.", 2.0)
     assert [skill for skill, _, _ in planned(mind)] == ["place", "wipe", "place"]
     assert planned(mind)[0] == ("place", "mug-2", "tray")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("What'll be standing on the table then?", "The blue mug and the brown cookie jar will be on the table."),
+        ("And what will be on the tray after that?", "The red mug will be on the tray."),
+        ("How far have you got?", "My task is to put the red mug on the tray."),
+        ("What's Rusty?", "The blue mug is called Rusty."),
+        ("Would you want a biscuit?", "I am a robot; I cannot tell you more about that."),
+        ("My hearing isn't what it was. What did you say about the jar?", "Nothing of the brown cookie jar."),
+        ("Really? Why not?", "Ann asked me to put the red mug on the tray."),
+    ],
+)
+def test_a_question_is_answered_of_what_it_asks_and_nothing_beside_it_is(text: str, said: str) -> None:
+    mind = mind_with(RED, BLUE, JAR)
+    hear(mind, "The blue mug is called Rusty.")
+    hear(mind, "Put the red mug on the tray.")
+    assert hear(mind, text, 9.0) == said
+
+
+def test_mine_is_what_somebody_said_that_one_has() -> None:
+    mind = mind_with(RED, BLUE)
+    hear(mind, "Eve's drinking from the blue mug, so leave that one alone.")
+    hear(mind, "Put the mugs in the sink.")
+    assert hear(mind, "Why aren't you taking mine?", who="Eve").startswith("I leave the blue mug, as Ann said")
+    assert "know" in hear(mind, "Which one is mine?", who="Eve")
+
+
+@pytest.mark.parametrize("ban", ["Keep the jar shut until I say so.", "Nobody opens the jar before supper, all right?"])
+def test_who_forbade_it_allows_it_and_is_not_asked_again(ban: str) -> None:
+    mind = mind_with(RED, JAR)
+    hear(mind, ban)
+    assert "Ann, shall I" in hear(mind, "Robot, open the jar.", 2.0, "Ben")
+    hear(mind, "You can open the jar now.", 3.0, "Ben")
+    assert planned(mind) == []
+    hear(mind, "Supper's over. You can open the jar for him now.", 4.0)
+    assert planned(mind) == [("open", "jar-1", "")]
+    finish(mind)
+    hear(mind, "One's enough. Close it again, would you?", 6.0)
+    assert planned(mind) == [("close", "jar-1", "")]
+
+
+def test_a_name_and_an_owner_in_one_breath_are_both_kept() -> None:
+    mind = mind_with(RED, BLUE)
+    assert "is called Rusty" in hear(mind, "The blue mug is called Rusty. It belongs to Eve.")
+    assert hear(mind, "What's Rusty, again?", 2.0) == "The blue mug is called Rusty. Eve owns it."
+
+
+def test_a_coffee_moves_to_the_mug_that_an_owner_names_for_it_and_stays_as_it_was() -> None:
+    mind = mind_with(RED, BLUE)
+    hear(mind, "Could I get a coffee in the blue mug? No cream for me.")
+    holding(mind, "mug-2")
+    hear(mind, "Hey, that's my mug. Use the red one for her.", 3.0, "Ben")
+    assert planned(mind) == [
+        ("place", "mug-2", "table"), ("place", "mug-1", "coffee machine"), ("wait_here", "mug-1", "coffee machine"),
+        ("hand_over", "mug-1", ""),
+    ]  # fmt: skip
+    assert hear(mind, "Whose is the blue mug?", 4.0) == "Ben owns the blue mug."
+
+
+@pytest.mark.parametrize(
+    ("text", "plan"),
+    [
+        ("Let's get cracking. Both mugs onto the tray, please.", [("mug-1", "tray"), ("mug-2", "tray")]),
+        ("We have guests tonight! The blue mug on the shelf.", [("mug-2", "shelf")]),
+        ("Now the blue mug, that goes on the tray too.", [("mug-2", "tray")]),
+        ("The red mug can go in the sink, if it's clean.", [("mug-1", "sink")]),
+        ("Put the red mug in the sink if it is dirty.", []),
+        ("I'll do the jar later. You put the rest on the tray.", [("mug-1", "tray"), ("mug-2", "tray")]),
+        ("You can throw out the rest, but not the jar.", []),
+    ],
+)
+def test_what_is_said_beside_an_order_in_short_changes_nothing_of_it(text: str, plan: list[tuple[str, str]]) -> None:
+    mind = mind_with(RED, BLUE, SPONGE_THERE, JAR)
+    hear(mind, text)
+    assert [(ident, place) for _, ident, place in planned(mind)] == plan
+
+
+def test_which_of_any_is_meant_is_said_afterwards() -> None:
+    mind = mind_with(RED, BLUE)
+    hear(mind, "Give me a mug.")
+    hear(mind, "The blue mug.", 2.0)
+    assert planned(mind) == [("hand_over", "mug-2", "")]
+
+
+def test_a_row_that_is_seen_aslant_has_its_turns_along_the_row() -> None:
+    at = {"a": (-0.41, -0.50), "b": (-0.31, -0.65), "c": (-0.05, -0.50), "d": (0.03, -0.63)}
+    kinds = {"a": "apple", "b": "mug", "c": "bottle", "d": "glass"}
+    things = [thing(one, kinds[one], x_m=x, y_m=y) for one, (x, y) in at.items()]
+    mind = mind_with(*things, people=(SeenPerson(id="Ann", x_m=1.75, y_m=-1.30),))
+    assert hear(mind, "What's to the left of the mug?") == "That is the apple."
+    assert hear(mind, "Is there something between the mug and the glass?") == "Between them: the bottle."
+    assert hear(mind, "What is right of the glass?") == "There is nothing right of the glass."

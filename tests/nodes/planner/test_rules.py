@@ -315,7 +315,7 @@ def test_what_was_given_into_a_hand_is_told_and_nothing_takes_it_back() -> None:
     assert reply == "I am done. You have the bottle."
     assert hear(over, "That's wrong.", around, to_ns(60.0))[1] == sentence("planner.nothing_undoes", what="hand over")
     asked = hear(over, "What did you do?", around, to_ns(60.0))[1]
-    assert asked == sentence("planner.did_last", what="gave you the brown bottle")
+    assert asked == sentence("planner.did_last", what="handed over the brown bottle")
     gave_up = report(plan, described(plan, "failed", "there is no hand"), around)[1]
     assert gave_up == "I have to give up: there is no hand. The brown bottle is on the table."
 
