@@ -112,16 +112,7 @@ def asks_for_care(text: str) -> bool:
     return _CARE.match(text) is not None and not restricts(_SPILLS.sub("", text))
 
 
-_REMARKS = re.compile(
-    r"\W*(?:(?:and|so|oh|well|okay|ok|yes)\W+)*(?:(?:that|this|it)(?: is|'s|’s| was| will be|'ll be| would be) "
-    r"(?:all|it|everything)(?: for (?:now|today))?|(?:there|here) (?:it is|they are|you are|you go))\W*", re.I
-)  # fmt: skip
 _NO_COLOUR = re.compile(r"\W*no [a-z]+\W*", re.I)
-
-
-def is_remark(text: str) -> bool:
-    """ "That's all", "There it is": what is ordered goes on, and nothing more is."""
-    return _REMARKS.fullmatch(text) is not None
 
 
 def names_another(clauses: Sequence[Clause], orders: Sequence[Order]) -> bool:

@@ -34,7 +34,6 @@ from nodes.planner.talk.answers import (
 from nodes.planner.talk.beside_stop import (
     BesideStop,
     asks_for_care,
-    is_remark,
     objects,
     read_beside_stop,
     restricts,
@@ -73,6 +72,7 @@ from nodes.planner.talk.proposals import (
 from nodes.planner.talk.questions import WAITS, About, OpenQuestion
 from nodes.planner.talk.turns import behind_deed, elsewhere, in_turn
 from nodes.planner.words.asked import asked_apart, words_of_question
+from nodes.planner.words.cues import cues
 from nodes.planner.words.languages import in_another_language, is_dark
 from nodes.planner.words.lexicon import lexicon_file
 from nodes.planner.words.parser import Clause, Noun, parser_of, segments_of
@@ -168,6 +168,7 @@ _HEDGES = re.compile(
     r"\b(?:not|no|never|but|only|except|instead|if|unless|until|wait|leave|keep|other|rather|later|first|last|and)\b|n['’]t\b|\?",
     re.I,
 )
+_OVER = cues("gist")["over"]
 _ONLY = re.compile(r"^\W*(?:just|only)\b|\bonly\W*$", re.I)
 _THAT_TOO = re.compile(r"(?:that|this|it|them|those|these)(?: ones?)?(?: too| as well| also)?")
 _OUT_AGAIN = re.compile(r"\b(?:out|back)\b", re.I)
@@ -539,7 +540,7 @@ class Dialogue:
         self.owners, rest = owners_told(text, scene, speaker, before, lambda words: meant_by(self, words))
         own = [one for one in self._things() if self.owners.get(one.id) != before.get(one.id)]
         if not own:
-            return self._listen_to(with_owned(text, scene, speaker)[0], speaker, now_ns)
+            return self._listen_to(with_owned(text, scene, speaker), speaker, now_ns)
         self.around = replace(self.around, scene=with_owners(scene, self.owners))
         said = self._keep_owned(own, text, speaker, now_ns)
         ids, rest = {one.id for one in own}, bound_out(rest, own[:1], ()) if len(own) == 1 else rest
@@ -550,7 +551,7 @@ class Dialogue:
         )
         is_more = is_more or self._is_of_recipe(rest)  # "The blue mug is mine. Make me a coffee."
         is_more = is_more or naming(rest, scene, self.names)[0] != self.names
-        more = self._listen_to(with_owned(rest, scene, speaker)[0], speaker, now_ns) if is_more else ""
+        more = self._listen_to(with_owned(rest, scene, speaker), speaker, now_ns) if is_more else ""
         is_kept = ids <= self.kept
         return _joined([said if is_kept else "", "" if more in ("I see.", "All right.", said) and is_kept else more])
 
@@ -849,8 +850,9 @@ class Dialogue:
         world = self.around.world
         if foreign := self._is_foreign(text):
             return foreign
-        if is_remark(text):
-            return "I see."
+        parts = parts_heard(self, text)
+        if all(one.act in ("yes", "social") for one in parts) and any(_OVER.fullmatch(one.words) for one in parts):
+            return "I see."  # "That's all."
         clauses, parser, before, kept = self._clauses(text), parser_of(world), self.talk.orders, self.talk.protected
         mentioned = self.talk.mentioned
         readings = [(one, *understand_in(text, world, self._talk_about(one), parser)) for one in (*self._asked(), None)]

@@ -295,15 +295,9 @@ def _about(order: Order, things: tuple[Reference, ...]) -> Order:
 
 def _which(mind: Dialogue, order: Order, things: Sequence[SeenObject], now_ns: int) -> str:
     names = list_words(sorted({f"the {one.name}" for one in things}), "or")
-    asked = OpenQuestion(
-        "order",
-        f"Which one do you mean: {names}?",
-        now_ns,
-        (Order(order.skill, (Reference(label=things[0].label),), (), order.place, order.relation),),
-        "thing",
-        choices=mind.refs(things),
-    )
-    return mind.ask(asked)
+    about = Order(order.skill, (Reference(label=things[0].label),), (), order.place, order.relation)
+    text = f"Which one do you mean: {names}?"
+    return mind.ask(OpenQuestion("order", text, now_ns, (about,), "thing", choices=mind.refs(things)))
 
 
 def _name(mind: Dialogue, parts: Sequence[SaidPart], focus: Focus, now_ns: int) -> str:

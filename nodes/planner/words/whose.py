@@ -141,8 +141,8 @@ def owners_told(
     return told, rest.strip()
 
 
-def with_owned(text: str, scene: Scene, speaker: str) -> tuple[str, str]:
-    """An utterance with "Ben's cup" and "what is mine" as what these are; and of whom nothing is known."""
+def with_owned(text: str, scene: Scene, speaker: str) -> str:
+    """An utterance with "Ben's cup" and "what is mine" as what these are."""
 
     def owned(who: str, kind: str = "") -> list[SeenObject]:
         name = _owner(who, speaker).lower()
@@ -151,31 +151,27 @@ def with_owned(text: str, scene: Scene, speaker: str) -> tuple[str, str]:
             if name and one.owner.lower() == name and (kind == one.label or kind in _ANY_KIND)
         ]  # fmt: skip
 
-    unknown = ""
-    for found in reversed(list(_NOT_OWNED.finditer(text.replace("’", "'")))):
-        if things := owned(found["who"]):
-            kept = " and ".join(f"the {one.name}" for one in things)
-            every = "everything" if found["all"].lower() in ("anything", "whatever") else found["all"]
-            text = f"{text[: found.start()]}{every} except {kept}{text[found.end() :]}"
-    for found in reversed(list(_OWNED.finditer(text.replace("’", "'")))):
-        who = found["a"] or found["b"] or found["c"]
-        things = owned(who)
-        if not things:
-            unknown = _owner(who, speaker)
-            continue
-        text = f"{text[: found.start()]}{list_words([f'the {one.name}' for one in things])}{text[found.end() :]}"
-    for found in reversed(list(_OF_NOBODY.finditer(text.replace("’", "'")))):
+    def named(things: Sequence[SeenObject], found: re.Match[str]) -> str:
+        return list_words([f"the {one.name}" for one in things]) if things else found[0]
+
+    def all_but(found: re.Match[str]) -> str:
+        every = "everything" if found["all"].lower() in ("anything", "whatever") else found["all"]
+        things = owned(found["who"])
+        return f"{every} except {named(things, found)}" if things else found[0]
+
+    def of_nobody(found: re.Match[str]) -> str:
         kind = (found["kind"] or found["which"]).lower()
         free = [one for one in scene.things if not (one.owner or one.is_place)]
         things = [one for one in free if kind in (one.label, plural_of(one.label), "one", "ones", "thing", "things")]
-        if len(things) == 1 or (things and kind.endswith("s")):
-            text = f"{text[: found.start()]}{list_words([f'the {one.name}' for one in things])}{text[found.end() :]}"
-    for way in (_OF_WHOM, _OF_KIND):
-        for found in reversed(list(way.finditer(text.replace("’", "'")))):
-            things = owned(found["who"], found["kind"].lower())
-            if len(things) == 1:
-                text = f"{text[: found.start()]}the {things[0].name}{text[found.end() :]}"
-    return text, unknown
+        return named(things if len(things) == 1 or kind.endswith("s") else (), found)
+
+    def one_of(found: re.Match[str]) -> str:
+        things = owned(found["who"], found["kind"].lower())
+        return named(things if len(things) == 1 else (), found)
+
+    text = _NOT_OWNED.sub(all_but, text.replace("’", "'"))
+    text = _OWNED.sub(lambda found: named(owned(found["a"] or found["b"] or found["c"]), found), text)
+    return _OF_KIND.sub(one_of, _OF_WHOM.sub(one_of, _OF_NOBODY.sub(of_nobody, text)))
 
 
 def with_owners(scene: Scene, owners: Mapping[str, str]) -> Scene:
