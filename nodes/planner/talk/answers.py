@@ -41,6 +41,9 @@ _HAPPENED = re.compile(
 )
 """Asks what was done with one thing, and not what was done."""
 _ASKS_OR_LEAVES = re.compile(r" (?:not|never|ask|say|want|wait|leave|left|stop|refuse|keep|kept) ")
+_OF_HAND = re.compile(
+    r" (?:holding|carrying|you hold|(?:have you(?: got)?|you have(?: got)?|got) there|in your (?:hand|gripper)) "
+)
 _APART = re.compile(r" (?:besides|apart from|except(?: for)?|other than|but) ")
 TURNS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "last": -1}
 _DEEDS = {
@@ -178,6 +181,8 @@ def _of_talk(asked: AskedOf, now: Answerable) -> str:
         return now.asked
     if _WHO.search(words) or (asked.asks in ("who", "whom") and _has(words, "for")):
         return _who(asked, now)
+    if _has(words, "hear me"):
+        return "Yes, I hear you."
     if _has(words, "who are you", "help") or re.search(
         r" what (?:else )?(?:can you do|are you able|do you know how) ", words
     ):
@@ -189,7 +194,11 @@ def _of_talk(asked: AskedOf, now: Answerable) -> str:
         quoted = f"{others[-1][0]} said: “{others[-1][1]}” " if others else ""
         return f"{quoted}{now.asked or 'I cannot tell you more than that.'}"
     is_of_name = re.search(r" (?:called|name) | who is the \w+(?: \w+)? $", words) is not None
-    is_of_name = is_of_name or any(words.removesuffix("again ") == f" what is the {one.name} " for one in asked.things)
+    is_of_name = is_of_name or any(
+        one.id in now.names.values()
+        and re.fullmatch(rf" (?:what|which(?: one)?) (?:is|was) the {one.name}(?: again)? ", words)
+        for one in asked.things
+    )  # "Which one was Joe again?", with the name written out
     if asked.asks in ("who", "which", "what") and is_of_name:
         return _called(asked, now)
     if not asked.asks and _has(words, "hello", "hi", "hey", "morning", "evening", "afternoon", "welcome"):
@@ -369,15 +378,14 @@ def _of_plans(asked: AskedOf, now: Answerable) -> str:
         return f"{where_are([thing], now.scene)} I am to do nothing with it." if asked.asks == "what" else ""
     if asked.asks == "how many" and _TO_DO.search(words):
         return f"{capital(_number(len(plans)))}: {list_words(plans)}." if plans else f"None. {now.asked}".strip()
-    if _TO_DO.search(words) or (
-        not asked.is_named
-        and (asked.asks or _has(words, "anything"))
-        and _has(words, "left", "remaining")
-        and not asked.place
-    ):
+    is_left = (asked.asks or _has(words, "anything")) and _has(words, "left", "remaining")
+    is_left = is_left and not (asked.is_named or asked.place or asked.kinds or asked.colour)
+    if _TO_DO.search(words) or is_left:
         kept = " ".join(dict.fromkeys(why for one in _left_alone(now) if (why := _reason(one, now))))
-        left = f"I still have to {list_words(plans)}." if plans else now.asked or "I have nothing left to do."
-        return f"{left} {kept}".strip()
+        none = now.asked or "I have nothing left to do."
+        there = standing([one for one in now.scene.things if not one.is_place], now.scene)
+        none = at_place(place_of(there[0].id, now.scene), now.scene) if is_left and there else none
+        return f"{f'I still have to {list_words(plans)}.' if plans else none} {kept}".strip()
     if asked.asks in ("what", "which", "where") and re.search(
         r" (?:after|once|when) .*(?:that|this|it|one|those|done) $| com(?:es|ing) after| (?:next|then) $", words
     ):  # fmt: skip
@@ -388,8 +396,8 @@ def _of_plans(asked: AskedOf, now: Answerable) -> str:
         return f"{capital(at[1])}, I {plans[0 if at[1] == 'first' else -1]}."
     is_future = (_NEXT.search(words) or _has(words, "about to")) and not asked.is_named
     is_progress = asked.asks == "how" and _has(words, "coming", "going", "getting on", "getting along", "far")
-    is_of_hand = _has(words, "holding", "do you have there", "do you hold", "in your hand", "in your gripper")
-    is_of_hand = is_of_hand and not asked.is_named and asked.asks in ("what", "which", "")
+    is_progress = is_progress or (asked.asks == "what" and _has(words, "is going on"))
+    is_of_hand = _OF_HAND.search(words) and not (asked.is_named or asked.place) and asked.asks in ("what", "which", "")
     if is_of_hand and re.search(r" (?:was|were|did|had) ", words) and now.deeds:
         return f"I held the {now.deeds[-1].name}. I {_did(now.deeds[-1], now)}."
     if is_of_hand and not held_by_robot(now.scene):
@@ -453,7 +461,7 @@ def todo(now: Answerable) -> list[str]:
 
 
 def _is_past(words: str) -> bool:
-    return _PAST.search(words) is not None or _has(words, "went", "got", "took", "came")
+    return _PAST.search(words) is not None or _has(words, "went", "got", "took", "came", "gone")
 
 
 def _of_work(asked: AskedOf, now: Answerable) -> str:
@@ -816,9 +824,10 @@ def _whose(asked: AskedOf, now: Answerable) -> str:
         return f"{'Yes' if is_so else 'No'}: {things[0].owner} owns the {things[0].name}."
     said = [f"{one.owner} owns the {one.name}." for one in things if one.owner]
     said += [f"Of the {one.name}, {why}" for one in things if not one.owner and (why := why_left(one, now.told))]
-    return " ".join(said) or (
-        f"I do not know whose the {things[0].name} is." if things else "I do not know whose it is."
-    )
+    dark = [one for one in things if not (one.owner or why_left(one, now.told))]
+    is_are = "is" if len(dark) == 1 else "are"
+    said += [f"I do not know whose {_the(dark)} {is_are}."] if dark else []
+    return " ".join(said) or "I do not know whose it is."
 
 
 def at_place(place: str, scene: Scene) -> str:

@@ -109,7 +109,15 @@ from nodes.planner.words.replies import (
     where_are,
 )
 from nodes.planner.words.spelled import SpelledOut, bound_out, named_out, naming, pronoun_in, spelled_out
-from nodes.planner.words.understanding import INSIDE, Conversation, Intent, forbids_ordered, spared_by, understand_in
+from nodes.planner.words.understanding import (
+    ANY_OF_THEM,
+    INSIDE,
+    Conversation,
+    Intent,
+    forbids_ordered,
+    spared_by,
+    understand_in,
+)
 from nodes.planner.words.whose import binds_all, forbids, owners_told, with_owned, with_owners
 from runtime.clock import to_s
 
@@ -171,6 +179,10 @@ _HEDGES = re.compile(
 _OVER = cues("gist")["over"]
 _ONLY = re.compile(r"^\W*(?:just|only)\b|\bonly\W*$", re.I)
 _THAT_TOO = re.compile(r"(?:that|this|it|them|those|these)(?: ones?)?(?: too| as well| also)?")
+_CALLED = re.compile(
+    r"(?<!to )(?<!for )(?:\b(?:he|she)\b(?='s| (?:is|was|has|goes|can|may|should|must|needs|belongs|stays)\b)|\bhim\b"
+    r"|\bher\b(?=\W*$|[.,;!?]| (?:in|on|to|into|out|away|back|up|down|where|alone|be|too|first|again)\b))", re.I
+)  # fmt: skip
 _OUT_AGAIN = re.compile(r"\b(?:out|back)\b", re.I)
 _REGRETS = re.compile(r"\b(?:meant|mean|wrong|instead|mistake|sorry|oops|not|no)\b|n['’]t\b", re.I)
 _DOWN = re.compile(r"\b(?:put|set|lay) (?:it|that|this) (?:back )?down\W*$", re.I)
@@ -617,8 +629,18 @@ class Dialogue:
         intent = self._understood(question)[0]
         return intent.deed == "do" and any(one.skill not in ("wait", "stop") for one in intent.orders)
 
-    def _understood(self, text: str) -> tuple[Intent, Conversation]:
-        return understand_in(text, self.around.world, self._talk_about(None), parser_of(self.around.world))
+    def _understood(self, text: str, asked: OpenQuestion | None = None) -> tuple[Intent, Conversation]:
+        """What an utterance means; as an answer it names one of what was asked about: "The cup." of two red things."""
+        world = self.around.world
+        intent, talk = understand_in(text, world, self._talk_about(asked), parser_of(world))
+        choices = asked.choices if asked is not None and asked.awaits == "thing" else ()
+
+        def chosen(ref: Reference) -> Reference:
+            meant = [one for one in choices if covers(ref, one)]
+            return meant[0] if ref.count == len(meant) == 1 else ref
+
+        orders = tuple(_about_alone(one, tuple(map(chosen, one.things))) for one in intent.orders)
+        return (_with_orders(intent, orders) if choices else intent), talk
 
     def _bound(self, text: str) -> str:
         """With "that one" and "them" as what was answered just before, and nothing pointed at or named since."""
@@ -626,7 +648,7 @@ class Dialogue:
             return done
         things = [one for ident in self.spoken for one in self._things() if one.id == ident]
         if not (self.was_answered and things) or any(one.points_at for one in self._scene.people):
-            return text
+            return self._with_other(text)
         text = _ITS_SIDE.sub(r"to the \1 of it", text) if len(things) == 1 else text
         found = pronoun_in(text)
         if found is None:
@@ -645,6 +667,23 @@ class Dialogue:
             return text  # it answers what was asked
         others = [one for one in self._things() if one.label == things[0].label and one not in things]
         return bound_out(text, things, standing(others, self._scene))
+
+    def _called(self, text: str) -> str:
+        """With "he" and "her" as "it", where what is spoken of has a name."""
+        plain = named_out(text, self._scene, self.names)
+        told = [one for one in self.talk.mentioned[-1:] if plain == text and (one.kind or one.colour)]
+        named_last = self.ids_of(Reference(label=one.kind or "*", colour=one.colour) for one in told)
+        is_called = plain != text or (len(named_last) == 1 and named_last <= {*self.names.values()})
+        return _CALLED.sub("it", plain) if is_called else text
+
+    def _with_other(self, text: str) -> str:
+        """With "the other cup" as the only one besides what is worked on, or was last."""
+        last = self.deeds[-1].id if self.deeds else ""
+        about = self.target() or next((one for one in self._things() if one.id == last), None)
+        others = [one for one in self._things() if about is not None and one.label == about.label and one != about]
+        if len(others) != 1 or self._asked():
+            return text
+        return re.sub(rf"\bthe other (?:one|{others[0].label})\b", f"the {others[0].name}", text, flags=re.I)
 
     def _deed_meant(self, text: str) -> str | None:
         """With "the first one you moved" as what that was; None where no deed is spoken of."""
@@ -681,7 +720,7 @@ class Dialogue:
             left = meant_by(self, about[1])
             if left and all(one.id in self.kept and not self._gives(one) for one in left) and self.why_kept(left):
                 return self.answered(f"Why is {about[1]} left?", speaker)
-        text, undone = behind_deed(self, self._bound(elsewhere(text)))
+        text, undone = behind_deed(self, self._bound(elsewhere(self._called(text))))
         if undone:
             intent = self.read_alone(text)
             intent = msgspec.structs.replace(intent, deed="ask", why="condition", what=undone, awaits="yes")
@@ -693,20 +732,30 @@ class Dialogue:
         if spelled.reply:
             return _joined([spelled.reply, self._untold(spelled, now_ns)])
         if spelled.views and not self.open("leave", "still"):
-            return self._ask_view(spelled, now_ns)
+            return self._ask_view(spelled, speaker, now_ns)
         said = self._hear(self.household.written(spelled.text), speaker, now_ns)
         return f"{spelled.aside} {said}" if spelled.aside and "?" in said else said
 
-    def _ask_view(self, spelled: SpelledOut, now_ns: int) -> str:
-        """Whose left is meant; the robot's view is the first choice."""
-        part = next((one for one in parts_heard(self, spelled.text) if one.skill or one.place), None)
-        skill, place = (part.skill or "place", part.place) if part is not None else ("", "")
+    def _ask_view(self, spelled: SpelledOut, speaker: str, now_ns: int) -> str:
+        """Whose left is meant; the robot's view is the first choice. What is ordered ahead of it is done."""
+        parts, last = re.split(r"(?<=[.,;!?]) +", spelled.text), focus_in(self).last
+        kind, is_objection = self._kind_meant(), objects(self._understood(spelled.text)[0], self._clauses(spelled.text))
+        views = [spelled_out(one, self._scene, self.names, speaker, kind).views for one in parts]
+        at = next((number for number, seen in enumerate(views) if seen), 0)
+        ahead = " ".join(parts[:at])
+        said = self._hear(ahead, speaker, now_ns) if self._orders(ahead) else ""
+        part = next((one for one in parts_heard(self, " ".join(parts[at:])) if one.skill or one.place), None)
         things = [one for ident in spelled.views for one in self._things() if one.id == ident]
-        order = Order(
-            skill, (Reference(label=things[0].label),), (), place, relation_to(place, self._scene) if place else ""
-        )
-        text = f"{spelled.aside} Which one do you mean?"
-        return self.ask(OpenQuestion("order", text, now_ns, (order,), "thing", choices=self.refs(things), is_view=True))
+        alike = (Reference(label=things[0].label),)
+        order = Order("", alike)
+        if part is not None:
+            relation = relation_to(part.place, self._scene) if part.place else ""
+            order = Order(part.skill or "place", alike, (), part.place, relation)
+        elif last is not None and last.skill in ("place", "rinse", "hand_over"):
+            order = _about_alone(last, alike)  # "Now the cup on the left."
+        text = _joined([said, f"{spelled.aside} Which one do you mean?"])
+        choices, is_held = self.refs(things), is_objection and bool(self.orders)
+        return self.ask(OpenQuestion("order", text, now_ns, (order,), "thing", choices, is_view=True, is_held=is_held))
 
     def _seen_from(self, text: str) -> tuple[OpenQuestion, Reference] | None:
         """ "From where you look": the question that it answers, and what is meant then."""
@@ -786,14 +835,14 @@ class Dialogue:
             return ""  # "mhm", and not "okay, never mind"
         if meaning.wants == "stop":
             self.stopped_ns = self.stopped_ns or now_ns
-            self.stop = self.stop if text.rstrip().endswith("?") else (speaker, text)
+            self.stop = self.stop if text.rstrip().endswith("?") else self.heard[-1]
             return self._stopped(text, speaker, now_ns)
         if meaning.wants == "resume":
             again = next((one for one in self.questions if one.is_at_stop), None)
             self.is_paused = False
             if self.around.is_stopped is None:
                 self.stopped_ns = 0
-            if again is not None:
+            if again is not None and not self._orders(text):  # "Go on, put it back."
                 return self._asked_at_stop(again, clauses, speaker, now_ns)
             if not any(one.awaits == "yes" for one in self.questions):
                 return "" if self.is_stopped else self._follows()
@@ -845,17 +894,21 @@ class Dialogue:
     def _is_foreign(self, text: str) -> str:
         return in_another_language(text, frozenset(names_in(self)))
 
+    def _remarked(self, text: str) -> str:
+        """What to say to words that change nothing of what is ordered; "" to others."""
+        if self.orders and not self._asked() and ANY_OF_THEM.match(text.lower().rstrip(" .!")):
+            return "All right."
+        parts = parts_heard(self, text)
+        is_over = all(one.act in ("yes", "social") for one in parts) and any(_OVER.fullmatch(p.words) for p in parts)
+        return "I see." if is_over else ""  # "That's all."
+
     def _heard(self, text: str, speaker: str, now_ns: int) -> str:
         """What was said of the work, and not of stopping or going on."""
-        world = self.around.world
-        if foreign := self._is_foreign(text):
-            return foreign
-        parts = parts_heard(self, text)
-        if all(one.act in ("yes", "social") for one in parts) and any(_OVER.fullmatch(one.words) for one in parts):
-            return "I see."  # "That's all."
-        clauses, parser, before, kept = self._clauses(text), parser_of(world), self.talk.orders, self.talk.protected
+        if reply := self._is_foreign(text) or self._remarked(text):
+            return reply
+        clauses, before, kept = self._clauses(text), self.talk.orders, self.talk.protected
         mentioned = self.talk.mentioned
-        readings = [(one, *understand_in(text, world, self._talk_about(one), parser)) for one in (*self._asked(), None)]
+        readings = [(one, *self._understood(text, one)) for one in (*self._asked(), None)]
         for asked, intent, talk in readings[:-1]:
             assert asked is not None
             if (said := self._answered(asked, intent, talk, text, speaker, now_ns)) is not None:
@@ -911,8 +964,8 @@ class Dialogue:
 
     def _talk_about(self, asked: OpenQuestion | None) -> Conversation:
         """The conversation as the parser reads it, with what is being done as the last order, and the question."""
-        orders = self.talk.orders if self._each or self.current is None else (self.current,)
-        talk = replace(self.talk, orders=orders)
+        is_told = self._each or self.current is None or (self.current.skill == "put_back" and self.talk.orders)
+        talk = replace(self.talk, orders=self.talk.orders if is_told or self.current is None else (self.current,))
         if asked is None:
             return talk
         if asked.about == "may":
@@ -1352,7 +1405,7 @@ class Dialogue:
             return None
         for found in _PARTS.finditer(text):
             head, rest = text[: found.start()], text[found.end() :]
-            read, talk = understand_in(head, self.around.world, self._talk_about(asked), parser_of(self.around.world))
+            read, talk = self._understood(head, asked)
             is_no = asked.awaits == "yes" and self._says_no(asked, read, self._clauses(head))
             is_yes = asked.awaits == "yes" and (says_yes(head) or self._says_so(asked, head))
             rest = re.sub("^(?:and |but )+" if is_no else "^and ", "", rest, flags=re.I)
@@ -1691,7 +1744,8 @@ class Dialogue:
         """The reflex has stopped the robot, and the VLM says so; what else was said counts after a "go on"."""
         target, under_way, asked = self.target(), self.order, next(iter(self._asked()), None)
         talk = self._talk_about(asked)
-        if under_way is not None and not (talk.orders and self._is_part(under_way, talk.orders[-1])):
+        is_new = under_way is not None and not (talk.orders and self._is_part(under_way, talk.orders[-1]))
+        if under_way is not None and is_new and (self._each or under_way.skill != "put_back"):
             talk = replace(talk, orders=(under_way,))
         around = replace(self.around, target=target)
         self.close_proposals(self.questions)
@@ -1818,9 +1872,13 @@ class Dialogue:
             return f"{said} Then I will {list_words(in_short(behind))}." if behind else said
         if intent.is_correction:
             orders = tuple(self._among_ordered(order) for order in orders)
-        if text := self._ambiguous(orders):
+        if asked := self._ambiguous(orders):
             is_held = intent.is_correction and self.order is not None
-            return self.ask(OpenQuestion("order", text, now_ns, orders[:1], missing="thing", is_held=is_held))
+            text, choices = asked
+            return self.ask(OpenQuestion("order", text, now_ns, orders[:1], "thing", choices, is_held=is_held))
+        if lost := next((one for one in orders if one.skill == "place" and not one.place), None):
+            text = f"Where shall I put {named(lost.things)}?"
+            return self.ask(OpenQuestion("order", text, now_ns, (lost,), missing="place"))
         return self._do_whole(_with_orders(intent, orders), other, now_ns, speaker, is_answer=is_answer)
 
     def _do_whole(self, intent: Intent, other: str, now_ns: int, speaker: str, *, is_answer: bool) -> str:
@@ -1951,15 +2009,15 @@ class Dialogue:
 
     def _brought_back(self, order: Order) -> Order:
         """ "Put it back", "get it out again", of what is in no hand: to where it stood before it was brought away."""
-        is_back = order.skill == "put_back" or (
-            order.skill in ("pick", "take") and self.heard and _OUT_AGAIN.search(self.heard[-1][1])
-        )
+        said = self.heard[-1][1] if self.heard else ""
+        is_out = _OUT_AGAIN.search(said) is not None and (order.skill != "hand_over" or not _TO_ME.search(said))
+        is_back = order.skill == "put_back" or (order.skill in ("pick", "take", "hand_over") and is_out)
         ids = self.ids_of(order.things)
-        moved = next((one for one in reversed(self.done) if ids and ids <= self.ids_of(one.moved)), None)
-        if not is_back or moved is None or ids & held_by_robot(self._scene):
+        moved = [one for one in reversed(self.deeds) if one.skill == "place" and one.id in ids]
+        if not is_back or {one.id for one in moved} != ids or not ids or ids & held_by_robot(self._scene):
             return order
         things = self.refs([one for one in self._things() if one.id in ids])
-        return self._placed(things, moved.origin or ("table" if "table" in self.around.world.places else ""))
+        return self._placed(things, moved[0].origin or ("table" if "table" in self.around.world.places else ""))
 
     def _nothing_to_put_back(self, orders: Sequence[Order]) -> str:
         """What to say to putting back what is neither in the hand nor was moved."""
@@ -1996,14 +2054,15 @@ class Dialogue:
             Intent("do", tuple(_about_alone(one, shown) for one in intent.orders)) if found.by == "pointing" else None
         )
 
-    def _ambiguous(self, orders: Sequence[Order]) -> str:
-        """What to ask where "the cup" could be one of several that are seen."""
+    def _ambiguous(self, orders: Sequence[Order]) -> tuple[str, tuple[Reference, ...]] | None:
+        """What to ask where "the cup" could be one of several that are seen, and which these are."""
         for order in orders:
             for one in order.things:
-                names = sorted({f"the {thing.name}" for thing in self._fitting(one) if not self._is_at(thing, order)})
+                alike = [thing for thing in self._fitting(one) if not self._is_at(thing, order)]
+                names = sorted({f"the {thing.name}" for thing in alike})
                 if is_vague(one) and not one.is_any and one.count == 1 and len(names) > 1:
-                    return f"Which {one.label} do you mean: {list_words(names, 'or')}?"
-        return ""
+                    return f"Which {one.label} do you mean: {list_words(names, 'or')}?", self.refs(alike)
+        return None
 
     def doubt(self, now_ns: int) -> str:
         """What to ask where "the cup" was ordered before any was seen, and now there are several."""
@@ -2011,11 +2070,11 @@ class Dialogue:
             return ""
         if to_s(now_ns - self.unseen_ns) > DOUBTS_WITHIN_S:
             self.unseen_ns = 0
-        text = self._ambiguous((self.order,)) if self.unseen_ns else ""
-        if not text:
+        asked = self._ambiguous((self.order,)) if self.unseen_ns else None
+        if asked is None:
             return ""
         about, self.unseen_ns, self.is_over = (self.order,), 0, True
-        return self.ask(OpenQuestion("order", text, now_ns, about, missing="thing"))
+        return self.ask(OpenQuestion("order", asked[0], now_ns, about, "thing", asked[1]))
 
     def _is_at(self, thing: SeenObject, order: Order) -> bool:
         return order.skill == "place" and stands(thing, order.place, self._scene)

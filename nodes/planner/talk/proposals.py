@@ -294,6 +294,9 @@ def _about(order: Order, things: tuple[Reference, ...]) -> Order:
 
 
 def _which(mind: Dialogue, order: Order, things: Sequence[SeenObject], now_ns: int) -> str:
+    open_ = mind.open("order")
+    if open_ is not None and open_.awaits == "thing" and not order.place:  # what was ordered is asked again
+        order = open_.orders[0]
     names = list_words(sorted({f"the {one.name}" for one in things}), "or")
     about = Order(order.skill, (Reference(label=things[0].label),), (), order.place, order.relation)
     text = f"Which one do you mean: {names}?"
@@ -302,14 +305,14 @@ def _which(mind: Dialogue, order: Order, things: Sequence[SeenObject], now_ns: i
 
 def _name(mind: Dialogue, parts: Sequence[SaidPart], focus: Focus, now_ns: int) -> str:
     """Something is named, and nothing said of it: what is worked on is held; else it is asked what to do with it."""
-    part = next((one for one in reversed(parts) if one.things and (one.is_named or one.act in ("name", "yes"))), None)
+    part = next((one for one in reversed(parts) if one.things and (one.is_named or one.act == "name")), None)
     if part is None and any(_again(one) for one in parts) and focus.last is not None and focus.last.skill == "place":
         scene = mind.around.scene  # "One more."
         left = [one for one in scene.things if not one.is_place and one.label == focus.last.things[0].label
                 and one.id not in mind.kept and place_of(one.id, scene) != focus.last.place]  # fmt: skip
         if left:
             part = SaidPart("name", tuple(left[:1]), is_named=True)
-    if part is None or (part.act == "yes" and not part.is_named and any(one.awaits for one in mind.questions)):
+    if part is None:
         return ""
     if any(one in focus.worked_on for one in part.things) and (
         held := mind.ask_whether(mind.refs(part.things), now_ns)

@@ -13,7 +13,8 @@ from nodes.planner.words.parser import segments_of
 _LEADS = re.compile(
     r"^(?:(?:and|but|so|oh|well|then|now|okay|ok|right|hey|hm+|um|uh|ah|wait|sorry|robot|lovely|great|good|nice|fine|aw"
     r"|perfect|cool|alright|all right|thanks|thank you|cheers|actually|just|remind me|tell me|say|no|yes|by the way"
-    r"|yeah|i wonder|in the end|(?:do|can|could|would) you (?:happen to )?(?:know|remember|recall|tell me|say"
+    r"|yeah|i wonder|i (?:would (?:just )?like|(?:just )?want|need) to know|in the end"
+    r"|(?:do|can|could|would) you (?:happen to )?(?:know|remember|recall|tell me|say"
     r"|remind me))(?: |$))*"
 )
 _WH = re.compile(
@@ -33,8 +34,8 @@ _OTHERWISE = re.compile(
 """A reproach that may forbid, and requests: no plain questions."""
 _STATES = re.compile(
     r"^you (?:have|had|did|are|were|will not)\b|"
-    r"^(?!.*\b(?:mine|yours|his|hers|ours)\b)(?:\S+ ){1,5}?(?:is|are)(?: not)?"
-    r"(?: (?:still|already|all|both|now))* (?:in|on|at|dirty|clean|empty|full|open|closed|shut|done|finished)\b"
+    r"^(?!.*\b(?:mine|yours|his|hers|ours)\b)(?:\S+ ){1,5}?(?:(?:is|are)(?: not)?"
+    r"(?: (?:still|already|all|both|now))* (?:in|on|at|dirty|clean|empty|full|open|closed|shut|done|finished)\b|gone$)"
 )
 """A question in the order of a statement."""
 _AGREES = re.compile(r"^is (?:that|this|it) (?:clear|understood|okay|ok|all right|alright|agreed)$")
@@ -75,8 +76,8 @@ def _order_and_question(sentence: str) -> list[str]:
 
 def words_of_question(sentence: str) -> str:
     """Its words in small letters, contractions written out, from the question on; "" where it is none."""
-    if not sentence.rstrip().endswith("?"):
-        return ""
+    if not sentence.rstrip().endswith("?") and " to know wh" not in sentence and " to know how" not in sentence:
+        return ""  # but for "I'd like to know what is there."
     parts = [_LEADS.sub("", " ".join(one.words)) for one in segments_of(sentence)]
     parts = [one for one in parts if one]
     if any(_AGREES.match(one) for one in parts) or any(_WISH.match(one) for one in parts[1:]):

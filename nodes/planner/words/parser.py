@@ -445,13 +445,11 @@ class Parser:
             clause.type = "unsure"  # "take the bowl and do you know what"
 
     def _uncleft(self, words: list[str]) -> list[str]:
-        """ "It is the green bowl I want on the shelf" as "I want the green bowl on the shelf"; "use the sponge to wipe"
-        as "wipe".
-        """
-        if words[:2] in (["it", "is"], ["that", "is"]):
+        """ "It was the green bowl I meant", or want, as "I meant the green bowl"; "use a sponge to wipe" as "wipe"."""
+        if words[:1] in (["it"], ["that"]) and words[1:2] in (["is"], ["was"]):
             j = self._noun(words, 2)[1]
             j += words[j : j + 1] == ["that"]
-            n = self.lexicon.has("wants", words, j)
+            n = self.lexicon.has("wants", words, j) or self.lexicon.has("repair", words, j)
             if n and j > 2 and words[j] in ("i", "we"):
                 return [*words[j : j + n], *words[2:j], *words[j + n :]]
         if words[:1] in (["go"], ["come"]) and self.lexicon.verbs.at(words, 0)[0] == 1:
@@ -885,6 +883,8 @@ class Parser:
         end = self._constituents(clause, words, i)
         state = " ".join(clause.left)
         n, verb = self.lexicon.pasts.at(clause.left, 0)
+        if state == "gone":  # "I want the mug gone."
+            clause.verb, clause.left, clause.particles = "place", [], [*clause.particles, "away"]
         if state in ("open", "shut"):
             n, verb = 1, {"open": "open", "shut": "close"}[state]
         if clause.left and n == len(clause.left) and verb in SETS["states"]:  # "I would like the mug rinsed"
@@ -1075,6 +1075,8 @@ class Parser:
         is_there = bool((SETS["there"] - {"here", "over here", "in here"}).intersection(clause.adverbs))
         if clause.targets or is_back or is_there or "away" in clause.particles or "back" in clause.particles:
             return clause, stop
+        if (clause.is_repair or {"too", "as well"}.intersection(clause.adverbs)) and not clause.left:
+            return Clause("fragment", nouns=list(nouns), is_same=True), end  # "The cup can go too."
         return Clause("statement", nouns=nouns), end
 
     def _being(self, subject: _Subject) -> tuple[Clause, int] | None:
@@ -1805,7 +1807,7 @@ class Parser:
             return False
         if self.lexicon.noun_at(words, i)[0]:
             return True
-        if self.lexicon.is_closed(words[i]) or words[i] in ("of", "'s", "standing", "lying", "sitting"):
+        if self.lexicon.is_closed(words[i]) or words[i] in ("of", "'s", "standing", "lying", "sitting", "gone"):
             return False
         is_other = any(self.lexicon.has(table, words, i) for table in ("adjectives", "finite", "dues", "manners"))
         is_other = is_other or (words[i].endswith("s") and self.lexicon.verbs.at([words[i][:-1]], 0)[0] > 0)  # "keeps"

@@ -99,7 +99,7 @@ def fits(thing: SeenObject, reference: Reference, scene: Scene) -> bool:
     """Whether a thing that is seen may be what the reference means."""
     if thing.is_place or (reference.id and thing.id != reference.id):
         return False
-    if reference.source and not stands(thing, reference.source, scene):
+    if reference.source and not stands(thing, reference.source, scene) and thing.id not in held_by_robot(scene):
         return False
     is_kind = reference.label in ("", "*", thing.label) or thing.label in lexicon_file().groups.get(reference.label, ())
     return is_kind and reference.colour in ("", thing.colour)

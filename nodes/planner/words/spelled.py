@@ -56,10 +56,13 @@ _NAMING = (
     rf"(?:call|calling|name|named|naming|christen) {{thing}} {_NAME}",
     rf"{{thing}} ?{_NAMES_IT} {_NAME}",
     rf"the name of {{thing}} is {_NAME}",
-    rf"{{thing}}'s name is {_NAME}",
-    r"(?:do you |can you )?see {thing}\W+(?:from now on,? )?(?:that|this|it|he|she)(?:'s| is)(?: called| named)? "
-    + _NAME,
+    rf"(?:{{thing}}'s|his|her|its) name is {_NAME}",
 )
+_TOPIC = re.compile(
+    r"(?:(?:do you |can you )?see )?(?:the|this|that) (?P<words>[a-z ]+?)(?: (?:over )?(?:there|here))?[,:?;–—-]+ "
+    r"(?:from (?:now|today) on,? )?", re.I
+)  # fmt: skip
+"""What it is may stand ahead of its name: "That cup there, we call it Joe"."""
 _SHOWN_AS = r"(?:this|that)(?: one)?(?: here)?(?:'s| is) (?P<name>[A-Z][a-z]+)"
 _AROUND_NAME = re.compile(
     r"^(?:(?:and|so|oh|okay|hey|right|listen|well|from now on)\b\W*)+"
@@ -100,7 +103,8 @@ _TIPS = (
 """What is told by how it is, and what is emptied by what is in it."""
 
 _PLAINLY = (
-    ("colour_is", r"the \1 one is"), ("does_herself", r"\1 do"), ("furthest", r"on \1 \2"), ("middle", "in the middle"),
+    ("colour_is", r"the \1 one is"), ("does_herself", r"\1 do"), ("whatever", "the thing"),
+    ("furthest", r"on \1 far \2"), ("middle", "in the middle"),
 )  # fmt: skip
 """Other words for who does it herself, and for a place in the row."""
 
@@ -283,7 +287,7 @@ def _several(text: str, scene: Scene, speaker: str, kind: str) -> tuple[str, boo
     if found is None:
         return text, False
     label = labels.get((found["kind"] or "").lower(), kind)
-    if _is_in_hand(label, scene) and _OBJECTS.search(text):
+    if _is_in_hand(label, scene) and _OBJECTS.search(part_with(found)):
         return text, True
     things, number = _candidates(label, scene), _SEVERAL[found["count"].lower()]
     rows = _rows(found[0], things, scene, speaker) if label and found["side"].lower() != "middle" else []
@@ -300,9 +304,10 @@ def _meant(
 ) -> str:
     """The name of what such words mean; the words, or only its kind, where they do not tell."""
     word = found["kind"].lower()
-    label = kind if word == "one" else "" if word in _ANYTHING else word
+    is_end = word in ("one", *_ANYTHING) and re.search(r"\b(?:far|very)\b|most\b", found[0], re.I) is not None
+    label = "" if word in _ANYTHING or is_end else kind if word == "one" else word  # the end is that of the whole row
     alike = _candidates(label, scene)
-    if _is_in_hand(label, scene) and _OBJECTS.search(found.string):
+    if _is_in_hand(label, scene) and _OBJECTS.search(part_with(found)):
         return f"the one by {found[0]}"  # nobody knows whether what is in the hand is counted: it is asked
     is_relative = find in (_beside, _between, _side_of)
     if is_relative:
@@ -310,12 +315,14 @@ def _meant(
         things = list({one.id: one for one in (*alike, *marks) if one is not None}.values())
         is_open = _is_goal(found)
     else:
-        things, is_open = alike, not label or (label == kind and found[0].lower().endswith("right one"))
+        things, is_open = alike, not (label or is_end) or (label == kind and found[0].lower().endswith("right one"))
         is_open = is_open or (len(alike) == 1 and _is_goal(found))  # "Put the ball on my left."
     if is_open or not things:  # "the right one" is the one that is meant
         return found[0]
     rows = _rows(found[0], things, scene, speaker) if find is not _beside else [things]
     chosen = [one for row in rows if (one := find(found, row, scene, label))]
+    if is_end and word == "one" and len(_candidates(kind, scene)) > 1 and any(one.label != kind for one in chosen):
+        return f"the one by {found[0]}"  # of that kind, or of all that stands there?
     if len({one.id for one in chosen}) == 1 and len(chosen) == len(rows) and _is_unique(chosen[0], scene):
         return f"the {chosen[0].name}"
     if find in (_in_row, _side_of) and len(chosen) > 1:
@@ -343,7 +350,11 @@ def naming(text: str, scene: Scene, names: Mapping[str, str], shown: str = "") -
 
 def _naming(text: str, scene: Scene, names: Mapping[str, str], shown: str) -> tuple[Mapping[str, str], str]:
     plain = _AROUND_NAME.sub("", text.strip().rstrip(".!?").replace("’", "'")).rstrip(".!?, ")
-    described = r"(?:(?:the|this|that) (?P<words>[a-z ]+?)|(?:this|that)(?: [a-z]+)?|it)"
+    topic = _TOPIC.match(plain)
+    if topic is not None:
+        about = [one.id for one in scene.things if topic["words"].lower() in (one.name.lower(), one.label)]
+        shown, plain = about[0] if len(about) == 1 else "", re.sub(r"^(?:it|he|she)\b", "that", plain[topic.end() :])
+    described = r"(?:(?:the|this|that) (?P<words>[a-z ]+?)|(?:this|that)(?: [a-z]+)?|it|him|her)"
     is_lasting = re.search(r"\bfrom (?:now|today) on\b", text, re.I) is not None
     ways = (*_NAMING, rf"{{thing}}(?: is|'s) {_NAME}") if is_lasting else _NAMING
     found = next((one for way in ways if (one := re.fullmatch(way.format(thing=described), plain, re.I))), None)
@@ -382,7 +393,7 @@ def _ways(scene: Scene) -> list[tuple[str, _Finder]]:
         (rf"\bthe {any_kind} {_IS}between {mark.format('a')} and {mark.format('b')}", _between),
         (rf"\bthe {any_kind} {_IS}{_SIDE_OF} {mark.format('a')}", _side_of),
         (rf"\bthe {any_kind} {_IS}{_NEAR} {mark.format('a')}", _beside),
-        (rf"\bthe {_NUMBER}{kind} {_IS}{_ON_SIDE}", _in_row),
+        (rf"\bthe {_NUMBER}{any_kind} {_IS}{_ON_SIDE}", _in_row),
         (rf"\bthe {_NUMBER}{_SIDE}(?:[- ]?most|[- ]hand)? {kind}\b", _in_row),
         (rf"\bthe (?P<far>nearest|closest|furthest|farthest) {kind}\b(?: to (?P<whom>me|you)\b)?", _nearest),
         (rf"\bthe {kind} {_IS}(?P<far>nearest|closest|furthest|farthest)(?: to| from) (?P<whom>me|you)\b", _nearest),
@@ -400,6 +411,12 @@ def _candidates(label: str, scene: Scene) -> list[SeenObject]:
     held = {one.subject for one in scene.relations if one.relation == "held by"}
     found = [one for one in scene.things if not one.is_place and label in ("", one.label) and one.id not in held]
     return standing(found, scene)
+
+
+def part_with(found: re.Match[str]) -> str:
+    """The words between two marks that a match stands in."""
+    ahead, behind = found.string[: found.start()], found.string[found.end() :]
+    return f"{re.split(r'[.,;!?]', ahead)[-1]}{found[0]}{re.split(r'[.,;!?]', behind)[0]}"
 
 
 def _is_goal(found: re.Match[str]) -> bool:

@@ -218,6 +218,7 @@ class _Reader:
         self.left_out: list[Noun] = []  # exceptions said before the order
         self.remarks: list[Noun] = []  # parts of a general order that something was said of behind it
         self.unread = ""  # a correction that nobody understands
+        self.unkept = ""  # what is to be left, and nobody knows
         self.unheard = ""  # a word of an order that no table has, and that its reading dropped
         self.remarked = 0  # how many things something was told of
         self.subjects: list[str] = []  # kinds that something was told of: what "it" may mean
@@ -334,7 +335,7 @@ class _Reader:
     def _doubt(self, clause: Clause, before: Clause | None, behind: Clause | None) -> None:
         """What stands beside an order and may take it back, or puts it into somebody else's mouth, is asked about."""
         words, is_last = clause.words, behind is None
-        is_beside = before is not None and before.type == "order" and not clause.is_first
+        is_beside = before is not None and before.type in ("order", "fragment") and not clause.is_first
         is_beside = is_beside or (behind is not None and behind.type == "order" and not behind.is_first)
         is_dark = clause.type == "unknown" and not self.parser.lexicon.known_at([clause.word], 0)
         if is_dark and not clause.nouns and not clause.targets and is_beside:
@@ -821,7 +822,7 @@ class _Reader:
         elif not nouns and clause.left == ["one"]:
             nouns = [Noun()]  # "Keep one."
         elif left := [word for word in clause.left if word not in ("stand", "stay", "sit", "rest")]:
-            self.unread = self.unread or " ".join(left)  # "Leave mine."
+            self.unread = self.unkept = self.unread or " ".join(left)  # "Leave mine.", "Leave Betsy where she is."
         resolved = [] if any(map(self._is_unnamed, nouns)) else self._resolved(nouns)
         self.mentioned += [noun for noun in resolved if noun.kind and noun.kind != "*"]
         self._spare(clause, [replace(noun, source=source) if noun.kind == "*" else noun for noun in nouns])
@@ -995,7 +996,7 @@ class _Reader:
             relation = "beside"
         is_bid = draft.skill == "hand_over" and draft.clause.type == "fragment"  # "Black cup, shelf, please."
         is_brought = draft.skill == "hand_over" and draft.clause.verb in ("bring", "get") and not draft.clause.to_me
-        is_bid = is_bid or (is_brought and relation in ("in", "on", "beside", "to") and draft.clause.word != "bring me")
+        is_bid = is_bid or (is_brought and draft.clause.word != "bring me")
         if (draft.skill == "pick" or is_bid) and relation in ("in", "on", "beside", "to", ""):
             draft.skill = "place"
         if relation == "other":
@@ -1462,6 +1463,8 @@ class _Reader:
     def _as_ordered(self) -> Intent | None:
         """What is ordered, or what is to be asked first."""
         orders, problem = self._finished()
+        if self.unkept and not (orders or self.protected or self.unnamed):
+            return self._intent("ask", why="words", what=self.unkept)
         if problem is not None and problem[0] == "refuse":
             return self._intent("refuse", why=problem[1], what=problem[2])
         if self.unknown_verb:
@@ -1643,13 +1646,14 @@ class _Reader:
     def _take_instead(self) -> None:
         """ "Take the ball, not the cups", where the cups are being brought somewhere: the ball goes there."""
         last = self.before.orders[-1] if self.before.orders else Order("")
-        if len(self.drafts) != 1 or self.drafts[0].skill != "pick" or last.skill != "place":
+        if len(self.drafts) != 1 or self.drafts[0].skill not in ("pick", "place") or last.skill != "place":
             return
         draft = self.drafts[0]
         kinds = {one.label for one in last.things}
-        is_contrast = any(noun.kind in kinds or (noun.colour and not noun.kind) for noun in self.nots)
+        is_contrast = any(noun.kind in kinds or not noun.kind for noun in self.nots)
         if is_contrast and draft.nouns and draft.place is None and not draft.source:
             draft.skill, draft.relation, draft.place = "place", last.relation, Noun(place=last.place)
+            draft.why = "" if draft.why == "where" else draft.why
 
     def _finished(self) -> tuple[tuple[Order, ...], tuple[str, str, str] | None]:
         """The orders, and the worst that is wrong with them: ("refuse" or "ask", why, what)."""

@@ -108,7 +108,7 @@ def owners_told(
     parts = _PARTS.split(text.replace("’", "'"))
     for number in range(0, len(parts), 2):
         part, mark, kind, begun = parts[number], "".join(parts[number + 1 : number + 2]), "", 0
-        behind = "".join(parts[number + 2 : number + 3]).lower()
+        behind = "".join(parts[number + 2 : number + 3]).lower() if mark.startswith(",") else ""  # of this sentence
         for found in _told_in(part, is_asked=mark.startswith("?")):
             who, label = _owner(found["who"], speaker), (found.groupdict().get("kind") or "").lower()
             if found.re is _IS_THE:

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.nodes.planner.two_hands import KitchenHands, TableHands, Turn
+from tests.nodes.planner.test_rules import thing
+from tests.nodes.planner.two_hands import KitchenHands, TableHands, Turn, at
 from tests.support.sentences import sentence
 
 BOTH = pytest.mark.parametrize("hands", [TableHands, KitchenHands])
@@ -733,3 +734,53 @@ def test_the_other_of_several_is_asked_and_is_never_all_of_them(hands: type[Tabl
     assert world.play(f"Put the red {world.thing} {world.goal}", 40, "And the other.").startswith("Which one")
     world.play(20)
     assert moved(world) == ["red"]
+
+
+class RedThings(TableHands):
+    """A red cup, a red block and a blue cup: "the red one" is open, and so is "the cup"."""
+
+    def lay(self) -> None:
+        super().lay()
+        names = [("cup", "red"), ("block", "red"), ("cup", "blue")]
+        self.things = [at(thing(f"{label}-{c}", c, label), -0.3 + 0.12 * n) for n, (label, c) in enumerate(names)]
+
+
+@pytest.mark.parametrize(
+    ("turns", "ends"),
+    [
+        (["Throw the red one away.", "The cup."], ["red cup"]),
+        (["Throw the red one away.", "Not the block."], ["red cup"]),
+        (["Put the cup in the bin.", ("Bob", "Not the red one! The other one!")], ["blue cup"]),
+        (["Put the red cup in the bin.", 20, "Same with the other cup."], ["red cup", "blue cup"]),
+        (["Put the red cup in the bin.", 20, "The block can go too."], ["red cup", "red block"]),
+        (["Put the red cup in the bin.", 20, "The red block can go instead, then."], ["red cup", "red block"]),
+    ],
+)
+def test_what_answers_a_question_is_one_of_those_that_were_asked_about(turns: list[Turn], ends: list[str]) -> None:
+    assert sorted(played(RedThings, turns).ends()) == sorted(ends)
+
+
+@pytest.mark.parametrize(
+    ("turns", "ends"),
+    [
+        (["Could you get the ball off the table for me? The bin's fine."], {"purple ball": "bin"}),
+        (["Put the red cup in the bin.", 5, "Whoa, stop! Sorry, that one's the dog's. It was the white one I meant.",
+          "Go on."], {"white cup": "bin"}),
+        (["Put the red cup in the bin.", 20, "Same again with whatever's furthest to my right."],
+         {"red cup": "bin", "brown bottle": "bin"}),
+        (["Put the ball in the bin.", 5, "Hang on, that's wrong. I want the one at the far left gone, not this.",
+          "Yes, go on."], {"red cup": "bin"}),
+        (["Put the ball in the bin.", 5, "No, put that one back, I'd rather you did the one on the far left."],
+         {"red cup": "bin"}),
+        (["Put the red cup in the bin.", 20, "Now the one on the far right."], {"red cup": "bin"}),
+        (["Put the red cup in the bin.", 9, "Oh, that was my son's. Could you fetch it back out again?"], {}),
+        (["Put the red cup in the bin.", 20, "Let's have it out again, would you?"], {}),
+        (["First the red cup in the bin, and after that Betsy."], {}),
+        (["Put the red cup in the bin.", 5, "Do you know what, leave Betsy where she is."], {"red cup": "bin"}),
+        (["Put one of the cups in the bin.", 2, "Doesn't matter, whichever you like."], {"red cup": "bin"}),
+        (["Put the ball in the bin.", 5, ("Bob", "Stop! I wanted that!"),
+          "What's going on in here? Go on, put it back on the table for him.", "Go on."], {}),
+    ],
+)  # fmt: skip
+def test_no_part_of_what_was_said_is_lost(turns: list[Turn], ends: dict[str, str]) -> None:
+    assert played(TableHands, turns).ends() == ends

@@ -121,7 +121,8 @@ def test_the_only_white_thing_is_left_when_the_white_one_is_somebodys() -> None:
 @pytest.mark.parametrize(
     "words",
     ["We call the white {thing} Shrek, okay?", "And the white {thing}'s called Shrek!",
-     "See that white {thing}? From now on that's Shrek.", "The name of the white {thing} is Shrek, right?"],
+     "See that white {thing}? From now on that's Shrek.", "The name of the white {thing} is Shrek, right?",
+     "The white {thing} there, I call her Shrek.", "And that white {thing}, his name is Shrek!"],
 )  # fmt: skip
 def test_a_name_that_is_given_is_kept_and_used(hands: type[TableHands], words: str) -> None:
     world = played(hands, words, "What's the white {thing} called?")
@@ -129,6 +130,8 @@ def test_a_name_that_is_given_is_kept_and_used(hands: type[TableHands], words: s
     world.play(f"Put Shrek {world.goal}, would you?", LONG_S)
     assert moved(world) == {"white"}
     assert "Shrek" not in played(hands, words, "What's the red {thing} called?").last
+    world = played(hands, words, "And which one was Shrek again?")
+    assert world.last == f"The white {world.thing} is called Shrek."
 
 
 @BOTH

@@ -372,3 +372,27 @@ def test_the_other_two_are_those_that_the_last_order_was_not_about(hands: type[T
     said = world.play(f"Now the other {'three' if len(left) > 2 else 'two'}.")
     assert "Shall I put" in said
     assert all(name in said for name in left)
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("Is there anything green left?", "Yes: The green cup is on the table."),
+        ("So what have we got left?", "I see the white cup, the green cup, the purple ball and the brown bottle on"),
+        ("What have you got there?", "My hand is empty."),
+        ("Both cups gone?", "Yes, I put the red cup in the bin."),
+        ("Can you hear me?", "Yes, I hear you."),
+        ("What's going on here?", "I am waiting for something to do."),
+        ("I'd like to know what's on the table.", "I see the white cup, the green cup,"),
+    ],
+)
+def test_what_is_left_held_or_gone_is_told(text: str, answer: str) -> None:
+    world = TableHands()
+    world.play("Put the red cup and the blue cup in the bin.", LONG_S)
+    assert world.play(text).startswith(answer)
+
+
+def test_of_several_it_is_told_whose_each_is() -> None:
+    world = TableHands()
+    world.play(("Ben", "The ball's mine, by the way."), "Whose are the ball and the red cup?")
+    assert world.last == "Ben owns the purple ball. I do not know whose the red cup is."
