@@ -1043,6 +1043,16 @@ class Dialogue:
         rest = [one for one in rest if one.label != self.household.wipes_with]
         return _about_alone(order, self.refs(rest)) if rest and intent.why == "which" else None
 
+    def _wanted(self, intent: Intent) -> tuple[Reference, ...]:
+        """ "I need it", of what is to be put somewhere: it stays, and nobody has asked to be given it."""
+        verbs = {one.verb for one in self._clauses(self.heard[-1][1]) if one.type == "order"} if self.heard else set()
+        if verbs - {"stop", "wait"} != {"want"}:
+            return ()
+        ids = self.ids_of(ref for one in intent.orders if one.skill == "hand_over" for ref in one.things)
+        away = [one for one in self.orders if one.skill == "place" and not self._is_of_washing(one)]
+        taken = self.ids_of(ref for one in away for ref in one.things)
+        return self.refs([one for one in self._things() if one.id in ids & taken])
+
     def _answered_or_not(self, text: str, speaker: str, now_ns: int, intent: Intent) -> str:
         """The answer to a question; what is made of what only looks like one."""
         if not any(one.act == "ask" for one in parts_heard(self, text)):
@@ -1851,6 +1861,11 @@ class Dialogue:
             return "I wait until you tell me."
         if skill == "undo":
             return self._undo(now_ns, is_back=True)
+        if not is_answer and (wanted := self._wanted(intent)):
+            self.leave(wanted)
+            order = Order("hand_over", wanted)
+            text = f"All right, I leave {named(wanted)}. Shall I {small(describe(order))}?"
+            return self.ask(OpenQuestion("order", text, now_ns, (order,), "yes"))
         if intent.why == "instead":
             self._drop_all()
         is_new = not is_answer and not self._asked()

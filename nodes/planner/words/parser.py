@@ -691,7 +691,7 @@ class Parser:
         """ "I would like the cup", "I need to ..."."""
         words, i, end, lexicon = at.words, at.i, len(at.words), self.lexicon
         n = lexicon.has("wants", words, i)
-        if n <= lexicon.has("wishes", words, i):
+        if n <= lexicon.has("wishes", words, i) < end - i:  # not "I want that.", which wishes nothing behind it
             return None
         j = i + n
         if "need" in words[i:j] and "later" in words:

@@ -92,6 +92,10 @@ _BY_STATE = (
     r"\bthe (?P<kind>{one}|one) (?:with (?:the )?|that(?:'s| has| is)(?: still)?(?: got)? (?:full of )?)"
     r"(?P<within>coffee|tea|water|milk|juice|something)(?: (?:still )?in(?:side)?(?: it)?)?\b",
 )  # fmt: skip
+_WISHED_SO = re.compile(
+    rf"\b(?:wants?|needs?|like|keep|leave)\b(?:(?! (?:that|which|is)\b)[^,.;!?])*? (?:\w+) {_STATE}$", re.I
+)
+"""How something is to be, and not which it is: "I want everything clean", "keep the jar closed"."""
 _APART = re.compile(r"\W*(?:except|but|apart|other than|without)\b", re.I)
 _TIPS = (
     r"\b(?:pour|tip|throw|empty|chuck|drain|dump|get rid of)(?: (?:out|away))?"
@@ -224,6 +228,8 @@ def _by_state(text: str, scene: Scene, kind: str) -> str:
 
 def _told_by_state(found: re.Match[str], scene: Scene, kind: str) -> str:
     """What is so by its name; the words where that is open, or nothing is."""
+    if _WISHED_SO.search(found.string[: found.start()] + found[0]):
+        return found[0]
     groups = found.groupdict()
     state, within, word = ((groups.get(one) or "").lower() for one in ("state", "within", "kind"))
     things = [one for one in scene.things if not one.is_place]

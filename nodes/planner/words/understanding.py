@@ -722,8 +722,9 @@ class _Reader:
             if not all(noun.is_plural for noun in draft.nouns):
                 draft.why = draft.why or "which"  # "Wash all but the blue one and put it on the shelf."
             draft.nouns, draft.excepts = last.nouns, [*last.excepts, *draft.excepts]
-        if draft.clause.word == "due" and is_it:
-            draft.why = draft.why or "contradiction"  # "Bring me the cup. It should be on the tray."
+        is_thrown = last is not None and last.place is not None and last.place.place in (self.world.waste or WASTE)
+        if is_it and (draft.clause.word == "due" or (draft.clause.verb == "want" and is_thrown)):
+            draft.why = draft.why or "contradiction"  # "Bring me it. It should be on the tray.", "Bin it. I need it."
         if "first" in draft.clause.adverbs and is_it and last is not None:
             draft.nouns = last.nouns
             self.drafts.insert(self.drafts.index(last), draft)  # "Bring me the cup, but rinse it first."
@@ -1704,7 +1705,7 @@ class _Reader:
             if noun.unknown:
                 return order, ("refuse", "place" if noun is place else "kind", noun.unknown)
         if skill and skill not in world.skills and skill != "stop":
-            return order, ("refuse", "skill", draft.clause.word or skill)
+            return order, ("refuse", "skill", draft.clause.word if draft.clause.verb != "want" else skill)
         if draft.why:
             return order, ("ask", draft.why, draft.what)
         if wrong:

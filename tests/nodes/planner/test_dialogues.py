@@ -114,6 +114,19 @@ def test_a_no_and_a_leave_for_another_are_both_done_and_said_once(hands: type[Ta
 
 
 @BOTH
+@pytest.mark.parametrize("text", ["I need it.", "I want that.", "I need the red one.", "Wait, I need it!"])
+def test_what_somebody_needs_stays_and_is_handed_over_after_a_yes_alone(hands: type[TableHands], text: str) -> None:
+    order = "Put the red {thing} {goal}."
+    assert not {"bin", "tray", "person"} & set(played(hands, [order, 5, text]).ends().values())
+    world = played(hands, [order, 5, text, 2, "Yes.", "Go on."])
+    assert list(world.ends().values()) == ["person"]
+
+
+def test_what_is_to_be_binned_and_is_needed_in_one_breath_is_left() -> None:
+    assert played(TableHands, ["Put the red cup in the bin. I need it."]).ends() == {}
+
+
+@BOTH
 @pytest.mark.parametrize("text", ["Only the white one.", "Just the white {thing}, please.", "Only white."])
 def test_only_one_of_all_is_only_that_one(hands: type[TableHands], text: str) -> None:
     assert moved(played(hands, [ALL, 5, text])) == ["white"]

@@ -557,6 +557,22 @@ def test_it_that_is_not_to_be_washed_is_the_one_that_is_at_hand() -> None:
 
 
 @pytest.mark.parametrize(
+    "text", ["I want everything clean.", "I need the red mug clean.", "I want it all nice and clean."]
+)
+def test_how_something_is_to_be_is_washed_for_and_hands_nothing_over(text: str) -> None:
+    mind = mind_with(thing("mug-1", "mug", "red", "dirty"), BLUE, thing("apple-1", "apple", "green"))
+    hear(mind, text)
+    assert planned(mind) == WASHED
+
+
+def test_who_says_why_a_thing_is_washed_changes_nothing() -> None:
+    mind = mind_with(thing("mug-1", "mug", "red", "dirty"), BLUE)
+    hear(mind, "Wash the red mug.")
+    hear(mind, "I need it clean.", 2.0)
+    assert (planned(mind), mind.questions) == (WASHED, ())
+
+
+@pytest.mark.parametrize(
     "ban", ["Keep the jar shut until I say so.", "Leave the jar shut for now.", "It stays closed."]
 )
 def test_what_is_to_stay_shut_is_opened_for_nobody_else(ban: str) -> None:
