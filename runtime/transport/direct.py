@@ -62,7 +62,7 @@ _FIRST_RETRY_NS, _RETRY_NS = 2_500_000, 20_000_000  # twice as long each time: p
 _LOOK_NS = 100_000_000  # between two looks at who came and went, while nobody is there to hear what is sent
 _CLOSE_NS = 1_000_000_000  # a socket whose receiver has gone: no thread is about to use its number by then
 _CLOSED_ON_EXEC = int(getattr(socket, "MSG_CMSG_CLOEXEC", 0))
-DONTWAIT = int(getattr(socket, "MSGDONTWAIT", 0)) | int(getattr(socket, "MSG_NOSIGNAL", 0))
+DONTWAIT = int(getattr(socket, "MSG_DONTWAIT", 0)) | int(getattr(socket, "MSG_NOSIGNAL", 0))
 
 _Waiting = tuple[bytes, bytes, bytes, bytes]
 """What waits for room: a frame for the pipe; or "" and a packet for the connection; or "" twice, head and document."""
