@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import Literal, NamedTuple
 
-from nodes.guard.monitors import FUTURE_NS, GuardSettings, is_whole
+from nodes.guard.immediate_faults import FUTURE_NS, GuardSettings, is_whole
 from nodes.msgs import JointCommand
 from nodes.robot.protocol import RobotLimits
 from runtime.clock import to_ns, to_s

@@ -9,10 +9,10 @@ from dataclasses import replace
 from math import isnan
 from typing import Literal
 
+from nodes.guard.immediate_faults import GuardSettings, Monitors
 from nodes.guard.lasting_faults import CommandedMotion
-from nodes.guard.monitors import GuardSettings, Monitors
 from nodes.guard.motion_profile import Motion, Wheels, base_velocity, brake, drive, toward
-from nodes.guard.release import Release
+from nodes.guard.pressure_release import Release
 from nodes.guard.retreat import SHARE, TrailStep
 from nodes.guard.space import BodyMotion, Space
 from nodes.msgs import JointCommand, JointVector

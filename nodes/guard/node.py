@@ -18,12 +18,12 @@ from nodes.guard.command_sources import STUCK
 from nodes.guard.estop_signal import EstopSignals
 from nodes.guard.feed import WatchdogFeed
 from nodes.guard.graph_rules import KnowsItsGraph
-from nodes.guard.latch import Refusal
-from nodes.guard.monitors import GuardSettings
+from nodes.guard.immediate_faults import GuardSettings
 from nodes.guard.motion_profile import limits_of
 from nodes.guard.persistence import SavedState, StateFile
 from nodes.guard.space import Space
 from nodes.guard.state_machine import LONGEST_TEXT, GuardMachine
+from nodes.guard.stop_latch import Refusal
 from nodes.msgs import (
     TERMINAL,
     AnswerCode,

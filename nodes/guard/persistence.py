@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from nodes.guard.latch import CROWD
+from nodes.guard.stop_latch import CROWD
 from nodes.robot.robot_from_launch import CLAIM, latched_name
 from runtime.coordination.lease import Lease
 from runtime.message import Epochs

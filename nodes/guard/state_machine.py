@@ -17,13 +17,13 @@ from collections.abc import Mapping
 from nodes.guard.command_sources import CommandSources
 from nodes.guard.commanded_body import CommandedBody
 from nodes.guard.conduct_watch import ConductWatch
+from nodes.guard.immediate_faults import GuardSettings, Monitors
 from nodes.guard.lasting_faults import RELAXES, TOUCHES, CommandedMotion
-from nodes.guard.latch import Latch, Refusal
 from nodes.guard.modes import CLOSED, OUTPUT, STOPPED, TRANSITIONS, Event
-from nodes.guard.monitors import GuardSettings, Monitors
 from nodes.guard.retreat import WayBack
 from nodes.guard.soft_hold import SoftHold
 from nodes.guard.space import Space
+from nodes.guard.stop_latch import Latch, Refusal
 from nodes.msgs import Cause, GuardMode, GuardState, Interrupt, JointCommand, RobotState, RobotStatus
 from nodes.robot.protocol import RobotLimits
 from runtime.clock import to_ns, to_s

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from nodes.recording.bag.export.video_encoders import encoder
+from nodes.recording.video_encoders import encoder
 from nodes.report.contact_sheet import COLOURS, FAINT, INSET_TOPICS, PAPER, font, wrapped
 from nodes.report.key_frames import frames
 from nodes.report.room_pictures import room_pictures

@@ -12,7 +12,7 @@ import msgspec
 from nodes.report.run import Run
 from runtime.clock import to_s
 from runtime.coordination.health import Health, PathHealth, TimerHealth
-from runtime.launch.tables.budgets_table import is_met
+from runtime.coordination.path_budget import is_met
 
 _Part = TypeVar("_Part", TimerHealth, PathHealth)
 

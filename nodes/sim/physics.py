@@ -22,10 +22,10 @@ from nodes.robot.protocol import JointLimit
 from nodes.robot_file.engine import mujoco
 from nodes.sim.grip import Grip
 from nodes.sim.hand_over import PersonsHand
+from nodes.sim.house_rules import RULE_PERIOD_S, HouseRules
 from nodes.sim.kinematic import WATCHDOG_S, RobotInSimulation
 from nodes.sim.messages import BodyPart, ObjectTruth, Truth, World
 from nodes.sim.motion import JointSetPoints
-from nodes.sim.rules import RULE_PERIOD_S, HouseRules
 from nodes.sim.world.room_mjcf import PHYSICS_STEP_S
 from nodes.sim.world.world_file import Layout, place_at
 from runtime.clock import to_ns, to_s

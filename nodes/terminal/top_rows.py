@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from runtime.coordination.health import Health, PathHealth, Spending, TimerHealth
-from runtime.launch.tables.budgets_table import is_within
+from runtime.coordination.path_budget import is_within
 from runtime.message import Kind, Stamped
 from runtime.supervision.registry import ProcessState
 

@@ -10,7 +10,7 @@ import msgspec
 
 from runtime.commands.message_counts import MessageCounts
 from runtime.coordination.health import PathHealth, PortHealth
-from runtime.launch.tables.budgets_table import is_met
+from runtime.coordination.path_budget import JUDGED_FROM, is_met
 
 Kind = Literal["handlers", "budgets", "refused", "restarts", "lost", "processes"]
 
@@ -36,7 +36,7 @@ PROMISES: tuple[Promise, ...] = (
     ),
     Promise(
         "budgets",
-        "a path budget was not met, over 100 messages or more",
+        f"a path budget was not met, over {JUDGED_FROM} messages or more",
         "--allow-missed-budgets",
         "exit with 0 also where a path budget was not met",
     ),

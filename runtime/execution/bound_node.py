@@ -27,11 +27,13 @@ from runtime.errors import PolyrhythmError
 from runtime.execution.deep_queue import ARRAY_BYTES, OTHER_BYTES, ByteBudget, DeepPort
 from runtime.execution.failures import Failures, SlowCalls
 from runtime.execution.held_up import HeldUp
-from runtime.execution.lane import Deadline, FollowingTimer, Lane, TimerState, Work
+from runtime.execution.lane import Lane, Work
+from runtime.execution.path_meter import meters_for
+from runtime.execution.timers import Deadline, FollowingTimer, TimerState
 from runtime.execution.worker_view import AssignedByOthers, SharedValues, WorkerView
 from runtime.journal.answers import AnsweredClock
 from runtime.journal.calls import Journal, JournalClock, JournalLog
-from runtime.launch.tables.budgets_table import PathBudget, meters_for
+from runtime.launch.tables.budgets_table import PathBudget
 from runtime.message import UNKNOWN_NS, Envelope, Message, Stamped, array_fields
 from runtime.node import DeadlineWatch, Node, Timer, handlers_of, ports_of
 from runtime.ports import Publisher, Sink, Sources, Subscription, sending_line

@@ -67,7 +67,7 @@ def test_a_sample_says_so_with_its_interval_and_a_whole_run_too() -> None:
 def test_a_mutant_is_named_as_its_function_is_in_the_code() -> None:
     assert readable("nodes.guard.node.xǁGuardǁ_stop__mutmut_2") == "nodes.guard.node.Guard._stop"
     assert readable("nodes.guard.node.xǁGuardǁtick_undecorated__mutmut_2") == "nodes.guard.node.Guard.tick"
-    assert readable("nodes.guard.monitors.x_is_whole__mutmut_1") == "nodes.guard.monitors.is_whole"
+    assert readable("nodes.guard.immediate_faults.x_is_whole__mutmut_1") == "nodes.guard.immediate_faults.is_whole"
 
 
 def test_a_zip_that_asks_less_is_told_from_one_that_asks_more_or_joins_others() -> None:

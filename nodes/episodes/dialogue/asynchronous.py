@@ -16,8 +16,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from nodes.episodes.dialogue.ending import why_broken, winner
 from nodes.episodes.dialogue.messages import Pause
-from nodes.episodes.dialogue.rules import EpisodeRules, why_broken, winner
+from nodes.episodes.dialogue.rules import EpisodeRules
 from nodes.episodes.dialogue.turn_based import Sent, TurnBasedDialogue
 from nodes.msgs import Interrupt
 from nodes.msgs.episode import Act, Briefing, Observation, Reply, Timing

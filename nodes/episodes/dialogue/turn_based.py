@@ -13,16 +13,9 @@ from typing import Any, cast
 
 import msgspec
 
+from nodes.episodes.dialogue.ending import why_broken, why_ended
 from nodes.episodes.dialogue.messages import Pause
-from nodes.episodes.dialogue.rules import (
-    EpisodeRules,
-    addressed,
-    check,
-    problem_of,
-    seats_to_ask,
-    why_broken,
-    why_ended,
-)
+from nodes.episodes.dialogue.rules import EpisodeRules, addressed, check, problem_of, seats_to_ask
 from nodes.msgs import Interrupt
 from nodes.msgs.episode import Act, Asks, Briefing, FailureKind, Fault, Observation, Outcome, Reply, Timing, Turn
 

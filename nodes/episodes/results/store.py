@@ -18,9 +18,9 @@ from typing import Any, cast
 import msgspec
 
 from nodes.episodes.agents.agent_spec import agent_of
+from nodes.episodes.dialogue.ending import why_broken
 from nodes.episodes.dialogue.moderator import LoggedStep
 from nodes.episodes.dialogue.plan import EpisodePlan
-from nodes.episodes.dialogue.rules import why_broken
 from nodes.episodes.dialogue.turn_based import PromptRecord
 from nodes.episodes.evaluation.dimensions import RULES_JUDGE, SEVEN, Dimension
 from nodes.episodes.results.card import card_of

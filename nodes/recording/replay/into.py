@@ -19,8 +19,8 @@ from nodes.recording.replay.spoken import SpokenLines
 from nodes.recording.replay.tape import Tape, dues_of
 from runtime.clock import to_s
 from runtime.errors import UserError, choices
-from runtime.execution.lane import TimerState
 from runtime.execution.log_lines import log_to
+from runtime.execution.timers import TimerState
 from runtime.launch.file import Launch, check, resolve
 from runtime.launch.graph import NodeSpec
 from runtime.launch.tables.seats_table import as_data

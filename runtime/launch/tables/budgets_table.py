@@ -9,32 +9,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, field
 
-from runtime.clock import to_ns
-from runtime.coordination.health import PathHealth
 from runtime.errors import UserError, choices
-from runtime.histogram import Histogram
 from runtime.launch.graph import Graph
-from runtime.message import UNKNOWN_NS, Envelope
 from runtime.serialization.toml_errors import Seconds, Table, convert
-
-MISSES = 0.01
-"""The share of messages that may be older than a path's `p99_s`."""
-JUDGED_FROM = 100
-"""A 99th percentile of fewer messages says nothing."""
-
-
-def is_met(count: int, over: int, unknown: int = 0) -> bool | None:
-    """Whether a path of so many messages kept its budget; None where they are too few to judge it by.
-
-    `over` were too old, and the age of `unknown` more cannot be known.
-    """
-    return None if count + unknown < JUDGED_FROM else is_within(count, over, unknown)
-
-
-def is_within(count: int, over: int, unknown: int = 0) -> bool:
-    """Whether at most one message in a hundred was too old by now; False where nothing was measured."""
-    return count > 0 and over + unknown <= MISSES * (count + unknown)
-
 
 Limit = Annotated[int, Meta(ge=0, description="0 (no limit) or more")]
 Money = Annotated[float, Meta(ge=0, le=sys.float_info.max, description="0 (no limit) or more")]
@@ -134,45 +111,3 @@ def _path(where: str, path: WrittenPath, graph: Graph) -> PathBudget:
             f"a path begins at an image, an utterance or a plan, here: {choices(begins)}"
         )
     return PathBudget(path.topics, path.p99_s, first.message_origin)
-
-
-class PathMeter:
-    """Measures one path where its last topic is published."""
-
-    def __init__(self, name: str, budget: PathBudget) -> None:
-        self.name = name
-        self.topic = budget.topics[-1]
-        self._budget = budget
-        self._limit_ns = to_ns(budget.p99_s)
-        self._ages = Histogram()
-        self._over = 0
-        self._unknown = 0
-
-    def add(self, envelope: Envelope) -> None:
-        """Measure one message of the last topic; one without origins has no age."""
-        born_ns = envelope.origins.get(self._budget.origin)
-        if born_ns == UNKNOWN_NS:
-            self._unknown += 1
-        elif born_ns is not None:
-            age_ns = envelope.published_ns - born_ns
-            self._ages.add(age_ns)
-            self._over += age_ns > self._limit_ns
-
-    def health(self) -> PathHealth:
-        """What was measured since the node's start."""
-        return PathHealth(
-            name=self.name,
-            topics=self._budget.topics,
-            p99_budget_ms=self._budget.p99_s * 1e3,
-            count=self._ages.count,
-            over=self._over,
-            unknown=self._unknown,
-            p50_ms=round(self._ages.percentile_ns(50) * 1e-6, 3),
-            p99_ms=round(self._ages.percentile_ns(99) * 1e-6, 3),
-            max_ms=round(self._ages.highest_ns * 1e-6, 3),
-        )
-
-
-def meters_for(paths: Mapping[str, PathBudget], topics: frozenset[str]) -> tuple[PathMeter, ...]:
-    """The meters of a node that publishes these topics."""
-    return tuple(PathMeter(name, budget) for name, budget in paths.items() if budget.topics[-1] in topics)

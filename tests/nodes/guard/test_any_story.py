@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from nodes.guard.monitors import GuardSettings
+from nodes.guard.immediate_faults import GuardSettings
 from nodes.guard.state_machine import GuardMachine
 from nodes.msgs import JointCommand
 from nodes.stretch.limits import STRETCH_3

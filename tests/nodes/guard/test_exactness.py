@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from nodes.guard.command_sources import FASTEST_MPS, FASTEST_RADPS, MOST_SOURCES, RESTARTED_NS
-from nodes.guard.monitors import FUTURE_NS, GuardSettings
+from nodes.guard.immediate_faults import FUTURE_NS, GuardSettings
 from nodes.guard.motion_profile import Motion, limits_of, toward
 from nodes.guard.node import Guard
 from nodes.guard.space import Space

@@ -10,11 +10,11 @@ import pytest
 
 from nodes.guard.command_sources import MOST_SOURCES, ORDERS, RESTARTED_NS, CommandSources
 from nodes.guard.commanded_body import SERVICE_STARTS_NS, CommandedBody, Control, ControlEvent
-from nodes.guard.latch import CROWD, LIFTED_BY, MOST_STOPPERS, Key, Latch, Lock
-from nodes.guard.monitors import GuardSettings, Monitors
+from nodes.guard.immediate_faults import GuardSettings, Monitors
 from nodes.guard.retreat import TOUCHED, Due, DueEvent, WayBack
 from nodes.guard.soft_hold import HOLDS, LONGEST_HOLD_NS, HoldEvent, HoldState, SoftHold
 from nodes.guard.space import Space
+from nodes.guard.stop_latch import CROWD, LIFTED_BY, MOST_STOPPERS, Key, Latch, Lock
 from nodes.msgs import GuardMode, GuardState, Interrupt, JointCommand
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.message import Envelope, Stamped

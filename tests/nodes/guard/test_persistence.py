@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from bench.faults.matrix import Skip, mount_small
-from nodes.guard.latch import CROWD
 from nodes.guard.node import Guard
 from nodes.guard.persistence import Disk, SavedState, StateFile, read
+from nodes.guard.stop_latch import CROWD
 from nodes.msgs import EStop, Interrupt, JointCommand
 from runtime import Simulation
 from runtime.launch.graph import NodeSpec

@@ -17,9 +17,9 @@ from typing import Any, Literal
 import msgspec
 import pytest
 
-from nodes.guard import command_sources, commanded_body, latch, state_machine
+from nodes.guard import command_sources, commanded_body, state_machine, stop_latch
+from nodes.guard.immediate_faults import Monitors
 from nodes.guard.modes import OUTPUT, STOPPED, TRANSITIONS
-from nodes.guard.monitors import Monitors
 from nodes.guard.retreat import WAY
 from nodes.guard.soft_hold import HOLDS
 from nodes.guard.state_machine import GuardMachine
@@ -235,10 +235,10 @@ def told_on_the_page() -> list[tuple[int, int]]:
     return [(int(states.replace(",", "")), int(steps.replace(",", ""))) for states, steps in found]
 
 
-REFUSAL = latch.Latch.refusal
+REFUSAL = stop_latch.Latch.refusal
 
 
-def as_if_stopped(self: latch.Latch, interrupt: Interrupt, _: GuardMode, *times_ns: int, **more: bool) -> object:
+def as_if_stopped(self: stop_latch.Latch, interrupt: Interrupt, _: GuardMode, *times_ns: int, **more: bool) -> object:
     """A latch that takes an emergency stop for any other."""
     return REFUSAL(self, interrupt, "stopped", *times_ns, **more)
 
@@ -254,7 +254,7 @@ TABLES: dict[str, tuple[dict[Any, Any], dict[Any, Any], dict[str, Act]]] = {
     "moved while it is held": (HOLDS, {("none", "asked while moving"): "none"}, {}),
     "went back though nobody was touched, or nobody has said go on": (WAY, {("nothing", "go on"): "going"}, {}),
     "lifted what another person stopped": (
-        latch.LIFTED_BY, {"persons": {"person"}}, {name: MORE[name] for name in ("Bob stops", "Bob goes on")},
+        stop_latch.LIFTED_BY, {"persons": {"person"}}, {name: MORE[name] for name in ("Bob stops", "Bob goes on")},
     ),
 }  # fmt: skip
 """What breaks each promise: a table, what is wrong in it (None: it is missing), and acts beside `FEW` that show it."""
@@ -267,10 +267,10 @@ LINES: dict[str, list[tuple[object, str, object]]] = {
     "told to a robot whose runstop is pressed": [(commanded_body.CommandedBody, "lose", always(value=False))],
     "moved without a fresh command": [(command_sources.CommandSources, "staleness", always(""))],
     "moved without a measured posture": [(Monitors, "is_stale", always(value=False))],
-    "a machine lifted a stop": [(latch, "key_of", always("person"))],
+    "a machine lifted a stop": [(stop_latch, "key_of", always("person"))],
     "words lifted an emergency stop": [
-        (latch.Latch, "refusal", as_if_stopped),
-        (latch, "LIFTED_BY", {**latch.LIFTED_BY, "emergency": {"person"}}),
+        (stop_latch.Latch, "refusal", as_if_stopped),
+        (stop_latch, "LIFTED_BY", {**stop_latch.LIFTED_BY, "emergency": {"person"}}),
         (state_machine, "TRANSITIONS", {**TRANSITIONS, ("estopped", "resume"): "holding",
                                         ("estopped", "release"): "disarmed"}),
     ],

@@ -7,7 +7,7 @@ from math import inf, nan
 import pytest
 
 from nodes.guard.command_sources import MOST_SOURCES
-from nodes.guard.monitors import GuardSettings
+from nodes.guard.immediate_faults import GuardSettings
 from nodes.guard.node import Guard
 from nodes.guard.state_machine import GuardMachine
 from nodes.msgs import JointCommand

@@ -6,7 +6,8 @@ import pytest
 
 from nodes.hello import Beat
 from runtime import Node, Publisher, QoS, Simulation, Subscription, every, on
-from runtime.execution.lane import Lane, TimerState
+from runtime.execution.lane import Lane
+from runtime.execution.timers import TimerState
 from runtime.launch.graph import NodeSpec
 from runtime.launch.tables.handler_latency import Latency
 from runtime.message import Envelope, Stamped

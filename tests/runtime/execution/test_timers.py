@@ -14,7 +14,7 @@ from nodes.hello import Beat
 from runtime import GraphError, Node, NodeSpec, Publisher, Simulation, Stamped, Subscription, every, run
 from runtime.clock import NS_PER_S
 from runtime.errors import MissedTickError, PolyrhythmError, UserError
-from runtime.execution.lane import FollowingTimer, TimerState
+from runtime.execution.timers import FollowingTimer, TimerState
 from runtime.launch.tables.handler_latency import Latency
 from runtime.message import Envelope
 from runtime.node import MOST_TO_CATCH_UP, Timer, handlers_of

@@ -13,9 +13,10 @@ from nodes.terminal.top_rows import is_kept, path_line, spending_line
 from runtime import Node, Publisher, Simulation, Subscription, every, on
 from runtime.coordination.health import Health, Spending
 from runtime.errors import LaunchFileError, UserError
+from runtime.execution.path_meter import PathMeter
 from runtime.launch.file import find, load
 from runtime.launch.graph import Graph, NodeSpec
-from runtime.launch.tables.budgets_table import Budgets, PathBudget, PathMeter, parse_budgets
+from runtime.launch.tables.budgets_table import Budgets, PathBudget, parse_budgets
 from runtime.message import UNKNOWN_NS, Envelope
 from tests.support.sentences import sentence
 

@@ -8,9 +8,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from nodes.guard.immediate_faults import GuardSettings
 from nodes.guard.lasting_faults import LASTS_S
-from nodes.guard.monitors import GuardSettings
-from nodes.guard.release import furthest
+from nodes.guard.pressure_release import furthest
 from nodes.guard.retreat import SHARE
 from nodes.guard.space import Space
 from nodes.guard.state_machine import GuardMachine

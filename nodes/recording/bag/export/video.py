@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodes.recording.bag.export.damage import Damaged
-from nodes.recording.bag.export.video_encoders import encoder
 from nodes.recording.bag.recording import Recording, envelope_or_none, file_names
 from nodes.recording.images import SCHEMA_NAME as IMAGE_SCHEMA
 from nodes.recording.images import pixels
+from nodes.recording.video_encoders import encoder
 from runtime.clock import NS_PER_S
 from runtime.errors import RecordingError
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from nodes.episodes.command import main
-from nodes.episodes.dialogue.rules import EpisodeRules, why_ended
+from nodes.episodes.dialogue.ending import why_ended
+from nodes.episodes.dialogue.rules import EpisodeRules
 from nodes.episodes.results.store import Store
 from nodes.msgs.episode import ActKind, Turn
 from tests.support.sentences import sentence

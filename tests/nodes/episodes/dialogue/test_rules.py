@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from nodes.episodes.dialogue.rules import EpisodeRules, WinCheck, addressed, check, problem_of, seats_to_ask, why_ended
+from nodes.episodes.dialogue.ending import why_ended
+from nodes.episodes.dialogue.rules import EpisodeRules, WinCheck, addressed, check, problem_of, seats_to_ask
 from nodes.msgs.episode import Turn
 from runtime import UserError
 from tests.support.episode_cast import act

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from nodes.guard.latch import Refusal
-from nodes.guard.monitors import GuardSettings
+from nodes.guard.immediate_faults import GuardSettings
 from nodes.guard.state_machine import GuardMachine
+from nodes.guard.stop_latch import Refusal
 from nodes.msgs import GuardState, Interrupt, RobotState, RobotStatus
 from nodes.robot.rest import REST_MPS, REST_RADPS
 from nodes.stretch.limits import STRETCH_3

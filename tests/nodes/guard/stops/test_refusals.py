@@ -9,9 +9,9 @@ import pytest
 
 from nodes.guard.arbitration import Arbitration, SeatConfig
 from nodes.guard.commanded_body import SERVICE_STARTS_NS
-from nodes.guard.latch import GO_ON_NS, Refusal
 from nodes.guard.node import Guard
 from nodes.guard.state_machine import GuardMachine
+from nodes.guard.stop_latch import GO_ON_NS, Refusal
 from nodes.msgs import EStop, GuardAnswer, Interrupt, RobotService, RobotStatus, SeatRequest
 from nodes.msgs.signature import Signatures, order, request, service
 from nodes.stretch.limits import STRETCH_3

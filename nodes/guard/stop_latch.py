@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from nodes.guard.monitors import FUTURE_NS
+from nodes.guard.immediate_faults import FUTURE_NS
 from nodes.msgs import GuardMode, Interrupt
 from nodes.msgs.robot import AnswerCode
 from runtime.clock import to_ns, to_s

@@ -10,7 +10,7 @@ import pytest
 
 from nodes.guard.lasting_faults import RANGE_SHARE
 from nodes.guard.motion_profile import Motion
-from nodes.guard.release import STANDS_NS, STANDS_SHARE, Release, furthest
+from nodes.guard.pressure_release import STANDS_NS, STANDS_SHARE, Release, furthest
 from nodes.guard.retreat import SHARE, Trail, WayBack
 from nodes.msgs import JOINTS, JointCommand, RobotState
 from nodes.robot.rest import REST_MPS, REST_RADPS

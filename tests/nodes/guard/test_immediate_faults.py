@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from nodes.guard.command_sources import RESTARTED_NS
-from nodes.guard.latch import GO_ON_NS
-from nodes.guard.monitors import FUTURE_NS, SLEPT_NS
+from nodes.guard.immediate_faults import FUTURE_NS, SLEPT_NS
+from nodes.guard.stop_latch import GO_ON_NS
 from nodes.msgs import JointCommand, RobotStatus
 from nodes.msgs.robot import RobotMode
 from runtime.clock import to_ns

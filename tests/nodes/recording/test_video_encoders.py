@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from nodes.recording.bag.export.video import VideoFile
-from nodes.recording.bag.export.video_encoders import KEY_FRAME_EACH, ByOpenCV, ByPyAV, encoder
+from nodes.recording.video_encoders import KEY_FRAME_EACH, ByOpenCV, ByPyAV, encoder
 from runtime.errors import RecordingError
 
 FRAMES = 40
