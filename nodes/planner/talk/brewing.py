@@ -38,7 +38,8 @@ _AS_WELL = re.compile(r"\b(?:do|make) (?:it|that|one) again\b|\bsame (?:again|fo
 )  # fmt: skip
 _CHANGES = re.compile(r"\b(?:that|this|the) (?:\w+ )?one\b|\bmine\b|\bout of\b|\bit\b", re.I)
 _BRINGS = re.compile(
-    r"\b(?:bring|give|hand|have|get|take|put|place|pass|fetch|set|move|want|like|need|serve|here|leave|touch|keep|pour)\b",
+    r"\b(?:bring|give|hand|have|get|take|put|place|pass|fetch|set|move|want|like|need|serve|here|leave|touch|keep|pour"
+    r"|drinks?|drinking|mine|sav(?:e|ing)|belongs?|is for)\b",
     re.I,
 )
 """What is said of one that is made, so that it comes or goes somewhere."""

@@ -547,9 +547,13 @@ class Dialogue:
 
     def _listen(self, text: str, speaker: str, now_ns: int) -> str:
         self._show(now_ns)
+        text, said = self._with_made(text, speaker, now_ns)
+        if said:
+            return said
         before, scene = self.owners, with_owners(self._scene, {**self._cups_made(), **self.owners})
         self.around = replace(self.around, scene=scene)
-        self.owners, rest = owners_told(text, scene, speaker, before, lambda words: meant_by(self, words))
+        said_plainly = self.household.written(text)
+        self.owners, rest = owners_told(said_plainly, scene, speaker, before, lambda words: meant_by(self, words))
         own = [one for one in self._things() if self.owners.get(one.id) != before.get(one.id)]
         if not own:
             return self._listen_to(with_owned(text, scene, speaker), speaker, now_ns)
@@ -580,9 +584,6 @@ class Dialogue:
         return self._spare(Intent("nothing", protected=self.refs(own)), now_ns)
 
     def _listen_to(self, text: str, speaker: str, now_ns: int) -> str:
-        text, said = self._with_made(text, speaker, now_ns)
-        if said:
-            return said
         pointed_at = {one.points_at for one in self._scene.people if one.points_at}
         shown = pointed_at.pop() if len(pointed_at) == 1 else self.spoken[0] if len(self.spoken) == 1 else ""
         before = self.names

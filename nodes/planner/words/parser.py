@@ -1008,8 +1008,12 @@ class Parser:
         return clause, self._constituents(clause, words, stop)
 
     def _spared(self, subject: _Subject) -> tuple[Clause, int] | None:
-        """ "The cup must not be washed", "the plates stay here"."""
+        """ "The cup must not be washed", "the plates stay here", "the apple is for later"."""
         words, j, lexicon = subject.words, subject.j, self.lexicon
+        for_what = words[j + 2 :] if words[j] in ("is", "are") and words[j + 1 : j + 2] == ["for"] else []
+        is_kept = for_what[:1] not in ([], ["you"]) and not lexicon.gerunds.at(for_what, 0)[0]
+        if is_kept and not any(one.place or one.kind for one in self.named_in(for_what)):
+            return Clause("protect", nouns=subject.nouns), len(words)
         is_barred = words[j + 1 : j + 3] == ["not", "be"] and lexicon.pasts.at(words, j + 3)[0] > 0
         is_barred = is_barred or words[j + 1 : j + 4] == ["not", "to", "be"]
         if is_barred or (lexicon.has("stays", words, j) and not subject.is_negated):

@@ -557,6 +557,30 @@ def test_it_that_is_not_to_be_washed_is_the_one_that_is_at_hand() -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    ["The cookies are for later.", "Nobody gets a cookie.", "Don't give Ben a cookie.", "The jar is for tomorrow.",
+     "The biscuits are for the guests."],
+)  # fmt: skip
+def test_what_is_for_later_or_for_nobody_is_opened_for_nobody_else(text: str) -> None:
+    mind = mind_with(thing("jar-1", "cookie jar", "brown"), RED)
+    hear(mind, text)
+    assert "Ann, shall I open the cookie jar?" in hear(mind, "Open the jar.", 2.0, "Ben")
+    assert planned(mind) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["The coffee is for later.", "Nobody drinks the coffee.", "The coffee is mine.", "I am still drinking my coffee."],
+)
+def test_who_keeps_what_is_in_a_mug_keeps_the_mug_and_orders_none(text: str) -> None:
+    mind = mind_with(thing("mug-1", "mug", "red", "full", "coffee"), BLUE)
+    hear(mind, text)
+    assert (planned(mind), mind.questions, mind.kept) == ([], (), {"mug-1"})
+    assert "Ann, shall I wash the red mug?" in hear(mind, "Pour the coffee away.", 2.0, "Ben")
+    assert planned(mind) == []
+
+
+@pytest.mark.parametrize(
     "text", ["I want everything clean.", "I need the red mug clean.", "I want it all nice and clean."]
 )
 def test_how_something_is_to_be_is_washed_for_and_hands_nothing_over(text: str) -> None:
