@@ -71,7 +71,7 @@ from nodes.planner.talk.proposals import (
 )
 from nodes.planner.talk.questions import WAITS, About, OpenQuestion
 from nodes.planner.talk.turns import behind_deed, elsewhere, in_turn
-from nodes.planner.words.asked import asked_apart, words_of_question
+from nodes.planner.words.asked import asked_apart, sentences_of, words_of_question
 from nodes.planner.words.cues import cues
 from nodes.planner.words.languages import in_another_language, is_dark
 from nodes.planner.words.lexicon import lexicon_file
@@ -648,7 +648,11 @@ class Dialogue:
         if (done := self._deed_meant(text)) is not None:
             return done
         things = [one for ident in self.spoken for one in self._things() if one.id == ident]
-        if not (self.was_answered and things) or any(one.points_at for one in self._scene.people):
+        held, ways = held_by_robot(self._scene), [(one.skill, one.place) for one in self.orders]
+        is_order = any(one.type == "order" and one.nouns and not one.is_negated for one in self._clauses(text))
+        if not (self.was_answered and things):  # "Rinse that.", of one in the hand of several that go there
+            things = [one for one in self._things() if one.id in held and is_order and ways and ways.count(ways[0]) > 1]
+        if not things or any(one.points_at for one in self._scene.people):
             return self._with_other(text)
         text = _ITS_SIDE.sub(r"to the \1 of it", text) if len(things) == 1 else text
         found = pronoun_in(text)
@@ -658,13 +662,13 @@ class Dialogue:
         beside = self._named_in(text[: found.start()]) + self._named_in(behind)
         is_named = any(one.kind not in ("", "*") or one.colour for one in beside)
         target = self.target()
-        is_other = target is not None and target.id not in self.spoken
-        is_open = self.open("deed", "may", "still", "instead", "help") is not None
+        is_other = target is not None and target not in things
+        is_open = self.open("deed", "may", "still", "instead", *(("help",) if self.was_answered else ())) is not None
         if is_named or is_open or (is_other and re.search(r"\b(?:not|leave|stop|keep|never)\b|n't\b", text, re.I)):
             return text
         asked = next((one for one in self._asked() if one.awaits == "thing"), None)
         choices = (asked.choices or asked.orders[0].things) if asked is not None else ()
-        if asked is not None and not (len(things) == 1 and set(self.spoken) <= self.ids_of(choices)):
+        if asked is not None and not (len(things) == 1 and things[0].id in self.ids_of(choices)):
             return text  # it answers what was asked
         others = [one for one in self._things() if one.label == things[0].label and one not in things]
         return bound_out(text, things, standing(others, self._scene))
@@ -705,7 +709,7 @@ class Dialogue:
     def _is_manners(self, text: str) -> bool:
         """Whether it says nothing that counts beside a question; a yes counts where the robot has asked."""
         parts = parts_heard(self, text)
-        is_short = len(text.split()) <= 4 and not self._orders(text)
+        is_short = len(text.split()) <= 4 and not self._orders(text) and self._understood(text)[0].why != "cancelled"
         acts = {one.act for one in parts}
         is_empty = not any(one.things or one.place or one.skill for one in parts)
         plain = r"\W*(?:yes|yeah|yep|yup|no|nope|nah)(?: please| thanks| thank you)?\W*"
@@ -861,6 +865,7 @@ class Dialogue:
             return self.ask_whether(things, now_ns)
         if things and is_free and is_as_before and said and not self._asked():
             objected = self._objected_to(text, clauses, is_correction=meaning.wants == "amend")
+            objected = () if self._assents(text) else objected
             whether = self.ask_whether(objected, now_ns) if objected else ""
             return _joined([said.partition(" I go on: ")[0], whether]) if whether else said
         return said
@@ -946,10 +951,11 @@ class Dialogue:
     def _assents(self, text: str) -> str:
         """What to say to "yes, the red one", where just that is under way; "" to other words."""
         order = self.order if not self.questions else None
-        is_one = order is not None and len(self.ids_of(order.things)) == 1
-        is_said = any(one.act == "yes" for one in parts_heard(self, text))
-        is_one = is_one and is_said and self._says_so(OpenQuestion("still", "", 0, self.orders[:1]), text)
-        return "All right." if is_one else ""
+        parts = parts_heard(self, text) if order is not None else []
+        named = {one.id for part in parts if part.is_named for one in part.things}
+        about = [one for one in self.orders if len(ids := self.ids_of(one.things)) == 1 and named in (set(), ids)][:1]
+        is_said = bool(about) and any(one.act == "yes" for one in parts)
+        return "All right." if is_said and self._says_so(OpenQuestion("still", "", 0, (*about,)), text) else ""
 
     def _given(self, intent: Intent, talk: Conversation) -> str:
         """What to say to words that free what is left, by who may or may not say so; "" of other words."""
@@ -1008,6 +1014,9 @@ class Dialogue:
             case "ask" | "refuse":
                 said = self._by_parts(text, speaker, intent, clauses, now_ns)
                 return said or self._unread(intent, clauses, now_ns)
+            case "nothing" if intent.why == "cancelled" and (beside := self._beside_cancelled(text)):
+                said = self._cancelled(intent, now_ns) if self.orders or self.questions else ""
+                return _joined([said, self._heard(beside, speaker, now_ns)])
             case "nothing" if self.order is None and intent.taken and intent.why == "told":
                 said = self._spare(Intent("nothing", protected=intent.taken), now_ns)
                 return _joined([said, offer_wash(self, parts_heard(self, text), now_ns)])
@@ -1018,6 +1027,11 @@ class Dialogue:
         if apart and self.order is not None and not self._asked():  # "all cups but that one"
             return f"{said} {self._spare(Intent('nothing', unnamed=apart), now_ns, is_at_it=False)}"
         return said
+
+    def _beside_cancelled(self, text: str) -> str:
+        """ "Never mind. The cup I want back on the tray.": the sentences that call nothing off, and name something."""
+        rest = [one for one in sentences_of(text) if self.read_alone(one).why != "cancelled"]
+        return " ".join(one for one in rest if any(part.is_named for part in parts_heard(self, one)))
 
     def _seen_so(self, intent: Intent, clauses: Sequence[Clause]) -> str | None:
         """What to say where the state is not seen on which an order depends; "" where it is; None of other words."""
@@ -1443,7 +1457,8 @@ class Dialogue:
         is_off = is_off or any(one.type == "protect" and "mind" not in one.words for one in bare)
         return is_off and asked.about in ("deed", "still", "may")
 
-    def _empties(self) -> bool:
+    def empties(self) -> bool:
+        """Whether the words heard last pour something away."""
         return bool(self.heard) and _EMPTIES.search(self.heard[-1][1]) is not None
 
     def _says_so(self, asked: OpenQuestion, text: str) -> bool:
@@ -1451,7 +1466,7 @@ class Dialogue:
         parts, ids = parts_heard(self, text), self.ids_of(asked.choices or self._about(asked))
         skills = {"", *(one.skill for one in asked.orders)}
         places = {"", *(one.place for one in asked.orders)}
-        if asked.about == "deed" and self._empties():  # "Yes, you can pour it away": it is asked so
+        if asked.about == "deed" and self.empties():  # "Yes, you can pour it away": it is asked so
             skills, places = {*skills, "rinse"}, {*places, "sink"}
         clauses = [(one.type, one.words or (*one.word.split(),)) for one in self._clauses(text)]
         given = {words for kind, words in clauses if kind == "release"}  # "I don't want it any more."
@@ -1538,6 +1553,10 @@ class Dialogue:
                 return self.ask_which(held.choices, now_ns)  # neither a yes nor a no says which
             self._close(held)
             return "All right."
+        helped = self.questions[-1] if self.questions and self.questions[-1].about == "help" else None
+        if helped is not None and to_s(now_ns - helped.since_ns) < DOUBTS_WITHIN_S:
+            self._close(helped)  # "I'll do it, then."
+            return f"All right.{self.goes_on()}"
         if asked := self.open("order", "instead", "deed", "place"):
             if intent.what == "yes":  # "Off you go" to "Which one?" says that it is meant, and not which
                 return self.ask(replace(asked, since_ns=now_ns))
@@ -1838,7 +1857,10 @@ class Dialogue:
         """What is said to an order in place of what was under way or behind it; whether that is a question."""
         asked = self.questions
         meant = self.ids_of(self._about(intent))
-        if self._each and target is not None and not intent.is_addition and target.id not in meant:
+        kinds = {one.label for one in self._things() if one.id in meant}
+        is_of_another = any(one.label in kinds for one in self._ordered()) and target is not None
+        is_of_another = is_of_another and target is not None and target.label not in kinds
+        if self._each and target is not None and not (intent.is_addition or is_of_another or target.id in meant):
             self.leave(self.refs((target,)))
         said = self.do(intent, now_ns, speaker)
         if any(one not in asked for one in self.questions):
@@ -2522,7 +2544,7 @@ class Dialogue:
         if not order.things:
             return self._add((order,), now_ns)
         said: list[str] = []
-        is_emptied = order.skill == "rinse" and self._empties()
+        is_emptied = order.skill == "rinse" and self.empties()
         is_away = order.skill == "pick" and bool(self.heard) and _OFF.search(self.heard[-1][1]) is not None
         for reference in order.things:
             things, text = self._chosen(reference, order, now_ns)
@@ -2674,6 +2696,9 @@ class Dialogue:
                 meant.update(fitting if ref.count <= 1 else left[: max(ref.count - there, 0)])  # "Only two of them."
         if not self.orders and self.done:
             return self._take_back(meant)
+        kinds = {one.label for one in self._things() if one.id in meant}
+        is_only = _ONLY.search(self.heard[-1][1] if self.heard else "") is not None
+        under_way = [one for one in under_way if is_only or one.things[0].label in kinds]  # "No, the red cup."
         dropped = list(dict.fromkeys(one.things[0] for one in under_way if one.things[0].id not in meant))
         self._drop(dropped)
         return f"I leave {named(dropped)}." if dropped else ""

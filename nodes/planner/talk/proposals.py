@@ -207,6 +207,9 @@ def _back(
     part = next((one for one in parts if one.act == "back"), None)
     if part is None or spared:
         return
+    if part.place and part.is_named and len(part.things) == 1:  # "The cup I'd rather have back on the tray."
+        said.append(_do_or_ask(mind, [_order(mind, part, part.things, None)], "", now_ns, is_plain=False))
+        return
     text = mind.put_back(part.things, now_ns, is_named=part.is_named)
     said.append(
         text or (where_are(part.things, mind.around.scene) if part.things else "I hold nothing that I could put back.")

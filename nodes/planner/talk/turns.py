@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from nodes.planner.orders import Order
 from nodes.planner.talk.proposals import meant_by, parts_heard
+from nodes.planner.words.asked import sentences_of
 from nodes.planner.words.referents import held_by_robot, place_of
 
 if TYPE_CHECKING:
@@ -118,8 +119,9 @@ def behind_deed(mind: Dialogue, text: str) -> tuple[str, str]:
         it = f"the {named[0].name}" if len(named) == 1 else about
         rest = re.sub(r"\bit\b", it, rest, count=1)
     orders = mind.read_alone(rest)
-    if orders.deed != "do" or not orders.orders or orders.orders[0].skill in ("wait", "stop"):
-        return text, ""
+    is_turned = turn_of(rest) is not None and _is_coming(mind, found, ahead, named)
+    if is_turned or orders.deed != "do" or not orders.orders or orders.orders[0].skill in ("wait", "stop"):
+        return rest if is_turned else text, ""
     if not (is_here and (found["what"] or "").lower() in _PRONOUNS) and not _is_coming(mind, found, ahead, named):
         is_told = bool(found["clean"] or found["place"] or found["deed"])
         return (rest, found[0][len(found["join"]) :].strip(" ,.").lower()) if is_told else (text, "")
@@ -168,11 +170,13 @@ def in_turn(mind: Dialogue, text: str, speaker: str, now_ns: int) -> str | None:
     rest = [one for one in pieces if not moved & mind.ids_of(one.things)]
     behind = {one.id for part in parts_heard(mind, turn.behind) for one in part.things} if turn.behind else set()
     places = [number for number, one in enumerate(rest) if behind & mind.ids_of(one.things)]
-    if not ahead or not rest or (turn.behind and not places):
+    if not ahead or (not rest and set(ahead) <= set(pieces)) or (turn.behind and not places):
         return None
     in_hand = held_by_robot(mind.around.scene)
-    is_begun = not turn.behind and any(ident in in_hand for ident in mind.ids_of(rest[0].things))
+    is_begun = not turn.behind and any(ident in in_hand for one in rest[:1] for ident in mind.ids_of(one.things))
     at = places[0] if places else int(is_begun)  # what is in the hand is brought first, unless that is what waits
+    if not turn.behind and not set(ahead) <= set(pieces):  # "Rinse it first": before what else is done with it
+        at = next((number for number, one in enumerate(pieces) if moved & mind.ids_of(one.things)), at)
     if not turn.behind and (whole := mind.whole_without((*rest[:at], *ahead))):
         return mind.take_turns((*rest[:at], *ahead, *whole), now_ns, speaker)
     return mind.take_turns((*rest[:at], *ahead, *rest[at:]), now_ns, speaker)
@@ -180,14 +184,18 @@ def in_turn(mind: Dialogue, text: str, speaker: str, now_ns: int) -> str | None:
 
 def _ahead(mind: Dialogue, words: str, pieces: Sequence[Order]) -> tuple[Order, ...]:
     """The deeds that are to come first; none where it is open which these are."""
-    parts = parts_heard(mind, words)
+    parts = parts_heard(mind, sentences_of(words)[-1])
     things = tuple(dict.fromkeys(one for part in parts for one in part.things))
     is_open = any(part.is_open or part.unknown or part.act not in ("deed", "name") for part in parts)
-    if is_open or not things or not any(part.is_named for part in parts):
+    if not any(part.is_named for part in parts):  # "There is coffee in that. Rinse it first."
+        read = mind.read_alone(words)
+        meant = mind.ids_of(ref for one in read.orders for ref in one.things) if read.deed == "do" else set()
+        things = tuple(one for one in mind.around.scene.things if meant == {one.id})
+    if is_open or not things:
         return ()
     skill = next((part.skill for part in parts if part.skill), "place")
     place = next((part.place for part in parts if part.place), "")
-    ids, found = {one.id for one in things}, []
+    found: list[Order] = []
     for one in things:
         known = [each for each in pieces if one.id in mind.ids_of(each.things)]
         way = next((each for each in pieces if each.skill == skill and each.place), None)
@@ -196,6 +204,9 @@ def _ahead(mind: Dialogue, words: str, pieces: Sequence[Order]) -> tuple[Order, 
         elif one.id in mind.kept or (skill == "place" and not place and way is None):
             return ()
         else:
+            if skill == "rinse" and {"full", "half full"} & set(one.state) and not mind.empties():
+                return ()  # it is asked about
             to = place or (way.place if way is not None and skill == "place" else "")
-            found += mind.steps(skill, one, to)
-    return tuple(found) if ids else ()
+            steps = mind.steps(skill, one, to)
+            found += (*steps[:1], *known) if skill == "rinse" and known else steps
+    return tuple(found)

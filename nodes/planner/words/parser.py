@@ -102,6 +102,7 @@ def segments_of(text: str) -> list[PunctuatedWords]:
     words: list[str] = []
     found: list[PunctuatedWords] = []
     raw_first = ""
+    text = re.sub(r"([aeiou])\1{2,}", r"\1", text)  # "Pleeease"
     tokens = _WORD.findall(text.replace("’", "'").replace(" - ", " – "))[:LONGEST]
     if len(tokens) > 1 and tokens[0] in _QUOTES and tokens[-1] in _QUOTES and not _QUOTES.intersection(tokens[1:-1]):
         tokens = tokens[1:-1]  # all of it is quoted: how it was written down

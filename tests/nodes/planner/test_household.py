@@ -1344,3 +1344,54 @@ def test_a_row_that_is_seen_aslant_has_its_turns_along_the_row() -> None:
     assert hear(mind, "What's to the left of the mug?") == "That is the apple."
     assert hear(mind, "Is there something between the mug and the glass?") == "Between them: the bottle."
     assert hear(mind, "What is right of the glass?") == "There is nothing right of the glass."
+
+
+@pytest.mark.parametrize("text", ["Wash the red mug first.", "It's still dirty. Wash the red mug first, please."])
+def test_what_is_to_be_done_first_with_a_thing_comes_before_what_else_is(text: str) -> None:
+    mind = mind_with(RED, BLUE, JAR)
+    hear(mind, "Put the jar on the tray, and then the red mug.")
+    hear(mind, text, 3.0)
+    assert planned(mind) == [("place", "jar-1", "tray"), ("rinse", "mug-1", "sink"), ("place", "mug-1", "tray")]
+
+
+def test_what_is_full_is_asked_about_before_it_is_washed_first() -> None:
+    mind = mind_with(thing("mug-1", "mug", "red", "full", "coffee"), BLUE)
+    hear(mind, "Put the red mug on the tray.")
+    assert "pour it away?" in hear(mind, "Wash it first, please.", 3.0)
+    assert planned(mind) == [("place", "mug-1", "tray")]
+
+
+def test_a_correction_takes_the_place_of_its_kind_and_of_nothing_else() -> None:
+    mind = mind_with(RED, BLUE, JAR)
+    hear(mind, "Put the jar on the tray.")
+    hear(mind, "The red mug goes there too.", 2.0)
+    hear(mind, "Stop, stop, I meant the blue mug!", 3.0)
+    assert planned(mind) == [("place", "jar-1", "tray"), ("place", "mug-2", "tray")]
+
+
+def test_what_is_called_off_beside_a_question_or_an_order_is_off() -> None:
+    mind = mind_with(RED, BLUE)
+    hear(mind, "Put the mugs on the tray.")
+    assert hear(mind, "Never mind. Where is the red mug?", 2.0) == "All right, I leave it. The red mug is on the table."
+    assert planned(mind) == []
+    assert hear(mind, "No matter. The red mug I'd rather have on the shelf.", 3.0)[-1] == "?"
+
+
+def test_that_is_what_is_in_the_hand_of_several_that_go_there() -> None:
+    mind = mind_with(RED, BLUE, JAR)
+    hear(mind, "Put the mugs in the sink.")
+    holding(mind, "mug-1")
+    hear(mind, "And rinse that, it's all sticky.", 3.0)
+    assert ("rinse", "mug-1", "sink") in planned(mind)
+    assert not any(ident == "mug-2" and skill == "rinse" for skill, ident, _ in planned(mind))
+
+
+@pytest.mark.parametrize(
+    "text", ["Pleeease, open it, he's not looking.", "Shh, I'm asleep. You couldn't sing, could you?"]
+)
+def test_what_is_drawn_out_or_hushed_is_answered_too(text: str) -> None:
+    mind = mind_with(RED, JAR)
+    hear(mind, "Keep the jar shut until I say so.")
+    hear(mind, "Robot, open the jar.", 2.0, "Ben")
+    assert hear(mind, text, 3.0, "Ben") != ""
+    assert planned(mind) == []
