@@ -173,7 +173,7 @@ _IS_MINE = re.compile(r"\b(?:is|are|was|were) (?:not )?(?:the|that|this|it|one) 
 """Asks whose it is."""
 _WHAT_ABOUT = re.compile(r"\W*(?:(?:and|but|so|oh|well)\W+)*(?:what|how) about ((?:the|that|this) [^,.!?]+)\?\W*", re.I)
 _HEDGES = re.compile(
-    r"\b(?:not|no|never|but|only|except|instead|if|unless|until|wait|leave|keep|other|rather|later|first|last|and)\b|n['’]t\b|\?",
+    r"\b(?:his|hers|theirs|not|no|never|but|only|except|instead|if|unless|until|wait|leave|keep|other|rather|later|first|last|and)\b|n['’]t\b|\?",
     re.I,
 )
 _OVER = cues("gist")["over"]
@@ -760,13 +760,15 @@ class Dialogue:
             order = _about_alone(last, alike)  # "Now the cup on the left."
         text = _joined([said, f"{spelled.aside} Which one do you mean?"])
         choices, is_held = self.refs(things), is_objection and bool(self.orders)
-        return self.ask(OpenQuestion("order", text, now_ns, (order,), "thing", choices, is_view=True, is_held=is_held))
+        asked = OpenQuestion("order", text, now_ns, (order,), "thing", choices, is_view=True, is_held=is_held)
+        is_at_stop = is_held and understand(self.heard[-1][1]).wants == "stop"
+        return self.ask(replace(asked, spares=self._ordered()[:1] if is_held else (), is_at_stop=is_at_stop))
 
     def _seen_from(self, text: str) -> tuple[OpenQuestion, Reference] | None:
         """ "From where you look": the question that it answers, and what is meant then."""
         asked = next((one for one in reversed(self.questions) if one.is_view), None)
         found = _VIEW.search(text)
-        if asked is None or found is None or len(asked.choices) != 2:
+        if asked is None or found is None or len(asked.choices) != 2 or "?" in text or self._is_order(text):
             return None
         return asked, asked.choices[0 if found[0].lower().startswith("you") else 1]
 
@@ -1060,8 +1062,8 @@ class Dialogue:
 
     def _wanted(self, intent: Intent) -> tuple[Reference, ...]:
         """ "I need it", of what is to be put somewhere: it stays, and nobody has asked to be given it."""
-        verbs = {one.verb for one in self._clauses(self.heard[-1][1]) if one.type == "order"} if self.heard else set()
-        if verbs - {"stop", "wait"} != {"want"}:
+        words = {one.word for one in self._clauses(self.heard[-1][1]) if one.type == "order"} if self.heard else set()
+        if words - {"stop", "wait"} != {"want"}:  # "Can I have it?" is an order
             return ()
         ids = self.ids_of(ref for one in intent.orders if one.skill == "hand_over" for ref in one.things)
         away = [one for one in self.orders if one.skill == "place" and not self._is_of_washing(one)]
@@ -1281,6 +1283,7 @@ class Dialogue:
         self._close(asked)
         if asked.about != "order":
             return self._agreed(asked, now_ns, speaker)
+        self._give_way(asked, self._about(asked))
         self._release(self._about(asked))
         is_beside = bool(asked.of) and self.order is not None
         agreed = _with_orders(agreed or Intent("do"), asked.orders)
@@ -1524,8 +1527,14 @@ class Dialogue:
             chosen = [one for one in choices if intent.unnamed and one.id in pointed]
         return chosen[0] if len(chosen) == 1 else None
 
+    def _give_way(self, asked: OpenQuestion, things: Sequence[Reference]) -> None:
+        """What was under way when this was asked beside a stop gives way to what is answered, thing by thing."""
+        if self._each and asked.spares and self.ids_of(asked.spares).isdisjoint(self.ids_of(things)):
+            self.leave(asked.spares)
+
     def _choose(self, asked: OpenQuestion, one: Reference, now_ns: int) -> str:
         self._close(asked)
+        self._give_way(asked, (one,))
         return self.do(Intent("do", (_about_alone(asked.orders[0], (one,)),)), now_ns, self.by)
 
     # --- what is left alone

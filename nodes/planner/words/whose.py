@@ -49,6 +49,8 @@ _NOT_OWNED = re.compile(
 )  # fmt: skip
 """All but what is somebody's: "everything that isn't Ben's"."""
 _OF_KIND = re.compile(rf"\b(?P<who>{_WHO}'s|(?i:my|our)(?= own )) (?:own )?(?P<kind>[a-z]+)\b")
+_OF_OTHER = re.compile(r"(?<!give )(?<!hand )(?<!bring )(?<!pass )(?<!get )(?<!for )(?<!to )(?<!let )"
+                       r"\b(?:his|her|their) (?:own )?(?P<kind>[a-z]+)\b", re.I)  # fmt: skip
 _OF_NOBODY = re.compile(
     r"\bthe (?P<kind>[a-z]+) (?:that|which)(?: is|'s| are) (?:nobody|no[ -]one)(?:'s)?(?: else's)?\b"
     r"|\bthe (?P<which>[a-z]+) (?:(?:that|which) belongs? to (?:nobody|no[ -]one)|without an owner)\b", re.I
@@ -169,8 +171,15 @@ def with_owned(text: str, scene: Scene, speaker: str) -> str:
         things = owned(found["who"], found["kind"].lower())
         return named(things if len(things) == 1 else (), found)
 
+    def of_other(found: re.Match[str]) -> str:
+        kind = found["kind"].lower()
+        things = [one for one in scene.things if one.owner.lower() not in ("", speaker.lower())]
+        things = [one for one in things if kind in (one.label, "one")]
+        return named(things if len(things) == 1 else (), found)
+
     text = _NOT_OWNED.sub(all_but, text.replace("’", "'"))
     text = _OWNED.sub(lambda found: named(owned(found["a"] or found["b"] or found["c"]), found), text)
+    text = _OF_OTHER.sub(of_other, text)
     return _OF_KIND.sub(one_of, _OF_WHOM.sub(one_of, _OF_NOBODY.sub(of_nobody, text)))
 
 

@@ -126,6 +126,35 @@ def test_what_is_to_be_binned_and_is_needed_in_one_breath_is_left() -> None:
     assert played(TableHands, ["Put the red cup in the bin. I need it."]).ends() == {}
 
 
+FAR_LEFT = "Hang on, I said that wrong. I want the {thing} at the far left gone, not this."
+
+
+@BOTH
+def test_a_side_that_is_asked_about_beside_a_stop_holds_what_was_under_way(hands: type[TableHands]) -> None:
+    turns: list[Turn] = ["Put the blue {thing} {goal}.", 5, FAR_LEFT, 2]
+    assert played(hands, [*turns, "Yes, go on."], people=()).ends() == {}
+    assert moved(played(hands, [*turns, "From where I stand.", "Go on."], people=())) == ["red"]
+
+
+def test_an_order_is_no_answer_from_whose_side_something_is_seen() -> None:
+    world = played(TableHands, ["Put the cup on the left in the bin.", 3, "Could you pass me that?"], people=())
+    assert world.ends() == {}
+
+
+@BOTH
+def test_what_is_said_of_anothers_thing_is_no_yes_about_ones_own(hands: type[TableHands]) -> None:
+    turns: list[Turn] = [("Leo", "The red {thing} is mine!"), ("Mia", "And the blue one's mine.")]
+    turns += [("Leo", "Put Mia's {thing} {goal}!"), ("Mia", "You are mean. Put his one in there, then!")]
+    world = played(hands, turns)
+    assert world.ends() == {}
+    assert "Leo, shall I put the red" in " ".join(world.says)
+
+
+@BOTH
+def test_who_asks_to_have_a_thing_is_given_it(hands: type[TableHands]) -> None:
+    assert list(played(hands, ["Put the red {thing} {goal}.", 5, "Can I have it?"]).ends().values()) == ["person"]
+
+
 @BOTH
 @pytest.mark.parametrize("text", ["Only the white one.", "Just the white {thing}, please.", "Only white."])
 def test_only_one_of_all_is_only_that_one(hands: type[TableHands], text: str) -> None:
