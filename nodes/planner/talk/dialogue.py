@@ -1003,7 +1003,9 @@ class Dialogue:
                 is_waste = rest.place in self.around.world.waste
                 return self.ask(asked) if is_waste else self.do(Intent("do", (rest,)), now_ns, speaker)
             case "ask" if held is not None and not asks(self, text):
-                return self.ask_which(held.choices, now_ns)
+                ids = self.ids_of(ref for one in intent.orders for ref in one.things)
+                is_of_others = bool(ids) and ids.isdisjoint(self.ids_of(held.choices))
+                return not_understood(self, text) if is_of_others else self.ask_which(held.choices, now_ns)
             case "ask" if (
                 self._each and intent.why == "where" and intent.orders[0].skill == "wipe" and intent.orders[0].things
             ):
@@ -1867,8 +1869,9 @@ class Dialogue:
         asked = self.questions
         meant = self.ids_of(self._about(intent))
         kinds = {one.label for one in self._things() if one.id in meant}
-        is_of_another = any(one.label in kinds for one in self._ordered()) and target is not None
-        is_of_another = is_of_another and target is not None and target.label not in kinds
+        is_of_another = (
+            target is not None and target.label not in kinds and any(x.label in kinds for x in self._ordered())
+        )
         if self._each and target is not None and not (intent.is_addition or is_of_another or target.id in meant):
             self.leave(self.refs((target,)))
         said = self.do(intent, now_ns, speaker)
@@ -2650,6 +2653,12 @@ class Dialogue:
             self._close(asked)  # what follows a deed that is asked about waits for the answer, too
             self.ask(replace(asked, orders=(*kept, *steps)))
             return ""
+        if first.skill == "rinse":  # what was to go there is washed there at once
+            there = [
+                one for one in self.orders if (one.skill, one.place, one.things) == ("place", "sink", first.things)
+            ]
+            self.later = tuple(one for one in self.later if one not in there)
+            self.is_over = self.is_over or self.current in there
         new = [one for one in steps if one not in self.orders]  # not a second time
         is_in_hand = self.order is None and thing is not None and thing.id in held_by_robot(self._scene)
         self.later = (*new, *self.later) if is_in_hand else (*self.later, *new)
