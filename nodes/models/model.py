@@ -21,14 +21,7 @@ from typing import TYPE_CHECKING
 from nodes.models.address import headers_of, key_problem, url_of, where_of
 from nodes.models.answers import BudgetError, ModelError
 from nodes.models.budget import Budget, Prices, Reservation, estimated_tokens
-from nodes.models.chat_format import (
-    AnswerReader,
-    ModelAnswer,
-    ModelOptions,
-    Question,
-    ServerFailedError,
-    body_of,
-)
+from nodes.models.chat_format import AnswerReader, ModelAnswer, ModelOptions, Question, ServerFailedError, body_of
 from nodes.models.dialect import LEAST_PART, Dialect
 from nodes.models.http_client import HttpClient, UnreachableError
 from nodes.models.refusals import ContextFullError, DeclinedError, RefusalReader, RefusedError, SlowDownError

@@ -116,12 +116,7 @@ def _is_something(
     return int(np.count_nonzero(others)) >= LEAST_PX
 
 
-def find_palm(
-    rgb: NDArray[np.uint8],
-    shot: Shot,
-    *,
-    table_z_m: float,
-) -> tuple[float, float, float] | None:
+def find_palm(rgb: NDArray[np.uint8], shot: Shot, *, table_z_m: float) -> tuple[float, float, float] | None:
     """The middle of the palm's upper side, in the frame of the camera pose, m; None where no hand is held out."""
     skin = np.flatnonzero(is_skin(rgb.reshape(-1, 3)) & (shot.depth_m.reshape(-1) > 0.0))
     if len(skin) < LEAST_PX:
@@ -168,10 +163,7 @@ def find_hand(
     return HandPose(palm, poses[0].line if poses else (0.0, 0.0, 0.0)), held
 
 
-def find_faces(
-    rgb: NDArray[np.uint8],
-    shot: Shot,
-) -> list[Face]:
+def find_faces(rgb: NDArray[np.uint8], shot: Shot) -> list[Face]:
     """The head of somebody who stands before the camera; none where skin is seen in several places so high up."""
     points = back_project(shot).T
     high = np.flatnonzero((shot.depth_m.reshape(-1) > 0.0) & (points[:, 2] > FACE_FROM_M))

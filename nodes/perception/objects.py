@@ -87,12 +87,7 @@ def find_objects(
     return _things(_by_colour(*grouped(on_table, THING_CELL_M)), view, table_z, names) + fallen + boxes
 
 
-def place_is_empty(
-    shot: Shot,
-    place_m: tuple[float, float, float],
-    *,
-    margin_m: float = 0.06,
-) -> bool:
+def place_is_empty(shot: Shot, place_m: tuple[float, float, float], *, margin_m: float = 0.06) -> bool:
     """Whether the camera looks right through that place: the thing that was there is gone.
 
     False where the place is out of view or hidden by something nearer.

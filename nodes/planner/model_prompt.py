@@ -12,17 +12,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from nodes.models.answers import ModelError, named, one_of, quoted, read_answer, schema_of, texts_of
-from nodes.msgs import (
-    Condition,
-    Interrupt,
-    Reference,
-    Saying,
-    Scene,
-    SceneDescription,
-    SkillSpec,
-    Subtask,
-    Utterance,
-)
+from nodes.msgs import Condition, Interrupt, Reference, Saying, Scene, SceneDescription, SkillSpec, Subtask, Utterance
 from nodes.planner.orders import Surroundings
 
 LONGEST_HISTORY = 40

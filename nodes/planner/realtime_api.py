@@ -15,25 +15,9 @@ from nodes.models.answers import BudgetError, ModelError, language_problem, sett
 from nodes.models.budget import Budget, budget_of
 from nodes.models.chat_request import data_url
 from nodes.models.realtime import RealtimeConnection
-from nodes.msgs import (
-    Feedback,
-    Interrupt,
-    OutOfBudget,
-    Saying,
-    Sound,
-    SoundSoFar,
-    SpokenSound,
-    Utterance,
-)
+from nodes.msgs import Feedback, Interrupt, OutOfBudget, Saying, Sound, SoundSoFar, SpokenSound, Utterance
 from nodes.planner.model_planner import ASKED_AGAIN, ModelPlanner
-from nodes.planner.model_prompt import (
-    answer_schema,
-    news,
-    parse,
-    subtask_of,
-    system_prompt,
-    unearned,
-)
+from nodes.planner.model_prompt import answer_schema, news, parse, subtask_of, system_prompt, unearned
 from nodes.planner.realtime_talk import (
     Ended,
     Fault,

@@ -60,19 +60,7 @@ from nodes.policy.skill_phases import (
 )
 from nodes.robot.robot_from_launch import ForRobot, load_body, load_motion
 from nodes.seats.seat_node import SeatNode
-from runtime import (
-    RELIABLE,
-    Fence,
-    ParameterError,
-    Publisher,
-    QoS,
-    Stamped,
-    Subscription,
-    every,
-    on,
-    to_ns,
-    to_s,
-)
+from runtime import RELIABLE, Fence, ParameterError, Publisher, QoS, Stamped, Subscription, every, on, to_ns, to_s
 
 RATE_HZ = 20
 STATES_KEPT = 30

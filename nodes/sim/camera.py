@@ -165,13 +165,7 @@ class SimCamera(ForRobot, Node):
         self._drawn_ns = world.stepped_ns
         rgb, depth_m = view.see(world)
         self.image.publish(
-            Image(
-                camera=self._camera,
-                captured_ns=world.stepped_ns,
-                rgb=rgb,
-                depth_m=depth_m,
-                focal_px=view.focal_px,
-            )
+            Image(camera=self._camera, captured_ns=world.stepped_ns, rgb=rgb, depth_m=depth_m, focal_px=view.focal_px)
         )
 
     def _choose_backend(self) -> str:

@@ -33,18 +33,7 @@ from nodes.voice.speaking.synthesis import (
     voice_problems,
 )
 from nodes.voice.speaking.turn import SpeakingTurn, SpokenUtterance
-from runtime import (
-    RELIABLE,
-    Node,
-    ParameterError,
-    Publisher,
-    QoS,
-    Spending,
-    Subscription,
-    every,
-    on,
-    to_s,
-)
+from runtime import RELIABLE, Node, ParameterError, Publisher, QoS, Spending, Subscription, every, on, to_s
 from runtime.extras import install
 
 ESPEAK = f"espeak-ng --stdin --stdout -s {PACE} -p {PITCH}"

@@ -19,14 +19,7 @@ from pathlib import Path
 import msgspec
 from msgspec import to_builtins
 
-from nodes.episodes.commands.asked import (
-    judges_of,
-    playing_of,
-    servers_of,
-    settings_of,
-    summary_of,
-    tells_missing,
-)
+from nodes.episodes.commands.asked import judges_of, playing_of, servers_of, settings_of, summary_of, tells_missing
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.planning import plan_of_task
 from nodes.episodes.dialogue.prompt import background_text

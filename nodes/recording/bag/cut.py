@@ -8,14 +8,7 @@ from pathlib import Path
 
 from nodes.mcap.parts import BEGIN
 from nodes.recording.bag.info import OWN, inspect
-from nodes.recording.bag.recording import (
-    JOURNAL_S,
-    Recording,
-    add_recording,
-    copy_head,
-    envelope_or_none,
-    is_journal,
-)
+from nodes.recording.bag.recording import JOURNAL_S, Recording, add_recording, copy_head, envelope_or_none, is_journal
 from runtime.clock import to_ns
 from runtime.command_line.arguments import unique_path
 from runtime.errors import UserError

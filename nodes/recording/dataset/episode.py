@@ -10,16 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodes.mcap.record import BagMessage
-from nodes.msgs import (
-    Action,
-    Feedback,
-    Interrupt,
-    InterruptRecord,
-    JointCommand,
-    RobotState,
-    Subtask,
-    Utterance,
-)
+from nodes.msgs import Action, Feedback, Interrupt, InterruptRecord, JointCommand, RobotState, Subtask, Utterance
 from nodes.policy.onnx.inputs import target_of
 from nodes.recording.bag.export.damage import Damaged
 from nodes.recording.bag.recording import Recording

@@ -110,12 +110,7 @@ def map_of(kitchen: WorldFile) -> RoomMap:
     return RoomMap(tuple(surfaces), tuple(solids), kitchen.room.x_m, kitchen.room.y_m)
 
 
-def look(
-    rgb: NDArray[np.uint8],
-    shot: Shot,
-    room: RoomMap,
-    own: tuple[Capsule, ...] = (),
-) -> ImageGeometry:
+def look(rgb: NDArray[np.uint8], shot: Shot, room: RoomMap, own: tuple[Capsule, ...] = ()) -> ImageGeometry:
     """What stands out; `own` are parts of the robot. Empty where nothing is ahead."""
     points = back_project(shot)
     known = shot.depth_m.reshape(-1) > 0.0
