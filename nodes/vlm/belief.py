@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -35,7 +36,8 @@ class TableBelief(Belief):
         self.table_z_m: float | None = None
         self.stored: tuple[SeenObject, ...] = ()  # brought into a box, where the camera does not see them
         self.lost: tuple[SeenObject, ...] = ()  # left its place without the robot, since this work began
-        self.began_at = self.numbered = 1  # the next thing's number then, and now
+        self.began_at = self.taken_at = self.numbered = 1  # the next thing's number then, at the last pick, and now
+        self.set_down: SeenObject | None = None  # what the robot let go of, and has not seen again yet
         self.person: PersonTrack | None = None  # from the first image with depth on
         self.seen_people: tuple[SeenPerson, ...] = ()  # as a model sees them
         self.theirs: SeenObject | None = None  # what lies in that person's hand
@@ -61,8 +63,19 @@ class TableBelief(Belief):
         self.known, self.numbered = with_ids(update(self.known, seen, is_empty), self.numbered)
         for ident in sorted(before.keys() - {one.thing.id for one in self.known}):
             self._lose(before[ident])
+        self._find_again()
         self.in_view = {one.thing.id for one in self.known if one.sightings > sightings.get(one.thing.id, 0)}
         self.images += 1
+
+    def _find_again(self) -> None:
+        """What the robot set down keeps its id, by which people's words are remembered, wherever it is seen then."""
+        down = self.set_down
+        new = [one for one in self.known if down is not None and one.thing.name == down.name]
+        new = [one for one in new if number_of(one.thing) >= self.taken_at and one.is_believed]
+        if down is not None and len(new) == 1:
+            self.set_down = None
+            same = replace(new[0], thing=msgspec.structs.replace(new[0].thing, id=down.id))  # type: ignore[type-var]  # a Struct
+            self.known = tuple(same if one is new[0] else one for one in self.known if one.thing.id != down.id)
 
     def see_palm(self, palm_m: PointM | None, held_colour: str, *, is_awaited: bool) -> None:
         """Somebody's palm, and the colour of what lies in it; one that two images show in one place, where a hand is
@@ -163,7 +176,12 @@ class TableBelief(Belief):
     def succeeded(self, action: Action) -> None:
         held, place = self.holding, action.target
         super().succeeded(action)
+        if action.skill in ("pick", "place", "put_back"):
+            is_hidden = action.skill != "pick" and place is not None and place.is_place and place.height_m > 0.0
+            self.set_down = None if is_hidden else held
         if action.skill == "pick" and place is not None:
+            self._find_again()  # the policy has put that back first
+            self.set_down, self.taken_at = None, self.numbered
             self.known = without(self.known, place)
             self.stored = tuple(one for one in self.stored if one.id != place.id)
         elif action.skill == "hand_over" and held is not None:

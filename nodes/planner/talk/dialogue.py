@@ -140,7 +140,10 @@ LONGEST_NAME = 6
 """So few words only name what the question before is asked of as well."""
 MOST_SHORT = 4
 """An answer of fewer words names no deed: what was said before it asked for that."""
-_VIEW = re.compile(r"\b(?:you(?:r|'re)?|robot's|my|mine|me|i|i'm)\b", re.I)
+_VIEW = re.compile(
+    r"(?:\b(?:from|on|as|by|where|is|mean)|(?<=it)'s|(?<=that)'s|^)\W+"
+    r"(?P<who>you(?:rs?|'re)?|robot's|my|mine|me|i|i'm)\b(?!'d| would| want| mean)", re.I
+)  # fmt: skip
 _POINTS_BACK = re.compile(r"\b(?:it|that|this|they|them|those|he|she)\b", re.I)
 _OF_DEED = re.compile(
     r"\bthe (?:very )?(?P<which>first|second|third|last) [a-z]+ (?:that )?you (?:have |just )*(?:took|taken|moved?|put|"
@@ -668,7 +671,8 @@ class Dialogue:
             return text
         asked = next((one for one in self._asked() if one.awaits == "thing"), None)
         choices = (asked.choices or asked.orders[0].things) if asked is not None else ()
-        if asked is not None and not (len(things) == 1 and things[0].id in self.ids_of(choices)):
+        is_told = len(things) == 1 and things[0].id in self.ids_of(choices)
+        if asked is not None and not is_told and all(one.type != "order" for one in self._clauses(text)):
             return text  # it answers what was asked
         others = [one for one in self._things() if one.label == things[0].label and one not in things]
         return bound_out(text, things, standing(others, self._scene))
@@ -676,7 +680,7 @@ class Dialogue:
     def _called(self, text: str) -> str:
         """With "he" and "her" as "it", where what is spoken of has a name."""
         plain = named_out(text, self._scene, self.names)
-        told = [one for one in self.talk.mentioned[-1:] if plain == text and (one.kind or one.colour)]
+        told = [one for one in self.talk.mentioned if plain == text and one.kind][-1:]
         named_last = self.ids_of(Reference(label=one.kind or "*", colour=one.colour) for one in told)
         is_called = plain != text or (len(named_last) == 1 and named_last <= {*self.names.values()})
         return _CALLED.sub("it", plain) if is_called else text
@@ -684,8 +688,11 @@ class Dialogue:
     def _with_other(self, text: str) -> str:
         """With "the other cup" as the only one besides what is worked on, or was last."""
         last = self.deeds[-1].id if self.deeds else ""
-        about = self.target() or next((one for one in self._things() if one.id == last), None)
-        others = [one for one in self._things() if about is not None and one.label == about.label and one != about]
+        target = self.target()
+        ids = (target.id if target is not None else "", last)
+        about = next((one for ident in ids for one in self._things() if one.id == ident), None)
+        alike = [one for one in self._things() if about is not None and one.label == about.label]
+        others = [one for one in alike if about is not None and one.id != about.id]
         if len(others) != 1 or self._asked():
             return text
         return re.sub(rf"\bthe other (?:one|{others[0].label})\b", f"the {others[0].name}", text, flags=re.I)
@@ -759,18 +766,23 @@ class Dialogue:
         elif last is not None and last.skill in ("place", "rinse", "hand_over"):
             order = _about_alone(last, alike)  # "Now the cup on the left."
         text = _joined([said, f"{spelled.aside} Which one do you mean?"])
-        choices, is_held = self.refs(things), is_objection and bool(self.orders)
-        asked = OpenQuestion("order", text, now_ns, (order,), "thing", choices, is_view=True, is_held=is_held)
-        is_at_stop = is_held and understand(self.heard[-1][1]).wants == "stop"
-        return self.ask(replace(asked, spares=self._ordered()[:1] if is_held else (), is_at_stop=is_at_stop))
+        if any(one.act == "spare" for one in parts_heard(self, parts[at])):
+            return _joined([said, spelled.aside, self.ask_which(self.refs(things), now_ns)])
+        wants, target = understand(spelled.text).wants, self.target()
+        if wants == "stop":
+            self.stop, self.stopped_ns = self.heard[-1], self.stopped_ns or now_ns
+        if target is not None and not said and (is_objection or wants in ("stop", "amend")):
+            self._drop(self.refs((target,)))  # that one is not meant, whichever is
+        return self.ask(OpenQuestion("order", text, now_ns, (order,), "thing", self.refs(things), is_view=True))
 
     def _seen_from(self, text: str) -> tuple[OpenQuestion, Reference] | None:
         """ "From where you look": the question that it answers, and what is meant then."""
         asked = next((one for one in reversed(self.questions) if one.is_view), None)
-        found = _VIEW.search(text)
-        if asked is None or found is None or len(asked.choices) != 2 or "?" in text or self._is_order(text):
+        found = _VIEW.search(f" {text}")
+        is_more = any(one.skill or one.place or one.act in ("ask", "back", "no") for one in parts_heard(self, text))
+        if asked is None or found is None or is_more or len(asked.choices) != 2 or self._is_order(text):
             return None
-        return asked, asked.choices[0 if found[0].lower().startswith("you") else 1]
+        return asked, asked.choices[0 if found["who"].lower().startswith(("you", "robot")) else 1]
 
     def _show(self, now_ns: int) -> None:
         """A finger is remembered for a while; who points at nothing shows what they hold out."""

@@ -815,6 +815,9 @@ def test_what_answers_a_question_is_one_of_those_that_were_asked_about(turns: li
         (["Put the ball in the bin.", 5, "No, put that one back, I'd rather you did the one on the far left."],
          {"red cup": "bin"}),
         (["Put the red cup in the bin.", 20, "Now the one on the far right."], {"red cup": "bin"}),
+        (["What is between the red cup and the white one?", "Put the cup in the bin.", "Is the ball there?",
+          "Could you pass me that?"], {"purple ball": "person"}),
+        (["The red cup is called Bo.", "Bo was naughty. He has to go in the bin.", 20, "Take him out again!"], {}),
         (["Put the red cup in the bin.", 9, "Oh, that was my son's. Could you fetch it back out again?"], {}),
         (["Put the red cup in the bin.", 20, "Let's have it out again, would you?"], {}),
         (["First the red cup in the bin, and after that Betsy."], {}),
@@ -826,3 +829,22 @@ def test_what_answers_a_question_is_one_of_those_that_were_asked_about(turns: li
 )  # fmt: skip
 def test_no_part_of_what_was_said_is_lost(turns: list[Turn], ends: dict[str, str]) -> None:
     assert played(TableHands, turns).ends() == ends
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Hm, no, I'd rather have that one on the table.", "Could you pass me that?", "Yes, go on.", "That'll do me."],
+)
+def test_whose_side_was_meant_is_answered_by_no_other_words_with_me_or_you(text: str) -> None:
+    world = TableHands(people=())
+    world.play("Put the ball in the bin.", 5, "Hang on, that's wrong, I want the one at the far left gone.", text, 20)
+    assert world.where["ball-1"] != "bin"
+    assert world.where["cup-red"] == "table"
+
+
+@pytest.mark.parametrize(("text", "binned"), [("From where I stand.", "red"), ("The one on my left.", "red"),
+                                              ("As you see it.", "green"), ("Mine.", "red")])  # fmt: skip
+def test_whose_side_was_meant_is_answered(text: str, binned: str) -> None:
+    world = TableHands(people=())
+    world.play("Throw the cup on the far left away.", text, 20)
+    assert world.where[f"cup-{binned}"] == "bin"

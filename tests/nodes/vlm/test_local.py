@@ -21,8 +21,10 @@ from nodes.msgs import (
     RobotState,
     Scene,
     SceneDescription,
+    SeenObject,
     Subtask,
     Utterance,
+    aimed_at,
 )
 from nodes.policy.hand_over import HAND_OVER
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
@@ -521,3 +523,38 @@ def test_the_head_looks_round_once_after_arming_and_for_nobody_who_is_no_person(
         assert rounds(bench) == after
     looked.append(bench.belief.has_looked)
     assert looked == [False, after > 0]
+
+
+@pytest.mark.parametrize("first", ["put_back", "pick"])
+def test_what_the_robot_set_down_keeps_its_id_wherever_it_is_seen_then(first: str) -> None:
+    bench = at_work()
+    blue = next(one for one in bench.belief.objects if one.colour == "blue")
+    red = msgspec.structs.replace(blue, colour="red", x_m=blue.x_m + 0.5)  # type: ignore[type-var]  # a Struct
+    belief = TableBelief(bench.belief.shapes)
+
+    def see(*things: SeenObject) -> None:
+        for _ in range(3):
+            belief.remember([with_(one, id="") for one in things], lambda _: True)
+
+    def with_(thing: SeenObject, **more: object) -> SeenObject:
+        return msgspec.convert({**msgspec.to_builtins(thing), **more}, SeenObject)
+
+    def at(x_m: float) -> SeenObject:
+        return with_(blue, x_m=x_m)
+
+    def ends(skill: str, target: SeenObject | None = None) -> None:
+        belief.succeeded(Action(id="1", skill=skill, arguments=aimed_at(target)))
+
+    see(at(0.0), red)
+    blue, red = sorted(belief.objects, key=lambda one: one.colour)
+    ends("pick", blue)
+    see(red)
+    if first == "pick":  # the policy puts the blue one back before it takes the red one
+        see(at(0.3), red)
+        ends("pick", red)
+    else:
+        ends("put_back")
+        see(at(0.3), red)
+    assert [one.id for one in belief.objects if one.colour == "blue"] == [blue.id]
+    see(at(0.3), at(-0.4))
+    assert len({one.id for one in belief.objects if one.colour == "blue"}) == 2, "another one is another one"
