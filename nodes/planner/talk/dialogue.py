@@ -1045,9 +1045,10 @@ class Dialogue:
         return said
 
     def _beside_cancelled(self, text: str) -> str:
-        """ "Never mind. The cup I want back on the tray.": the sentences that call nothing off, and name something."""
-        rest = [one for one in sentences_of(text) if self.read_alone(one).why != "cancelled"]
-        return " ".join(one for one in rest if any(part.is_named for part in parts_heard(self, one)))
+        """ "Never mind. The cup I want back on the tray.": the sentences behind what calls off that name something."""
+        said = sentences_of(text)
+        at = max((n for n, one in enumerate(said, 1) if self.read_alone(one).why == "cancelled"), default=len(said))
+        return " ".join(one for one in said[at:] if any(part.is_named for part in parts_heard(self, one)))
 
     def _seen_so(self, intent: Intent, clauses: Sequence[Clause]) -> str | None:
         """What to say where the state is not seen on which an order depends; "" where it is; None of other words."""

@@ -1375,6 +1375,8 @@ def test_what_is_called_off_beside_a_question_or_an_order_is_off() -> None:
     assert hear(mind, "Never mind. Where is the red mug?", 2.0) == "All right, I leave it. The red mug is on the table."
     assert planned(mind) == []
     assert hear(mind, "No matter. The red mug I'd rather have on the shelf.", 3.0)[-1] == "?"
+    hear(mind, "Could you rinse the blue mug? Ah, forget it, I've done it.", 9.0)
+    assert planned(mind) == []
 
 
 def test_that_is_what_is_in_the_hand_of_several_that_go_there() -> None:
