@@ -72,12 +72,14 @@ class Surroundings:
         places = {thing.label for thing in self.scene.things if thing.is_place} | set(self.scene.places)
         names = {spec.name for spec in self.skills}
         names |= {alias for alias, name in ALIASES.items() if name in names} | {"undo"}
+        needs = {spec.name for spec in self.skills for one in spec.arguments if one.type == "thing" and one.is_needed}
+        aimless = {spec.name for spec in self.skills} - needs
         return OrderVocabulary(
             kinds=frozenset(kinds - places),
             places=frozenset(places),
             skills=frozenset(names),
             waste=frozenset(thing.label for thing in self.scene.things if "waste" in thing.state),
-            aimless=frozenset(spec.name for spec in self.skills if not _needs_thing(spec)) - {"place", "put_back"},
+            aimless=frozenset(aimless - {"place", "put_back"}),
             skill_words=tuple((spec.name, tuple(spec.words)) for spec in self.skills if spec.words),
         )
 
@@ -85,10 +87,6 @@ class Surroundings:
         """The declaration of a skill."""
         name = ALIASES.get(skill, skill)
         return next((spec for spec in self.skills if spec.name == name), None)
-
-
-def _needs_thing(spec: SkillSpec) -> bool:
-    return any(one.type == "thing" and one.is_needed for one in spec.arguments)
 
 
 def is_vague(one: Reference) -> bool:

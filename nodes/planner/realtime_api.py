@@ -190,13 +190,9 @@ class RealtimePlanner(ModelPlanner):
         if doubtful is not None and message.captured_ns == doubtful.message.captured_ns:
             self.doubtful = None
             self._commit(doubtful)
-        elif message.captured_ns is None or not self._has_sound_of(message.captured_ns):
+        elif message.captured_ns not in {*self.followed, *(began_ns for _, began_ns in self.ended)}:  # no sound of it
             self._tell_words(message)
             self._want_answer(utterance)
-
-    def _has_sound_of(self, began_ns: int) -> bool:
-        """Whether that speech was sent, or its end is to come."""
-        return began_ns in self.followed or any(began_ns == one for _, one in self.ended)
 
     def _tell_words(self, message: Utterance) -> None:
         self.talk.hear_text(f"{message.speaker}: {message.text}")

@@ -60,8 +60,10 @@ def read_beside_stop(text: str, around: Surroundings, talk: Conversation, parser
         reading = "unread" if any(clause.nouns or clause.left for clause in parser.clauses(words)) else "nothing"
     elif intent.deed == "nothing" and (intent.protected or intent.released or intent.unnamed or intent.why):
         reading = "spare" if intent.why not in ("told", "elsewhere") else "unread"
-    elif intent.deed == "answer" and "?" in words and not _asks_about_order(intent, around, talk):
-        reading = "answer"
+    elif intent.deed == "answer" and "?" in words:
+        order = talk.orders[-1] if talk.orders else None
+        is_of_order = named_under_way(intent.asks_about, order, around.scene, around.target)
+        reading = "unread" if is_of_order else "answer"
     if reading == "unread":  # what was under way stays in mind, and not what nobody could read
         after = replace(after, orders=talk.orders)
     return BesideStop(reading, words, intent, after, is_name)
@@ -80,7 +82,7 @@ def _is_order(text: str, intent: Intent) -> bool:
 _OF_REST = re.compile(
     r"\b(?:(?<!do the )(?:rest|others)|both|half of (?:it|them|these|those)|(?:only|just) half|half only|enough"
     r"|remaining|these|those|other way (?:a?round)|vice versa"
-    r"|^\W*only\b|\bonly(?=\W*$)|^\W*(?:no\W+)?not (?:in|on|at|to|there|here|like|so)"
+    r"|only|^\W*(?:no\W+)?not (?:in|on|at|to|there|here|like|so)"
     r"|just (?:one|that one|this one|half|some|a few)|all (?:of (?:it|them)|are)|two of (?:them|these))\b", re.I
 )  # fmt: skip
 
@@ -92,7 +94,8 @@ def speaks_of_rest(text: str, clauses: Sequence[Clause]) -> bool:
 
 
 _RESTRICTS = re.compile(
-    r"\b(?:leav(?:e|ing)|left|keep|spare|not|never|mine|told|tell|promised?|supposed|last|later)\b|n't\b",
+    r"\b(?:leav(?:e|ing)|left|keep|spare|not|never|mine|told|tell|promised?|supposed|last|later|before|until|unless)"
+    r"\b|n't\b",
     re.I,
 )
 _ASKS = re.compile(r"\W*(?:and |but |so )?(?:who|where|why|what|which|how)\b", re.I)
@@ -137,11 +140,6 @@ def objects(intent: Intent, clauses: Sequence[Clause]) -> bool:
     """Whether it corrects what is done, so that what cannot be done of it is no reason to go on."""
     is_no = bool(clauses) and clauses[0].type == "no"
     return (intent.is_correction or is_no) and not intent.is_addition
-
-
-def _asks_about_order(intent: Intent, around: Surroundings, talk: Conversation) -> bool:
-    order = talk.orders[-1] if talk.orders else None
-    return bool(named_under_way(intent.asks_about, order, around.scene, around.target))
 
 
 def why_unread(rest: BesideStop, around: Surroundings) -> str:

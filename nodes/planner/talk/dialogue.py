@@ -364,10 +364,6 @@ class Dialogue:
         """Only these questions are still asked."""
         self.questions = tuple(filter(is_open, self.questions))
 
-    def _close_overtaken(self) -> None:
-        """Whether something is still meant is asked no more, once nothing of it is ordered any more."""
-        self._keep_asking(lambda one: one.about != "still" or any(two in self.orders for two in one.orders))
-
     def ask(self, asked: OpenQuestion) -> str:
         """Ask, and no longer ask the same; of an order, one thing at a time."""
         kept = [one for one in self.questions if one.text != asked.text and not (one.about == asked.about == "order")]
@@ -879,6 +875,8 @@ class Dialogue:
             return self.ask_whether(things, now_ns)
         if things and is_free and is_as_before and said and not self._asked():
             objected = self._objected_to(text, clauses, is_correction=meaning.wants == "amend")
+            if not objected and restricts(text) and said.startswith(("I did not understand", "I cannot do that")):
+                objected = things  # "Please, not my favourite!"
             objected = () if self._assents(text) else objected
             whether = self.ask_whether(objected, now_ns) if objected else ""
             return _joined([said.partition(" I go on: ")[0], whether]) if whether else said
@@ -1930,7 +1928,7 @@ class Dialogue:
                 lambda one: one.about != "still" or not self.ids_of(one.choices) <= ordered or bool(self._objected(one))
             )
             said = self._do_each(_with_orders(intent, orders), now_ns, speaker)
-            self._close_overtaken()
+            self._keep_asking(lambda one: one.about != "still" or any(two in self.orders for two in one.orders))
             behind = intent.why == "instead" and not self._asked() and self.later
             return f"{said} Then I will {list_words(in_short(behind))}." if behind else said
         if intent.is_correction:

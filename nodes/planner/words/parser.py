@@ -553,7 +553,8 @@ class Parser:
         readings: tuple[Callable[[_ClauseBegin], tuple[Clause, int] | None], ...] = (
             *(self._set_phrase, self._lone_word, self._banning, self._conditional),
             *(() if is_negated else (self._wished_for, self._request, self._want, self._opinion_or_wish)),
-            *(self._asked, self._verb_first, self._forbidden, self._inverted, self._stated, self._by_gerund),
+            *(self._asked, self._verb_first, self._forbidden, self._inverted),
+            *(lambda at: self._declarative(at.words, at.i), self._by_gerund),
         )
         for reading in readings:
             if (found := reading(at)) is not None:
@@ -615,7 +616,7 @@ class Parser:
     def _conditional(self, at: _ClauseBegin) -> tuple[Clause, int] | None:
         """ "When it is dry", "because the cup is dirty"; and the questions that begin like them."""
         words, i, end, lexicon = at.words, at.i, len(at.words), self.lexicon
-        if at.is_question and words[i] == "when" and words[i + 1 : i + 2] and self._is_asked_when(words, i + 1):
+        if at.is_question and words[i] == "when" and words[i + 1 : i + 2] and words[i + 1] in WORDS["auxiliaries"]:
             return self._asking(words, i), end
         if (n := lexicon.has("conditions", words, i)) and not lexicon.has("requests", words, i):
             is_condition = not lexicon.has("unconditional", words, i)
@@ -766,9 +767,6 @@ class Parser:
         is_can = words[i] == "can" and words[i + 1 : i + 2] not in (["i"], ["we"], ["it"], ["they"], ["he"], ["she"])
         return (self._asking(words, i), end) if words[i] in WORDS["auxiliaries"] and not is_can else None
 
-    def _stated(self, at: _ClauseBegin) -> tuple[Clause, int] | None:
-        return self._declarative(at.words, at.i)
-
     def _by_gerund(self, at: _ClauseBegin) -> tuple[Clause, int] | None:
         """ "Rinsing the cup would be nice", "washing it is not needed"."""
         words, i, end, lexicon = at.words, at.i, len(at.words), self.lexicon
@@ -798,10 +796,6 @@ class Parser:
         """Whether it is about kinds of things, and about none that are there: "cups"."""
         are_bare = all(noun.is_plural and not noun.is_definite and noun.kind not in ("", "*") for noun in clause.nouns)
         return bool(clause.nouns) and are_bare and not {"all", "both", "every", "any", "some"}.intersection(words)
-
-    def _is_asked_when(self, words: list[str], i: int) -> bool:
-        """Whether an auxiliary comes before its subject: "when will you be finished"."""
-        return words[i] in WORDS["auxiliaries"]
 
     def _is_asked_of(self, words: list[str], i: int) -> bool:
         """Whether a thing and what it does follow: "the plates go on the tray"."""
@@ -1013,7 +1007,7 @@ class Parser:
         words, j, lexicon = subject.words, subject.j, self.lexicon
         for_what = words[j + 2 :] if words[j] in ("is", "are") and words[j + 1 : j + 2] == ["for"] else []
         is_kept = for_what[:1] not in ([], ["you"]) and not lexicon.gerunds.at(for_what, 0)[0]
-        if is_kept and not any(one.place or one.kind for one in self.named_in(for_what)):
+        if is_kept and not any(one.place or one.kind or one.colour for one in self.named_in(for_what)):
             return Clause("protect", nouns=subject.nouns), len(words)
         is_barred = words[j + 1 : j + 3] == ["not", "be"] and lexicon.pasts.at(words, j + 3)[0] > 0
         is_barred = is_barred or words[j + 1 : j + 4] == ["not", "to", "be"]
@@ -1063,7 +1057,8 @@ class Parser:
         if words[k : k + 2] == ["not", "to"]:  # "It would be better not to put the cup there."
             return Clause("protect", nouns=self.named_in(words, k + 2)), end
         stop = self._constituents(clause, words, k)
-        if subject.is_negated or (is_state and words[:1] != ["it"] and not self._is_wish(words, subject.i)):
+        is_wish = any(self.lexicon.has("wishes", words, k) == subject.i - k for k in range(subject.i))
+        if subject.is_negated or (is_state and words[:1] != ["it"] and not is_wish):
             return Clause("statement", nouns=nouns), end
         is_back = any(adverb in WORDS["backs"] for adverb in clause.adverbs)
         past, verb = self.lexicon.pasts.at(clause.left, 0)
@@ -1120,9 +1115,6 @@ class Parser:
         is_so = is_so and words[j + 1 : j + 2] not in (["not"], ["never"], ["no"], ["still"], [])
         if is_so and noun is not None and (noun.kind or noun.place):
             words[j : j + 1] = ["should", "be"]
-
-    def _is_wish(self, words: list[str], i: int) -> bool:
-        return any(self.lexicon.has("wishes", words, k) == i - k for k in range(i))
 
     def _is_person(self, words: list[str], i: int) -> bool:
         """ "my sister is", "Peter wants": somebody who is no thing of ours, before a verb."""
@@ -1727,7 +1719,10 @@ class Parser:
             return True
         if lexicon.is_closed(words[i]) or words[i] == "of":
             return False
-        if not at.is_begun and not self._is_plural_or_mass(words, i):
+        is_plural = (
+            words[i].endswith("s") and len(words[i]) > 3 and not words[i].endswith(("ss", "us", "is")) and i == 0
+        )
+        if not (at.is_begun or is_plural):  # a name without an article: bare plurals only ("knives")
             return False
         at.unknown.append(words[i])
         at.has_head_words, at.i = True, i + 1
@@ -1823,10 +1818,6 @@ class Parser:
         behind = words[i + 1 : i + 2]
         is_verb = self.lexicon.verbs.at(words, i + 1)[0] > 0 or bool(SETS["behind_can"].intersection(behind))
         return words[i : i + 1] == ["can"] and is_verb
-
-    def _is_plural_or_mass(self, words: list[str], i: int) -> bool:
-        """A name without an article: bare plurals only ("knives")."""
-        return words[i].endswith("s") and len(words[i]) > 3 and not words[i].endswith(("ss", "us", "is")) and i == 0
 
 
 def _words_kept(noun: Noun) -> list[str]:

@@ -153,11 +153,6 @@ def _reference(noun: Noun, source: str = "") -> Reference:
     return Reference(label=noun.kind, colour=noun.colour, count=count, source=source or noun.source, is_any=is_any)
 
 
-def _asked_reference(noun: Noun) -> Reference:
-    """What a question is about; a place, or a word that nothing explains, as a label."""
-    return Reference(label=noun.kind or noun.place or noun.unknown, colour=noun.colour, source=noun.source)
-
-
 def _fits(one: Reference, pattern: Reference) -> bool:
     """Whether what the reference means may be one of what the pattern means."""
     return (pattern.label in ("*", "", one.label)) and (
@@ -426,7 +421,8 @@ class _Reader:
             self.told_of += [noun for noun in named if not noun.unknown]
         if _BY_SPEAKER.match(words):
             self.taken.append((clause, clause.nouns))
-        if self._is_under_way() and _is_wrong_one(clause.words):
+        is_wrong = clause.words[-2:-1] == ("wrong",)  # "Wrong one.", "That is the wrong cup."
+        if is_wrong and self._is_under_way() and " ".join(clause.words[:-2]) in ("", "the", "that is the", "it is the"):
             self._spare(clause, [Noun(pronoun="it")])
         self.remarked += len(clause.nouns[:1])
         self.subjects += [noun.kind for noun in clause.nouns[:1] if noun.kind and noun.count == 1]
@@ -739,6 +735,8 @@ class _Reader:
         """Whether the last order says this one already; one that only leads to it is taken into it."""
         place = last.place.place if last.place is not None else ""
         is_same, is_it = last.skill == draft.skill, bool(draft.nouns) and is_about_last
+        is_to_me = last.clause.to_me or last.clause.word.endswith(" me")
+        is_brought = last.clause.verb in ("bring", "get") and not is_to_me
         if last.skill == "wait" or self._is_vaguer(last, draft):
             self.drafts.pop()
         elif is_same and not draft.nouns and draft.place is None and draft.skill != "place":
@@ -749,9 +747,7 @@ class _Reader:
             self.drafts.pop()
         elif is_same and draft.skill == "place" and is_it and draft.place and draft.place.place == place != "":
             return True
-        elif draft.skill in SETS["behind_pick"] and (
-            last.skill in ("pick", "look") or (last.clause.verb in ("bring", "get") and not _is_to_me(last) and is_it)
-        ):
+        elif draft.skill in SETS["behind_pick"] and (last.skill in ("pick", "look") or (is_brought and is_it)):
             is_one = all(noun.count == 1 for noun in last.nouns)
             same = [noun for noun in draft.nouns if not noun.pronoun]
             if all(_same_noun(noun, last.nouns) and not (is_one and noun.count == "all") for noun in same):
@@ -902,7 +898,12 @@ class _Reader:
         draft.excepts += [
             gone for gone in clause.nots if any(_is_narrower(gone, noun) for noun in draft.nouns)
         ]  # "Wash the cup. Not the red one."
-        draft.nouns = [noun for noun in draft.nouns if not any(_is_same_noun(noun, gone) for gone in clause.nots)]
+        for one in (draft, *(other for other in self.drafts if other is not draft and other.nouns)):
+            left = [noun for noun in one.nouns if not any(_is_taken_back(noun, gone) for gone in clause.nots)]
+            if len(left) < len(one.nouns):  # "Bin the red cup and bring me the blue one. Not the red one."
+                one.nouns = left
+                self.drafts = [other for other in self.drafts if other.nouns or other is not one or other is draft]
+                return
 
     def _patch_manner(self, draft: _Draft, clause: Clause) -> None:
         """Where, which and for whom instead."""
@@ -1586,12 +1587,13 @@ class _Reader:
         protected = tuple(_reference(n) for n in self._colours(self.protected) if n.kind and not n.is_other)
         released = tuple(_reference(n) for n in self._resolved(self.released) if n.kind)
         taken = self._taken(orders)
+        names = [(one, one.kind or one.place or one.unknown) for one in self.asked_about]
+        asked = [Reference(label=name, colour=one.colour, source=one.source) for one, name in names]
         return Intent(
             deed=deed, orders=tuple(_without(order, taken) for order in orders[:MOST_ORDERS]),
             why=why, what=what, awaits=awaits, is_correction=self.is_correction, is_addition=self.is_addition,
             protected=tuple(dict.fromkeys(protected)), unnamed=tuple(dict.fromkeys(self.unnamed)), released=released,
-            asks_about=tuple(map(_asked_reference, self.asked_about)), told_of=tuple(map(_reference, self._told_of())),
-            taken=taken,
+            asks_about=tuple(asked), told_of=tuple(map(_reference, self._told_of())), taken=taken,
         )  # fmt: skip
 
     def _taken(self, orders: Sequence[Order]) -> tuple[Reference, ...]:
@@ -2006,10 +2008,6 @@ def _is_narrower(one: Noun, other: Noun) -> bool:
     return one.kind in ("", other.kind) and bool(one.colour) and not other.colour and bool(other.kind)
 
 
-def _is_to_me(draft: _Draft) -> bool:
-    return draft.clause.to_me or draft.clause.word.endswith(" me")
-
-
 def _where_it_is(clause: Clause) -> str:
     """The place of "the one on the tray"; "" where the clause says more, or something else."""
     noun = clause.nouns[0] if len(clause.nouns) == 1 == len(clause.targets) else None
@@ -2040,11 +2038,6 @@ def _relative_place(clause: Clause, order: Order, *, is_at_thing: bool) -> str:
 def _is_at_thing(clause: Clause) -> bool:
     """Whether it says where the thing is, and not by a place: "the one on the left"."""
     return any(noun is not None and not noun.place and not noun.pronoun for _, noun in clause.targets)
-
-
-def _is_wrong_one(words: Sequence[str]) -> bool:
-    """ "Wrong one", "that is the wrong cup"."""
-    return words[-2:-1] == ("wrong",) and words[:-2] in ((), ("the",), ("that", "is", "the"), ("it", "is", "the"))
 
 
 def _is_done_by_another(words: Sequence[str]) -> bool:
@@ -2089,6 +2082,11 @@ def _is_same_noun(one: Noun, other: Noun) -> bool:
     if one.place and not one.kind:
         return False
     return (one.kind == other.kind or not one.kind) and (one.colour == other.colour or not one.colour)
+
+
+def _is_taken_back(noun: Noun, gone: Noun) -> bool:
+    """Whether "not the red one" means it."""
+    return _is_same_noun(noun, gone) or (bool(gone.colour) and _is_same_noun(gone, noun))
 
 
 def _name(noun: Noun | None) -> str:

@@ -105,8 +105,8 @@ def owners_told(
     told, rest = dict(owners), ""
     last: Sequence[SeenObject] = ()
     labels = {word for one in scene.things if not one.is_place for word in (one.label, plural_of(one.label))}
-    places = {one.label for one in scene.things if one.is_place} | {"bin"}
-    names, cut = {*labels, *places, *(one.colour for one in scene.things)}, False
+    names = {"bin", *labels, *(name for one in scene.things for name in (one.label, one.colour) if name)}
+    cut = False
     parts = _PARTS.split(text.replace("’", "'"))
     for number in range(0, len(parts), 2):
         part, mark, kind, begun = parts[number], "".join(parts[number + 1 : number + 2]), "", 0
@@ -130,7 +130,7 @@ def owners_told(
                 who
                 and is_kind
                 and things
-                and who.removeprefix("the ") not in places
+                and names.isdisjoint(who.lower().split())
                 and " not" not in part[: found.end()]
             ):
                 told |= {one.id: who for one in things if one.id}

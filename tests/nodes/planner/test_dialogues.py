@@ -126,6 +126,22 @@ def test_what_is_to_be_binned_and_is_needed_in_one_breath_is_left() -> None:
     assert played(TableHands, ["Put the red cup in the bin. I need it."]).ends() == {}
 
 
+@BOTH
+@pytest.mark.parametrize(
+    "text",
+    ["Put the red {thing} {goal}. And the blue one. Not the red one after all.",
+     "Put the red {thing} {goal} and give me the blue one. Not the red one."],
+)  # fmt: skip
+def test_what_is_taken_back_in_one_breath_is_not_done_and_the_rest_is(hands: type[TableHands], text: str) -> None:
+    assert {one.split()[0] for one in played(hands, [text]).ends()} == {"blue"}
+
+
+@BOTH
+@pytest.mark.parametrize("text", ["Please, not my favourite!", "Ask Mia before you do that."])
+def test_what_is_not_understood_and_may_forbid_holds_the_work(hands: type[TableHands], text: str) -> None:
+    assert moved(played(hands, ["Put the red {thing} {goal}.", 5, ("Ben", text)])) == []
+
+
 FAR_LEFT = "Hang on, I said that wrong. I want the {thing} at the far left gone, not this."
 
 
