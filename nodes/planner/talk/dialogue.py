@@ -656,7 +656,7 @@ class Dialogue:
         text = _ITS_SIDE.sub(r"to the \1 of it", text) if len(things) == 1 else text
         found = pronoun_in(text)
         if found is None:
-            return text
+            return self._with_other(text)
         behind = re.split(r"\b(?:and|then|but)\b|[.;!]", text[found.end() :])[0]
         beside = self._named_in(text[: found.start()]) + self._named_in(behind)
         is_named = any(one.kind not in ("", "*") or one.colour for one in beside)
@@ -1315,31 +1315,6 @@ class Dialogue:
                 what = made.said.removeprefix("Sure, ").rstrip(".")
                 asks = (made.asks or f"Shall I make {what}?") if made.orders else ""
                 return self._made(msgspec.structs.replace(made, asks=asks), now_ns)
-        return ""
-
-    def put_back(self, things: Sequence[SeenObject], now_ns: int, *, is_named: bool = False) -> str:
-        """What to say to bringing these back: what is in the hand, or was moved last; "" where nothing is."""
-        held, order, ids = self._held(), self.order, {one.id for one in things}
-        in_hand = held_by_robot(self._scene)
-        if held and (not ids or ids & in_hand):
-            if self._each:
-                is_queued = order is not None and self._is_about(order, held[:1])
-                self._drop(held[:1])
-                if not is_queued:
-                    self.later = (self._placed(held[:1], self._home()), *self.later)
-                return _joined([f"All right, I put {named(held[:1])} back.", self._next_if_idle()])
-            if order is not None and (len(order.things) > 1 or any(one.count != 1 for one in order.things)):
-                self.leave(held)
-                return f"All right, I put {named(held)} back."
-            if down := self._down():
-                self._begin(down, now_ns)
-                return f"All right. {promise(down)}"
-        last = self.done[-1] if self.done else None
-        if last is not None and is_named and ids & self.ids_of(last.moved):
-            return self._undo(now_ns, is_back=True)
-        if last is not None and last.moved and (not ids or ids & self.ids_of(last.moved)):
-            text = f"{things_words(last.moved, last.order)} Shall I take that back?"
-            return self.ask(OpenQuestion("order", text, now_ns, (Order("undo"),), missing="yes"))
         return ""
 
     def _why_not(self, intent: Intent) -> str:

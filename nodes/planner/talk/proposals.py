@@ -21,8 +21,8 @@ from nodes.planner.talk.questions import OpenQuestion
 from nodes.planner.words.cues import cues
 from nodes.planner.words.languages import english_words, in_another_language
 from nodes.planner.words.parser import parser_of
-from nodes.planner.words.referents import is_still_meant, place_of, relation_to
-from nodes.planner.words.replies import describe, list_words, named, remark, short, small, where_are
+from nodes.planner.words.referents import held_by_robot, is_still_meant, place_of, relation_to
+from nodes.planner.words.replies import describe, list_words, named, remark, short, small
 from nodes.planner.words.understanding import Intent
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def propose(mind: Dialogue, text: str, speaker: str, now_ns: int, intent: Intent
     if _contradicts_itself(parts):
         return ""
     spared = _spare(mind, text, parts, now_ns, said)
-    _back(mind, parts, spared, now_ns, said)
+    _back(mind, parts, spared, speaker, now_ns, said)
     _deed(mind, parts, spared, focus, speaker, now_ns, said)
     named = [part for part in parts if part.act == "name" and part.is_named and not set(part.things) & set(spared)]
     if said and named and not acts & {"deed", "back"}:
@@ -202,18 +202,16 @@ def _spare(
 
 
 def _back(
-    mind: Dialogue, parts: Sequence[SaidPart], spared: Sequence[SeenObject], now_ns: int, said: list[str]
+    mind: Dialogue, parts: Sequence[SaidPart], spared: Sequence[SeenObject], speaker: str, now_ns: int, said: list[str]
 ) -> None:
     part = next((one for one in parts if one.act == "back"), None)
     if part is None or spared:
         return
-    if part.place and part.is_named and len(part.things) == 1:  # "The cup I'd rather have back on the tray."
-        said.append(_do_or_ask(mind, [_order(mind, part, part.things, None)], "", now_ns, is_plain=False))
-        return
-    text = mind.put_back(part.things, now_ns, is_named=part.is_named)
-    said.append(
-        text or (where_are(part.things, mind.around.scene) if part.things else "I hold nothing that I could put back.")
-    )
+    held = held_by_robot(mind.around.scene)
+    things = part.things or tuple(one for one in mind.around.scene.things if one.id in held)
+    order = Order("put_back", mind.refs(things))
+    text = mind.do(Intent("do", (order,), is_correction=True), now_ns, speaker) if things else ""
+    said.append(text or "I hold nothing that I could put back.")
 
 
 def _deed(
@@ -309,12 +307,6 @@ def _which(mind: Dialogue, order: Order, things: Sequence[SeenObject], now_ns: i
 def _name(mind: Dialogue, parts: Sequence[SaidPart], focus: Focus, now_ns: int) -> str:
     """Something is named, and nothing said of it: what is worked on is held; else it is asked what to do with it."""
     part = next((one for one in reversed(parts) if one.things and (one.is_named or one.act == "name")), None)
-    if part is None and any(_again(one) for one in parts) and focus.last is not None and focus.last.skill == "place":
-        scene = mind.around.scene  # "One more."
-        left = [one for one in scene.things if not one.is_place and one.label == focus.last.things[0].label
-                and one.id not in mind.kept and place_of(one.id, scene) != focus.last.place]  # fmt: skip
-        if left:
-            part = SaidPart("name", tuple(left[:1]), is_named=True)
     if part is None:
         return ""
     if any(one in focus.worked_on for one in part.things) and (
@@ -338,10 +330,6 @@ def _name(mind: Dialogue, parts: Sequence[SaidPart], focus: Focus, now_ns: int) 
             return refused
         return mind.ask(OpenQuestion("order", f"Shall I {small(describe(order))}?", now_ns, (order,), "yes"))
     return f"What shall I do with {named(mind.refs(part.things))}?"
-
-
-def _again(part: SaidPart) -> bool:
-    return part.act == "name" and not part.things
 
 
 def names_in(mind: Dialogue) -> set[str]:

@@ -810,10 +810,12 @@ class RedThings(TableHands):
         (["Throw the red one away.", "Not the block."], ["red cup"]),
         (["Put the cup in the bin.", ("Bob", "Not the red one! The other one!")], ["blue cup"]),
         (["Put the red cup in the bin.", 20, "Same with the other cup."], ["red cup", "blue cup"]),
+        (["Put the red cup in the bin.", 6, "What have you got there?", 20, "Same with the other cup."],
+         ["red cup", "blue cup"]),
         (["Put the red cup in the bin.", 20, "The block can go too."], ["red cup", "red block"]),
         (["Put the red cup in the bin.", 20, "The red block can go instead, then."], ["red cup", "red block"]),
     ],
-)
+)  # fmt: skip
 def test_what_answers_a_question_is_one_of_those_that_were_asked_about(turns: list[Turn], ends: list[str]) -> None:
     assert sorted(played(RedThings, turns).ends()) == sorted(ends)
 
