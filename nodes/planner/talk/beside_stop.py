@@ -83,7 +83,7 @@ _OF_REST = re.compile(
     r"\b(?:(?<!do the )(?:rest|others)|both|half of (?:it|them|these|those)|(?:only|just) half|half only|enough"
     r"|remaining|these|those|other way (?:a?round)|vice versa"
     r"|only|^\W*(?:no\W+)?not (?:in|on|at|to|there|here|like|so)"
-    r"|just (?:one|that one|this one|half|some|a few)|all (?:of (?:it|them)|are)|two of (?:them|these))\b", re.I
+    r"|just (?:one|that one|this one|half|some|a few)|all (?:of (?:it|them)|are)|(?:one|two|some) of them)\b", re.I
 )  # fmt: skip
 
 

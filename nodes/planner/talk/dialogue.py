@@ -1713,7 +1713,10 @@ class Dialogue:
         self.questions = tuple(one for one in self.questions if one not in asked)
         things = [one.things for one in gone]
         after = [one for one in self.later if one.things in things and one not in gone and not self._is_of_washing(one)]
-        self._drop([ref for one in gone for ref in one.things])
+        if self.order in gone:
+            self._drop([ref for one in gone for ref in one.things])
+        else:  # what is done now stays: "Open it." "Close it." "No, leave it open."
+            self.later = tuple(one for one in self.later if one.things not in things)
         self.later = (*self.later, *(one for one in after if one.things[0].label != self.household.wipes_with))
         said = [f"All right, I do not {list_words(in_short(list(dict.fromkeys(gone))), 'or')}."]
         said += [self._heard(one, speaker, now_ns) for one in (first, then) if one]

@@ -355,6 +355,8 @@ class Parser:
     def deed_off(self, clause: Clause) -> str:
         """The verb of what need not be done: "never mind the wiping", "I have wiped it already"; "" of other words."""
         words, said = clause.words, set(clause.words)
+        if clause.verb == "leave" and clause.left in (["open"], ["closed"], ["shut"]):
+            return "close" if clause.left == ["open"] else "open"  # "No, leave it open."
         is_self = "you" not in said and (words[:1] in (("i",), ("we",)) or bool(said & {"will", "already"}))
         is_told = clause.type == "statement" and clause.word != "reported" and (is_self or bool(said & {"not", "no"}))
         is_off = clause.is_negated or clause.type in ("cancel", "protect") or clause.verb in ("leave", "cancel")

@@ -536,7 +536,8 @@ class _Reader:
         """These are to be left alone: by their names, or by what the scene shows."""
         for noun in nouns:
             is_open = noun.count == 1 and not (noun.is_plural or noun.colour or noun.pronoun or noun.unknown)
-            is_described = noun.quality or noun.modifier or _is_at_thing(clause)
+            is_at_thing = any(n is not None and not (n.place or n.pronoun) for _, n in clause.targets)
+            is_described = noun.quality or noun.modifier or is_at_thing  # "the one on the left"
             if not noun.kind and not noun.colour and _HAND.search(" ".join(clause.words)):
                 self.unnamed.append(Unnamed(how="held"))
             elif is_open and is_described and self._is_under_way():
@@ -2033,11 +2034,6 @@ def _relative_place(clause: Clause, order: Order, *, is_at_thing: bool) -> str:
         ways += [_RELATIVE, _BESIDE] if is_beside else [_RELATIVE]
     found = next((one for way in ways if (one := way.search(said))), None)
     return said[found.start() :] if found is not None else ""
-
-
-def _is_at_thing(clause: Clause) -> bool:
-    """Whether it says where the thing is, and not by a place: "the one on the left"."""
-    return any(noun is not None and not noun.place and not noun.pronoun for _, noun in clause.targets)
 
 
 def _is_done_by_another(words: Sequence[str]) -> bool:

@@ -142,6 +142,11 @@ def test_what_is_not_understood_and_may_forbid_holds_the_work(hands: type[TableH
     assert moved(played(hands, ["Put the red {thing} {goal}.", 5, ("Ben", text)])) == []
 
 
+@BOTH
+def test_what_one_of_several_is_said_of_holds_them_all(hands: type[TableHands]) -> None:
+    assert moved(played(hands, ["Put the red and the blue {thing} {goal}.", 5, "One of them is mine."])) == []
+
+
 FAR_LEFT = "Hang on, I said that wrong. I want the {thing} at the far left gone, not this."
 
 

@@ -531,6 +531,16 @@ def test_a_refusal_is_of_what_was_asked_and_drops_nothing_else(text: str) -> Non
     assert (planned(mind), mind.questions, mind.kept) == (WASHED, (), {"glass-1"})
 
 
+def test_a_state_that_is_to_stay_calls_off_what_would_change_it() -> None:
+    mind = mind_with(thing("jar-1", "cookie jar", "brown"))
+    hear(mind, "Open the jar.")
+    hear(mind, "Close it!", 2.0, "Ben")
+    hear(mind, "No, leave it open.", 3.0)
+    assert planned(mind) == [("open", "jar-1", "")]
+    hear(mind, "No, keep it closed.", 4.0)
+    assert planned(mind) == []
+
+
 @pytest.mark.parametrize(
     "text", ["No, leave it. But you can wash the blue mug.", "No, keep it, but wash the blue mug too."]
 )
