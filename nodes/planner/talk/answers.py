@@ -189,10 +189,6 @@ def _of_talk(asked: AskedOf, now: Answerable) -> str:
         return f"I am a robot with one arm. I can {abilities(now.skills) or 'do nothing yet'}."
     if _ABOUT_ROBOT.search(words):
         return "I am a robot; I cannot tell you more about that."
-    if re.search(r" what (?:do|does|is|did) .*(?:mean|on about|talking about) ", words):
-        others = [one for one in now.heard[:-1] if one[0] != asked.speaker]
-        quoted = f"{others[-1][0]} said: “{others[-1][1]}” " if others else ""
-        return f"{quoted}{now.asked or 'I cannot tell you more than that.'}"
     is_of_name = re.search(r" (?:called|name) | who is the \w+(?: \w+)? $", words) is not None
     is_of_name = is_of_name or any(
         one.id in now.names.values()
@@ -505,10 +501,6 @@ def _of_deeds(asked: AskedOf, now: Answerable) -> str:
     skill = "touch" if not asked.asks and _HAPPENED.search(words) else skill
     if not _is_past(words) or not skill:
         return ""
-    if skill == "touch" and re.search(r" (?:anything|something|which|what|any) .*(?:not|never) ", words):
-        ids = {one.id for one in now.deeds} | held_by_robot(now.scene)
-        left = [one for one in now.scene.things if not one.is_place and one.id not in ids]
-        return f"I have not touched {_the(left)}." if left else "I have touched everything that I see."
     if _has(words, "thrown", "threw", "bin", "binned") and not place:
         place = next((one.label for one in now.scene.things if one.is_place and "waste" in one.state), "bin")
     if asked.asks in ("which", "what", "how many", "where", "how", "who"):
@@ -674,16 +666,6 @@ def _of_state(asked: AskedOf, now: Answerable) -> str:
         return _how(things, "full", filled) if things else ""
     if not state:
         return ""
-    if things and re.search(
-        r" (?:open or (?:shut|closed)|(?:shut|closed) or open|(?:full|empty) or (?:empty|full)"
-        r"|(?:clean|dirty) or (?:dirty|clean)) ",
-        words,
-    ):
-        is_first = ("open", "full", "dirty")
-        known = next((one for one in is_first if one in words and any(is_so(each, one) for each in things)), "")
-        other = {"open": "closed", "full": "empty", "dirty": "clean"}
-        state = known or next(other[one] for one in is_first if one in words)
-        return f"{capital(_the(things))} {'is' if len(things) == 1 else 'are'} {state}, as far as I see."
     fitting = [one for one in alike if is_so(one, state)]
     is_of_many = asked.asks in ("which", "what", "how many") or (
         not things and re.search(r" (?:any|anything|is there|are there) ", words)

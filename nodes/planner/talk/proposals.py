@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from nodes.interrupts.intent import understand
 from nodes.msgs import Reference, SeenObject
 from nodes.planner.orders import Order
 from nodes.planner.talk.answers import following
@@ -136,7 +135,7 @@ def propose(mind: Dialogue, text: str, speaker: str, now_ns: int, intent: Intent
         return wash
     if _contradicts_itself(parts):
         return ""
-    spared = _spare(mind, text, parts, now_ns, said)
+    spared = _spare(mind, parts, now_ns, said)
     _back(mind, parts, spared, speaker, now_ns, said)
     _deed(mind, parts, spared, focus, speaker, now_ns, said)
     named = [part for part in parts if part.act == "name" and part.is_named and not set(part.things) & set(spared)]
@@ -172,9 +171,7 @@ def offer_wash(mind: Dialogue, parts: Sequence[SaidPart], now_ns: int) -> str:
     return mind.ask(OpenQuestion("order", f"Shall I {small(describe(order))}?", now_ns, (order,), "yes"))
 
 
-def _spare(
-    mind: Dialogue, text: str, parts: Sequence[SaidPart], now_ns: int, said: list[str]
-) -> tuple[SeenObject, ...]:
+def _spare(mind: Dialogue, parts: Sequence[SaidPart], now_ns: int, said: list[str]) -> tuple[SeenObject, ...]:
     """What is to be left: by whom it is, who does it, or who forbids it."""
     worked_on = focus_in(mind).worked_on
     spared = tuple(
@@ -184,12 +181,6 @@ def _spare(
         )
     )  # fmt: skip
     spared += tuple(one for part in parts for one in part.apart if one not in spared)
-    if not spared and not any(part.is_named for part in parts):
-        colours = understand(text).excluding
-        spared = tuple(one for one in mind.around.scene.things if not one.is_place and one.colour in colours)
-        if any(one in worked_on for one in spared):
-            said.append(mind.ask_whether(mind.refs(worked_on), now_ns))
-            return spared
     if spared:
         refs = mind.refs(spared)
         mind.leave(refs)
