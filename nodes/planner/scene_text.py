@@ -24,7 +24,9 @@ def report_text(
     taught: Mapping[str, str] | None = None,
 ) -> str:
     """What the robot does and sees now, and what people `taught` it: the place of each kind."""
-    return "\n".join((*_work_lines(subtask, description), *_taught_lines(taught or {}), *scene_lines(scene)))
+    told = ", ".join(f"{quoted(kind)}: {quoted(place)}" for kind, place in sorted((taught or {}).items()))
+    lessons = [f"What people taught the robot, where a kind of thing belongs: {told}."] if told else []
+    return "\n".join((*_work_lines(subtask, description), *lessons, *scene_lines(scene)))
 
 
 def _work_lines(subtask: Subtask | None, told: SceneDescription | None) -> list[str]:
@@ -60,11 +62,6 @@ def _work_lines(subtask: Subtask | None, told: SceneDescription | None) -> list[
 
 def _names(things: Iterable[Reference | SeenObject]) -> str:
     return ", ".join(quoted(f"{one.colour} {one.label}".strip()) for one in things)
-
-
-def _taught_lines(taught: Mapping[str, str]) -> list[str]:
-    told = ", ".join(f"{quoted(kind)}: {quoted(place)}" for kind, place in sorted(taught.items()))
-    return [f"What people taught the robot, where a kind of thing belongs: {told}."] if told else []
 
 
 def scene_lines(scene: Scene | None) -> list[str]:

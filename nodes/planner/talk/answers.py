@@ -145,9 +145,8 @@ def answer(asked: AskedOf, now: Answerable) -> str:
     readers: tuple[Callable[[AskedOf, Answerable], str], ...] = (
         _of_talk, _of_row, _of_reasons, _of_plans, _of_work, _of_deeds, _of_things,
     )  # fmt: skip
-    return (
-        next((said for reader in readers if (said := reader(asked, now))), "") or f"{UNKNOWN} {now.asked or doing(now)}"
-    )
+    told = next((said for reader in readers if (said := reader(asked, now))), "")
+    return told or f"{UNKNOWN} {now.asked or doing(now)}"
 
 
 def answer_to_manners(text: str) -> str:
@@ -399,11 +398,8 @@ def _of_plans(asked: AskedOf, now: Answerable) -> str:
     if is_of_hand and not held_by_robot(now.scene):
         return f"My hand is empty. {doing(now)}"
     if is_future or is_of_hand or is_progress:
-        then = (
-            f" Then I will {list_words(plans[1:])}."
-            if plans[1:] and now.order is not None and not now.is_stopped
-            else ""
-        )
+        is_more = plans[1:] and now.order is not None and not now.is_stopped
+        then = f" Then I will {list_words(plans[1:])}." if is_more else ""
         return f"{doing(now)}{then}"
     is_meant = re.match(
         r" (?:are|were|will|do)(?: not)? you .*(?:ing|plan|about to) |.* you (?:are|will)(?: not)? (?:\w+ing|forget) ",
@@ -411,11 +407,8 @@ def _of_plans(asked: AskedOf, now: Answerable) -> str:
     )
     if not asked.asks and is_meant and not _PAST.search(words):
         machines = [one.place for one in _orders(now) if f" {one.place.split(' ')[0]} " in words]
-        is_yes = (
-            any(_is_pending(one, now) for one in asked.things)
-            if not re.search(r" (?:cream|milk) ", words)
-            else machines
-        )
+        is_yes = any(_is_pending(one, now) for one in asked.things)
+        is_yes = bool(machines) if re.search(r" (?:cream|milk) ", words) else is_yes
         no = "That is not among what I am to do" if _has(words, "forget") else "No"
         return f"{'Yes' if is_yes else no}. {doing(now)}"
     return ""
@@ -644,11 +637,8 @@ def _of_state(asked: AskedOf, now: Answerable) -> str:
     state = next((one for one in STATES if _has(words, one)), "")
     if asked.place and (state or asked.asks in ("which", "what", "how many")):
         alike = [one for one in alike if place_of(one.id, now.scene) == asked.place]
-    if (
-        things
-        and not asked.place
-        and re.match(r" (?:and )?what (?:is|have we got|do you see)(?: \w+)? in(?:side)? ", words)
-    ):
+    asks_inside = re.match(r" (?:and )?what (?:is|have we got|do you see)(?: \w+)? in(?:side)? ", words)
+    if things and not asked.place and asks_inside:
         if len(things) == 1 and (filling := _filled(things[0], now)):
             return filling[1] if filling[0] else f"Nothing: {filling[1]}"
         told = [f"the {one.name} is {_state_of(one)}" for one in things if one.state]
@@ -658,11 +648,8 @@ def _of_state(asked: AskedOf, now: Answerable) -> str:
     if _CONTENTS.search(words) and not asked.place:
         filled = [one for one in things or alike if {"full", "half full"} & set(one.state)]
         if asked.asks == "which":
-            return (
-                f"{capital(_the(filled))}, as far as I see."
-                if filled
-                else "I do not see that anything is in one of them."
-            )
+            none = "I do not see that anything is in one of them."
+            return f"{capital(_the(filled))}, as far as I see." if filled else none
         return _how(things, "full", filled) if things else ""
     if not state:
         return ""
@@ -672,11 +659,8 @@ def _of_state(asked: AskedOf, now: Answerable) -> str:
     )
     if is_of_many:
         count = f"{capital(_number(len(fitting)))}: " if asked.asks == "how many" and fitting else ""
-        return (
-            f"{count or 'As far as I see, '}{_the(fitting)} {'is' if len(fitting) == 1 else 'are'} {state}."
-            if fitting
-            else f"None, as far as I see, is {state}."
-        )
+        found = f"{count or 'As far as I see, '}{_the(fitting)} {'is' if len(fitting) == 1 else 'are'} {state}."
+        return found if fitting else f"None, as far as I see, is {state}."
     washed = [one for one in things if (deed := _deed_with(one, "rinse", now)) is not None and is_so(one, "clean")]
     if state == "clean" and things and len(washed) == len(things):
         return f"Yes. {' '.join(f'I {_did(deed, now)}.' for one in washed if (deed := _deed_with(one, 'rinse', now)))}"
@@ -744,18 +728,12 @@ def _of_place(asked: AskedOf, now: Answerable) -> str:
         return f"{'Yes' if len(there) == len(asked.things) else 'No'}. {where_are(asked.things, scene)}"
     if place and (asked.asks == "which" or (asked.asks and asked.kinds and not asked.is_named)):
         name = list_words(sorted(asked.kinds), "or") or "thing"
-        return (
-            f"{capital(_the(fitting))} {'is' if len(fitting) == 1 else 'are'}{at}."
-            if fitting
-            else f"I see no {name}{at}."
-        )
+        found = f"{capital(_the(fitting))} {'is' if len(fitting) == 1 else 'are'}{at}."
+        return found if fitting else f"I see no {name}{at}."
     if place and asked.asks in ("", "what") and (not asked.is_named or is_open):
         if not asked.asks and (is_open or _has(words, "anything", "something", "any")):
-            return (
-                f"Yes: I see {_the(fitting)}{at}."
-                if fitting
-                else f"No, I see nothing{' like that' if is_open else ''}{at}."
-            )
+            none = f"No, I see nothing{' like that' if is_open else ''}{at}."
+            return f"Yes: I see {_the(fitting)}{at}." if fitting else none
         return at_place(place, scene) if not asked.kinds else f"I see {_the(fitting) or 'nothing like that'}{at}."
     if is_open and not place and not asked.asks and fitting and not asked.unseen:
         return f"Yes: {where_are(fitting, scene)}"
@@ -788,11 +766,8 @@ def _left_alone(now: Answerable) -> tuple[SeenObject, ...]:
 
 def _whose(asked: AskedOf, now: Answerable) -> str:
     things = asked.things
-    if (
-        things
-        and not asked.asks
-        and _has(asked.words, "theirs", "anyone 's", "anybody 's", "somebody 's", "someone 's")
-    ):
+    asks_theirs = _has(asked.words, "theirs", "anyone 's", "anybody 's", "somebody 's", "someone 's")
+    if things and not asked.asks and asks_theirs:
         said = [f"{one.owner} owns the {one.name}." for one in things if one.owner]
         return " ".join(said) or f"No, nobody has told me whose the {things[0].name} is."
     is_mine = re.search(r" (?:mine|my \w+) ", asked.words) is not None

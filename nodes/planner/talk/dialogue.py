@@ -894,11 +894,8 @@ class Dialogue:
 
     def _objected_to(self, text: str, clauses: Sequence[Clause], *, is_correction: bool) -> tuple[Reference, ...]:
         """What is worked on and may be forbidden by words that changed nothing: named beside a "leave", or all."""
-        if (
-            self._is_foreign(text)
-            or _REPENTS.search(text)
-            or (is_correction and is_dark(text, frozenset(names_in(self))))
-        ):
+        is_unread = is_correction and is_dark(text, frozenset(names_in(self)))
+        if is_unread or self._is_foreign(text) or _REPENTS.search(text):
             return self._ordered()
         words = [word for one in clauses for word in one.words]
         nouns = parser_of(self.around.world).named_in(words) if restricts(text) else []
@@ -1051,10 +1048,7 @@ class Dialogue:
     def _seen_so(self, intent: Intent, clauses: Sequence[Clause]) -> str | None:
         """What to say where the state is not seen on which an order depends; "" where it is; None of other words."""
         words = [word for one in clauses if one.condition == "if" for word in one.words]
-        states, ids = (
-            [word for word in words if word in STATES],
-            self.ids_of(x for o in intent.orders for x in o.things),
-        )
+        states, ids = [word for word in words if word in STATES], self.ids_of(self._about(intent))
         thing = next((one for one in self._things() if ids == {one.id}), None)
         is_of_it = intent.why == "condition" and len(states) == 1 and {*self._named_ids(" ".join(words))} <= ids
         if thing is None or not is_of_it or "not" in words:
@@ -1173,9 +1167,7 @@ class Dialogue:
         """The answer to a question, from what is believed."""
         asked, said = self._question(text, speaker)
         is_more = self.was_answered and self.asked is not None and asked.is_named and not asked.skill and not asked.asks
-        if (
-            is_more and self.asked is not None and len(text.split()) <= LONGEST_NAME
-        ):  # "And the ball?", asked after the cup
+        if is_more and self.asked is not None and len(text.split()) <= LONGEST_NAME:  # "And the ball?", after the cup
             asked = replace(self.asked, things=asked.things, is_named=True, kinds=asked.kinds, unseen=asked.unseen)
         self.asked = asked
         said = said or self._told_of_recipe(text, speaker) or answer(asked, self.belief())
@@ -1387,11 +1379,8 @@ class Dialogue:
             if asked.about != "may":
                 self.talk = replace(talk, question=None, awaits="", protected=kept)
             return self._agreed(asked, now_ns, speaker) if is_yes else self._declined(asked)
-        if (
-            asked.about == "instead"
-            and speaker == self.by
-            and _MY_WAY.search(" ".join(w for c in clauses for w in c.words))
-        ):
+        said = " ".join(word for one in clauses for word in one.words)
+        if asked.about == "instead" and speaker == self.by and _MY_WAY.search(said):
             self._close(asked)
             return self._declined(asked)
         if asked.about == "place" and order.place and order.things == asked.orders[0].things:
@@ -1605,9 +1594,8 @@ class Dialogue:
         kept = tuple(one for one in self.talk.protected if one not in intent.protected)
         self.talk = replace(self.talk, protected=kept)
         self.leave(left, intent.released, is_left_by_vlm=is_left_by_vlm)
-        told = (
-            [f"All right, I leave the {list_words(list(dict.fromkeys(map(bare, left))), 'and the')}."] if left else []
-        )
+        names = list_words(list(dict.fromkeys(map(bare, left))), "and the")
+        told = [f"All right, I leave the {names}."] if left else []
         if open_:
             return _joined([*told, self.ask_which(open_, now_ns)])
         if held:
@@ -1858,9 +1846,8 @@ class Dialogue:
         asked = self.questions
         meant = self.ids_of(self._about(intent))
         kinds = {one.label for one in self._things() if one.id in meant}
-        is_of_another = (
-            target is not None and target.label not in kinds and any(x.label in kinds for x in self._ordered())
-        )
+        is_of_another = target is not None and target.label not in kinds
+        is_of_another = is_of_another and any(one.label in kinds for one in self._ordered())
         if self._each and target is not None and not (intent.is_addition or is_of_another or target.id in meant):
             self.leave(self.refs((target,)))
         said = self.do(intent, now_ns, speaker)
@@ -2089,9 +2076,8 @@ class Dialogue:
             return None
         found = referents(intent.unnamed[0], None, self._scene)
         shown = self.refs(found.things)
-        return (
-            Intent("do", tuple(_about_alone(one, shown) for one in intent.orders)) if found.by == "pointing" else None
-        )
+        orders = tuple(_about_alone(one, shown) for one in intent.orders)
+        return Intent("do", orders) if found.by == "pointing" else None
 
     def _ambiguous(self, orders: Sequence[Order]) -> tuple[str, tuple[Reference, ...]] | None:
         """What to ask where "the cup" could be one of several that are seen, and which these are."""
@@ -2269,11 +2255,7 @@ class Dialogue:
             is_cut = bool(lost) and asked is None and not bar.cups
             if (is_more or is_named) and not is_wish and asks_of_recipe(text):
                 return self._told_of_cup(text, bar, asked)
-            washes = (
-                _WASHES.search(text) is not None
-                and not text.rstrip().endswith("?")
-                and _CANCELS.search(plain(text)) is None
-            )
+            washes = _WASHES.search(text) and not (text.rstrip().endswith("?") or _CANCELS.search(plain(text)))
             if asked is not None and asked.orders[0].skill == "rinse" and washes:
                 return self.agree(asked, now_ns, speaker)  # "Yes, wash it first."
             is_new = is_addition(text, bar)
@@ -2328,9 +2310,8 @@ class Dialogue:
             found, ident = meant
             thing, whom = self._thing(Order("", (Reference(id=ident),))), self.cups.get(ident, "")
             if thing is not None and whom not in ("", speaker) and _TO_ME.search(text) and not restricts(text):
-                order, self.spoken, self.was_answered, self.is_answer = (
-                    Order("hand_over", self.refs((thing,))), (ident,), True, True
-                )  # fmt: skip
+                order, self.spoken = Order("hand_over", self.refs((thing,))), (ident,)
+                self.was_answered = self.is_answer = True
                 who = capital(whom)
                 text = f"The coffee in the {thing.name} is {who}'s. {who}, shall I hand it over to {capital(speaker)}?"
                 return "", self.ask(OpenQuestion("order", text, now_ns, (order,), missing="yes", of=whom))
@@ -2389,9 +2370,8 @@ class Dialogue:
         """What is in it or will be, where it is and for whom; None of what is not about those."""
         extra, machine = bar.recipe.left_out, bar.recipe.machine_left_out
         orders = self.orders if bar.cups or asked is None else asked.orders
-        known = (
-            list(bar.cups) or [one.things[0].id for one in orders if one.skill == "wait_here"] or list(self.cups)[-1:]
-        )
+        filled = [one.things[0].id for one in orders if one.skill == "wait_here"]
+        known = list(bar.cups) or filled or list(self.cups)[-1:]
         is_of_extra = re.search(rf"\b(?:{extra}|milk)\b", text, re.I) is not None
         found = _ABOUT_CUP.search(plain(text)) if not is_of_extra else None
         if found is None and not is_of_extra:
@@ -2575,9 +2555,8 @@ class Dialogue:
             return [], self.ask_keeper(self.steps(order.skill, fitting[0], order.place), now_ns)
         if not found:
             words = f"{reference.colour} {reference.label}".replace("*", "thing that I could take").strip()
-            text = (
-                f"I do not see {'an' if words[:1] in 'aeiou' else 'a'} {words}. Could you put it on the table for me?"
-            )
+            an = "an" if words[:1] in "aeiou" else "a"
+            text = f"I do not see {an} {words}. Could you put it on the table for me?"
             return [], self.ask(OpenQuestion("thing", text, now_ns, (order,)))
         theirs = [one for one in found if self._is_theirs(one)]
         if reference.count == ALL or len(found) == 1 or reference.label == "*":
@@ -2678,11 +2657,8 @@ class Dialogue:
         away, home = "countertop" if place != "countertop" else "table", self._place_of(tool) or "countertop"
         said = [self._ask_for_help(self._placed(self.refs((one,)), away), one, now_ns) for one in wide]
         things = self.refs((tool,))
-        self.later = (
-            *self.later,
-            Order("wipe", things, (), place),
-            self._placed(things, home if home != place else away),
-        )
+        steps = Order("wipe", things, (), place), self._placed(things, home if home != place else away)
+        self.later = (*self.later, *steps)
         begun = self._next_if_idle()
         return _joined(
             ["" if begun.startswith(f"I will wipe the {place}.") else f"Sure. I will wipe the {place}.", *said, begun]
@@ -2863,9 +2839,8 @@ class Dialogue:
         self.done = (*self.done, Finished(order, moved))
         self._finish(order, moved or order.things)
         if description.progress == "failed":
-            so_far = (
-                f" {things_words(moved, order)}" if moved else " Nothing was moved." if order.skill == "place" else ""
-            )
+            nothing = " Nothing was moved." if order.skill == "place" else ""
+            so_far = f" {things_words(moved, order)}" if moved else nothing
             why = description.why.rstrip(".") or "something does not work"
             self._end()
             return f"I have to give up: {why}.{so_far}{self._left_undone(order, description)}"

@@ -318,11 +318,6 @@ def _without_tools(things: list[SeenObject]) -> list[SeenObject]:
     return [one for one in things if one.label not in tools] or things
 
 
-def _surface(scene: Scene) -> str:
-    places = [place for one in scene.relations if one.relation == "on" and (place := place_of(one.subject, scene))]
-    return max(places, key=places.count) if places else ""
-
-
 def _kind_of(things: Sequence[SeenObject]) -> str:
     kinds = {one.label for one in things}
     return kinds.pop() if len(kinds) == 1 else ""
@@ -355,4 +350,6 @@ def focus_of(
     one = in_hand or (tuple(asked) if len(asked) == 1 else ()) or ((target,) if target is not None else ()) or spoken
     kinds = {each.label for each in (*one, *orders, *asked)}
     kind = kinds.pop() if len(kinds) == 1 else ""
-    return Focus(one, tuple(orders), kind, last, tuple(told), there, _surface(scene), within)
+    places = [place for one in scene.relations if one.relation == "on" and (place := place_of(one.subject, scene))]
+    surface = max(places, key=places.count, default="")
+    return Focus(one, tuple(orders), kind, last, tuple(told), there, surface, within)

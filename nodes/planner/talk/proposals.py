@@ -310,12 +310,8 @@ def _name(mind: Dialogue, parts: Sequence[SaidPart], focus: Focus, now_ns: int) 
         return wide
     asked = next((one for one in reversed(mind.questions) if one.awaits == "yes" and one.about == "order"), None)
     last = asked.orders[0] if asked is not None and asked.orders else focus.last
-    if (
-        last is not None
-        and last.skill == "place"
-        and last.place
-        and not any(place_of(one.id, mind.around.scene) == last.place for one in part.things)
-    ):
+    places = {place_of(one.id, mind.around.scene) for one in part.things}
+    if last is not None and last.skill == "place" and last.place and last.place not in places:
         order = Order("place", mind.refs(part.things), (), last.place, last.relation)
         if refused := mind.ask_keeper((order,), now_ns):
             return refused
@@ -342,9 +338,8 @@ def _manners(mind: Dialogue, acts: Collection[str], speaker: str, now_ns: int, i
     if {"on", "yes", "no"}.intersection(acts):
         if "on" in acts and mind.is_stopped:
             return following(mind.belief())
-        return (
-            f"I am at it: {small(describe(mind.order))}." if mind.order is not None and "on" in acts else "All right."
-        )
+        is_at_it = mind.order is not None and "on" in acts
+        return f"I am at it: {small(describe(mind.order))}." if mind.order is not None and is_at_it else "All right."
     reply = remark(intent)
     return "" if reply == "I see." else reply
 

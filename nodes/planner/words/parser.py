@@ -740,7 +740,8 @@ class Parser:
             n = 0
         if n and words[j : j + n] == ["do"] and at.is_question and self._is_asked_of(words, j + 1):
             return self._asking(words, i), end
-        if not n or self._is_noun_here(words, j, n):
+        length, _, is_plural = self.lexicon.noun_at(words, j)
+        if not n or (length >= n and is_plural):  # a noun: "glasses on the tray", "orange ones"
             return None
         if verb == "see" or (verb == "say" and not at.is_negated):
             return self._whole(Clause("question", word=verb), words, j + n)
@@ -841,11 +842,6 @@ class Parser:
             if words[j : j + 1] != ["you"] or self.lexicon.verbs.at(words, j + 1)[0]:
                 return True, j + is_more
         return False, i
-
-    def _is_noun_here(self, words: list[str], i: int, n: int) -> bool:
-        """Whether a word that can be a verb is a noun here: "the can", "glasses on the tray", "orange ones"."""
-        length, _, is_plural = self.lexicon.noun_at(words, i)
-        return length >= n and is_plural
 
     def _order(
         self, words: list[str], i: int, n: int, verb: str, *, is_request: bool = False, is_negated: bool = False
