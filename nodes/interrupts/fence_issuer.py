@@ -45,11 +45,7 @@ class FenceIssuer:
         """The fence that this interrupt raises: what the fenced seats had begun before it is void."""
         self.epochs = raised(self.epochs, self.preempts[interrupt.depth])
         self.last = Fence(
-            epochs=self.epochs,
-            interrupt_id=interrupt.id,
-            depth=interrupt.depth,
-            text=interrupt.text,
-            by=interrupt.by,
+            epochs=self.epochs, interrupt_id=interrupt.id, depth=interrupt.depth, text=interrupt.text, by=interrupt.by
         )
         return self.last
 

@@ -91,11 +91,7 @@ def skin_near(
 
 
 def rises_near(
-    shot: Shot,
-    place_m: tuple[float, float],
-    heights_m: tuple[float, float],
-    *,
-    own: Sequence[Capsule] = (),
+    shot: Shot, place_m: tuple[float, float], heights_m: tuple[float, float], *, own: Sequence[Capsule] = ()
 ) -> bool:
     """Whether at least `LEAST_PX` pixels of anything but the robot lie within `RISES_M` of a place, between heights."""
     points = back_project(shot).T
@@ -135,11 +131,7 @@ def find_palm(rgb: NDArray[np.uint8], shot: Shot, *, table_z_m: float) -> tuple[
 
 
 def find_hand(
-    rgb: NDArray[np.uint8],
-    shot: Shot,
-    *,
-    table_z_m: float,
-    own: Sequence[Capsule] = (),
+    rgb: NDArray[np.uint8], shot: Shot, *, table_z_m: float, own: Sequence[Capsule] = ()
 ) -> tuple[HandPose, str] | None:
     """The hand over a table with the colour of what lies in it ("": nothing); None where there is none."""
     palm = find_palm(rgb, shot, table_z_m=table_z_m)

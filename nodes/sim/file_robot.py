@@ -165,11 +165,7 @@ def _is_base(body: mujoco.MjsBody) -> bool:
 def _is_around(geom: mujoco.MjsGeom, place: np.ndarray) -> bool:
     return (
         math.dist(geom.pos, place) < max(geom.size) + HOUSING_M
-        and geom.type
-        not in (
-            mujoco.mjtGeom.mjGEOM_MESH,
-            mujoco.mjtGeom.mjGEOM_PLANE,
-        )
+        and geom.type not in (mujoco.mjtGeom.mjGEOM_MESH, mujoco.mjtGeom.mjGEOM_PLANE)
         and max(geom.size) < 0.06
     )
 
@@ -200,11 +196,7 @@ def _with_servos(spec: mujoco.MjSpec, robot: RobotModel) -> tuple[DrivenJoint, .
         number = len(carriers)
         found.append(
             DrivenJoint(
-                driven.limit,
-                carriers,
-                driven.folded,
-                factor=number * driven.factor,
-                offset=number * driven.offset,
+                driven.limit, carriers, driven.folded, factor=number * driven.factor, offset=number * driven.offset
             )
         )
     return tuple(found)

@@ -51,9 +51,7 @@ def update(
     after: list[Known] = []
     for thing in sorted(seen, key=lambda one: -one.confidence):
         match = min(
-            (one for one in left if _is_same(one.thing, thing)),
-            key=lambda one: _apart(one.thing, thing),
-            default=None,
+            (one for one in left if _is_same(one.thing, thing)), key=lambda one: _apart(one.thing, thing), default=None
         )
         if match is None:
             if not any(_is_same(one.thing, thing) for one in after):

@@ -1344,13 +1344,7 @@ class Dialogue:
     # --- what answers a question
 
     def _answered(
-        self,
-        asked: OpenQuestion,
-        intent: Intent,
-        talk: Conversation,
-        text: str,
-        speaker: str,
-        now_ns: int,
+        self, asked: OpenQuestion, intent: Intent, talk: Conversation, text: str, speaker: str, now_ns: int
     ) -> str | None:
         """What to say to an answer; None where it is none to this question, or is an order or a name by itself."""
         if (said := self._answered_beside(asked, intent, text, speaker, now_ns)) is not None:

@@ -36,20 +36,13 @@ is worked on, which is asked about, and not taken for a new word."""
 def focus_in(mind: Dialogue) -> Focus:
     """What is spoken of now."""
     scene, things = mind.around.scene, [one for one in mind.around.scene.things if not one.is_place]
-    worked_on = [
-        one
-        for one in things
-        if one.id not in mind.kept and any(is_still_meant(one, order, scene) for order in mind.orders)
-    ]
+    kept = mind.kept
+    free = [one for one in things if one.id not in kept]
+    worked_on = [one for one in free if any(is_still_meant(one, order, scene) for order in mind.orders)]
     asked = next((q for q in reversed(mind.questions) if q.awaits), None)
     choices = asked.choices or tuple(ref for order in asked.orders for ref in order.things) if asked is not None else ()
-    chosen = [
-        one
-        for one in things
-        if any(
-            one.id == ref.id or (not ref.id and (ref.label, ref.colour) == (one.label, one.colour)) for ref in choices
-        )
-    ]
+    ids, looks = {ref.id for ref in choices}, {(ref.label, ref.colour) for ref in choices if not ref.id}
+    chosen = [one for one in things if one.id in ids or (one.label, one.colour) in looks]
     last = mind.order or (mind.done[-1].order if mind.done else None)
     told = [one for ident in mind.spoken for one in things if one.id == ident]
     within = {**{one.id: one.within for one in mind.deeds if one.within}, **mind.inside}

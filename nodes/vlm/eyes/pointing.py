@@ -33,10 +33,7 @@ def point_at(
     row, column = int(v_px), int(u_px)
     if not (0 <= row < height and 0 <= column < width) or focal_px <= 0.0:
         return None
-    patch = depth_m[
-        max(0, row - PATCH_PX) : row + PATCH_PX + 1,
-        max(0, column - PATCH_PX) : column + PATCH_PX + 1,
-    ]
+    patch = depth_m[max(0, row - PATCH_PX) : row + PATCH_PX + 1, max(0, column - PATCH_PX) : column + PATCH_PX + 1]
     known = patch[np.isfinite(patch) & (patch > 0.0)]
     if not known.size:
         return None
