@@ -276,9 +276,7 @@ def _spilt(text: str, scene: Scene) -> str:
 def _own(found: re.Match[str], scene: Scene, speaker: str) -> str:
     """ "My mug", where one is known to be the speaker's."""
     own = [
-        one
-        for one in scene.things
-        if one.label == found["kind"].lower() and one.owner and one.owner.lower() == speaker.lower()
+        one for one in scene.things if one.label == found["kind"].lower() and one.owner.lower() == speaker.lower() != ""
     ]
     return f"the {own[0].name}" if len(own) == 1 and _is_unique(own[0], scene) else found[0]
 
@@ -582,11 +580,8 @@ def _nearest(found: re.Match[str], row: Sequence[SeenObject], scene: Scene, kind
 def _mark(words: str, scene: Scene, kind: str) -> SeenObject | None:
     """The only thing or place that is called so; "the red one" is of the kind that is spoken of."""
     name = words.lower().removesuffix(" one")
-    found = [
-        one
-        for one in scene.things
-        if name in (one.name, one.label) or (name == one.colour and kind in ("", one.label) and not one.is_place)
-    ]
+    alike = {one.id for one in scene.things if kind in ("", one.label) and not one.is_place}
+    found = [x for x in scene.things if name in (x.name, x.label) or (name == x.colour and x.id in alike)]
     return found[0] if len(found) == 1 else None
 
 
