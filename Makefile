@@ -102,7 +102,7 @@ bench: $(STAMP) $(if $(FULL),.peers/.installed) ## measure, as ratios against re
 	  .peers/bin/python -m pip install --quiet --disable-pip-version-check $$peer || echo "$$peer is left out"; done
 	@touch $@
 
-interop: ## sotopia, Ray, mock servers, LeRobot, Foxglove, a Stretch's library, in environments of their own (4 GB)
+interop: ## sotopia, Ray, mock servers, LeRobot, Foxglove, a Stretch's library, in environments of their own (25 GB)
 	.ci/ship interop $(MAKE) --no-print-directory interop-itself
 
 interop-itself: $(STAMP)
