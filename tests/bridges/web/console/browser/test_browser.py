@@ -569,9 +569,9 @@ def test_three_letters_and_enter_say_a_sentence_and_the_wizard_is_measured(run: 
         wait(page, lambda: text(page, "#answer").startswith("waits"), "it is seen that somebody waits")
         page.fill("#find", "sor")
         page.press("#find", "Enter")
-        wait(person, lambda: "robot: I am sorry, I did not understand that." in text(person, "#story"), "it is said")
+        wait(person, lambda: "robot: I am sorry, I did not" in text(person, "#story"), "it is said")
         wait(page, lambda: " s, ~" in text(page, "#answer"), "and how long they waited is told")
-        assert "I am sorry, I did not understand that." in text(page, "#recent")
+        assert "I am sorry, I did not" in text(page, "#recent")
         page.fill("#find", "mom")
         page.press("#find", "Shift+Enter")
         assert page.input_value("#words") == "One moment, please."
