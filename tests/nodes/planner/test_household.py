@@ -1382,7 +1382,7 @@ def test_a_correction_takes_the_place_of_its_kind_and_of_nothing_else() -> None:
 def test_what_is_called_off_beside_a_question_or_an_order_is_off() -> None:
     mind = mind_with(RED, BLUE)
     hear(mind, "Put the mugs on the tray.")
-    assert hear(mind, "Never mind. Where is the red mug?", 2.0) .endswith("The red mug is on the table.")
+    assert hear(mind, "Never mind. Where is the red mug?", 2.0).endswith("The red mug is on the table.")
     assert planned(mind) == []
     assert hear(mind, "No matter. The red mug I'd rather have on the shelf.", 3.0)[-1] == "?"
     hear(mind, "Could you rinse the blue mug? Ah, forget it, I've done it.", 9.0)
