@@ -37,8 +37,8 @@ from bench.mutants import PLUGINS, ROOT, TARGETS, equivalent
 GOAL = 0.97
 MODULES = {
     "guard": (
-        "modes", "latch", "commanded_body", "command_sources", "lasting_faults", "retreat", "soft_hold", "base_watch",
-        "monitors", "release", "space", "state_machine", "arbitration",
+        "modes", "stop_latch", "commanded_body", "command_sources", "lasting_faults", "retreat", "soft_hold",
+        "base_watch", "immediate_faults", "pressure_release", "space", "state_machine", "arbitration",
     ),
     "interrupts": ("intent", "people", "reflex", "records", "stop_classifier", "phrase_matcher"),
 }  # fmt: skip
