@@ -9,9 +9,12 @@ from nodes.models.answers import quoted
 from nodes.msgs import Reference, Scene, SceneDescription, SeenObject, SeenPerson, Subtask
 
 MOST_THINGS, MOST_PEOPLE = 30, 8
-APART_RAD, ASLANT_RAD, ROW_SHARE = 0.05, 1.3, 0.6
-"""Things that stand nearer to each other than this, as somebody sees them, are neither left nor right; a row has turns
-up to so far aslant; in one, most of what they are apart lies along it."""
+APART_RAD = 0.05
+"""Things that stand nearer to each other than this, as somebody sees them, are neither left nor right."""
+ASLANT_RAD = 1.3
+"""A row has turns along itself up to so far aslant; beyond, it points away from who looks."""
+ROW_SHARE = 0.6
+"""Of how far things are apart, so much lies along one line where they are a row."""
 NOT_LOOKED = "The robot has not looked yet: nobody knows what is there."
 LISTED = "What is believed to be there; what is not listed was not seen, which does not say that it is absent:"
 _GESTURES = {"nod": "nods", "shake": "shakes the head", "open": "holds out an open hand", "point": "points"}

@@ -1,7 +1,7 @@
 """Turn order as pure functions: who is asked next, and which acts count.
 
-Acts of seats that were not asked do not exist, but where the published package
-is followed, which counts each of them as a silent one.
+Acts of seats that were not asked do not exist, but where the published package is followed, which counts each of them
+as a silent one.
 """
 
 from __future__ import annotations
