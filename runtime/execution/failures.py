@@ -1,4 +1,4 @@
-"""`Failures` logs what handlers raise; `SlowCalls` names handlers that block all others of their process."""
+"""`Failures` logs what handlers raise."""
 
 from __future__ import annotations
 
@@ -180,47 +180,6 @@ def _called(problem: BaseException) -> object:
     for name in others:
         found = getattr(found, name, None)
     return found
-
-
-SLOW_S = 0.1
-"""A plain handler that runs for longer than this, s, and than its period is reported."""
-BLOCKS_S = 0.5
-"""A plain handler without a period is reported from this duration on, s."""
-
-
-class SlowCalls:
-    """Which plain handlers of one node blocked all others of their process; for the thread that runs them."""
-
-    def __init__(self, log: logging.Logger) -> None:
-        self._log = log
-        self._worst: dict[str, tuple[float, float, int]] = {}  # handler -> its longest, its period, how often
-
-    def tell(self, handler: str, took_s: float, period_s: float) -> None:
-        """Note the duration of a call; `period_s` is 0 for one that is no timer. The first is logged at once."""
-        if took_s < max(period_s, SLOW_S if period_s else BLOCKS_S):
-            return
-        worst_s, _, number = self._worst.get(handler, (0.0, 0.0, 0))
-        self._worst[handler] = (max(took_s, worst_s), period_s, number + 1)
-        if not number:
-            self._log.warning("%s took %s", handler, _took(took_s, period_s))
-
-    def tell_unended(
-        self, handler: str, place: str, for_s: float, period_s: float, then: str = "make it blocking or async"
-    ) -> None:
-        """Log that a call has not returned: its line, and what to do or expect (any thread)."""
-        of = f" of its {period_s:.3g} s" if period_s else ""
-        self._log.warning("%s still runs after %.1f s%s, at %s; %s", handler, for_s, of, place, then)
-
-    def sum_up(self) -> None:
-        """Log at the end which handlers were slow, and how often."""
-        for handler, (worst_s, period_s, number) in self._worst.items():
-            often = f"{number} times" if number > 1 else "once"
-            self._log.warning("%s took up to %s; %s in this run", handler, _took(worst_s, period_s), often)
-
-
-def _took(took_s: float, period_s: float) -> str:
-    of = f" of its {period_s:.3g} s" if period_s else ", and nothing else of its process ran meanwhile"
-    return f"{took_s:.1f} s{of}; make it blocking or async"
 
 
 def _place(problem: BaseException) -> str:

@@ -1,11 +1,12 @@
-"""`LongCalls`: names a plain or async handler, or an `on_start`, that does not return, while it still runs.
+"""`SlowCalls` names handlers that blocked all others of their process; `LongCalls` those that do not return.
 
-A call itself records nothing. Another thread looks from time to time at what the handlers' threads execute.
+For the second no call records anything: another thread looks from time to time at what the handlers' threads execute.
 """
 
 from __future__ import annotations
 
 import inspect
+import logging
 import sys
 import threading
 from collections.abc import Callable, Iterable
@@ -15,7 +16,6 @@ from types import CodeType, FrameType
 from typing import TYPE_CHECKING, NamedTuple
 
 from runtime.clock import NS_PER_S, SystemClock, to_ns
-from runtime.execution.failures import BLOCKS_S
 from runtime.execution.lane import Lane
 from runtime.node import Node
 
@@ -24,10 +24,44 @@ if TYPE_CHECKING:
 
     from runtime.execution.bound_node import BoundNode
 
+SLOW_S = 0.1
+"""A plain handler that runs for longer than this, s, and than its period is reported."""
+BLOCKS_S = 0.5
+"""A plain handler without a period is reported from this duration on, s."""
 _LOOK_S = 0.5
 _MOST_S = 60.0  # at least so often it is told again
 _START = "on_start"
 _START_S = 5.0  # it may load a model: told from here on
+
+
+class SlowCalls:
+    """Which plain handlers of one node blocked all others of their process; for the thread that runs them."""
+
+    def __init__(self, log: logging.Logger) -> None:
+        self._log = log
+        self._worst: dict[str, tuple[float, float, int]] = {}  # handler -> its longest, its period, how often
+
+    def tell(self, handler: str, took_s: float, period_s: float) -> None:
+        """Note the duration of a call; `period_s` is 0 for one that is no timer. The first is logged at once."""
+        if took_s < max(period_s, SLOW_S if period_s else BLOCKS_S):
+            return
+        worst_s, _, number = self._worst.get(handler, (0.0, 0.0, 0))
+        self._worst[handler] = (max(took_s, worst_s), period_s, number + 1)
+        if not number:
+            self._log.warning("%s took %s", handler, _took(took_s, period_s))
+
+    def tell_unended(
+        self, handler: str, place: str, for_s: float, period_s: float, then: str = "make it blocking or async"
+    ) -> None:
+        """Log that a call has not returned: its line, and what to do or expect (any thread)."""
+        of = f" of its {period_s:.3g} s" if period_s else ""
+        self._log.warning("%s still runs after %.1f s%s, at %s; %s", handler, for_s, of, place, then)
+
+    def sum_up(self) -> None:
+        """Log at the end which handlers were slow, and how often."""
+        for handler, (worst_s, period_s, number) in self._worst.items():
+            often = f"{number} times" if number > 1 else "once"
+            self._log.warning("%s took up to %s; %s in this run", handler, _took(worst_s, period_s), often)
 
 
 class _Seen(NamedTuple):
@@ -151,6 +185,11 @@ class LongCalls:
         finally:
             is_over.set()
             thread.join()
+
+
+def _took(took_s: float, period_s: float) -> str:
+    of = f" of its {period_s:.3g} s" if period_s else ", and nothing else of its process ran meanwhile"
+    return f"{took_s:.1f} s{of}; make it blocking or async"
 
 
 def _code_of(node: Node, handler: str) -> CodeType:

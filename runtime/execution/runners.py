@@ -17,9 +17,9 @@ from runtime.clock import NS_PER_S, Clock, to_ns
 from runtime.context import HandlerContext, current_call
 from runtime.errors import PolyrhythmError
 from runtime.execution.bound_node import BoundNode
-from runtime.execution.failures import OF_A_HANDLER, SLOW_S, failure_of
+from runtime.execution.failures import OF_A_HANDLER, failure_of
 from runtime.execution.lane import Lane, Work
-from runtime.execution.long_calls import LongCalls
+from runtime.execution.long_calls import SLOW_S, LongCalls
 from runtime.execution.straight_loop import StraightLoop
 from runtime.operating_system.real_time import ask_for_fifo, be_ordinary, name_thread, take_short_turns
 from runtime.transport.channel import Handle

@@ -14,8 +14,7 @@ from runtime import NS_PER_S, Message, Node, every
 from runtime.clock import SystemClock
 from runtime.coordination.fence import PreemptionEpochs
 from runtime.execution.bound_node import BoundNode, NodeOutput
-from runtime.execution.failures import SlowCalls
-from runtime.execution.long_calls import LongCalls
+from runtime.execution.long_calls import LongCalls, SlowCalls
 from runtime.message import Envelope
 from tests.support.sentences import sentence
 
