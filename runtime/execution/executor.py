@@ -24,7 +24,7 @@ from runtime.execution.bound_node import BoundNode, NodeOutput
 from runtime.execution.deep_queue import DeepPort
 from runtime.execution.direct_call import direct_call
 from runtime.execution.failures import tell_of_callbacks
-from runtime.execution.health_report import health_of
+from runtime.execution.health_report import HEALTH_PERIOD_S, health_of
 from runtime.execution.held_up import HeldUp
 from runtime.execution.lane import Lane
 from runtime.execution.long_calls import LongCalls
@@ -37,7 +37,6 @@ from runtime.operating_system.real_time import CONTROL_PRIORITY
 from runtime.ports import Subscription
 from runtime.run_facts import RunFacts
 
-_HEALTH_PERIOD_S = 1.0
 _JOIN_S = 1.0
 LAST_WRITES_S = 6.0  # for what waits for a recorder at the end; within the supervisor's patience with it
 _MOST_TOLD = 32
@@ -282,7 +281,7 @@ class Executor(NodeOutput):
         end = self._loop.create_task(stop.wait())
         try:
             while not end.done():
-                await asyncio.wait((end,), timeout=_HEALTH_PERIOD_S)
+                await asyncio.wait((end,), timeout=HEALTH_PERIOD_S)
                 if not stop.is_set():
                     self._publish_health()
                     self._transport.each_second()

@@ -8,6 +8,7 @@ from runtime.coordination.health import Health, PortHealth, TimerHealth
 from runtime.execution.bound_node import BoundNode
 from runtime.journal.answers import blotted
 
+HEALTH_PERIOD_S = 1.0
 _MS = 1e-6
 _MOST_SAID = 500  # characters of an error, which goes out with each report
 

@@ -31,6 +31,8 @@ from runtime.transport import fast_lane
 from runtime.transport.fast_lane import HEADER, HEADER_BYTES, KEY_BYTES, MAGIC, SLOTS, MapLike
 
 FOLDER = SHARED_MEMORY
+SHARED_FROM_BYTES = 128 << 10
+"""Arrays of at least this many bytes go through it; see docs/decisions/shared-memory.md."""
 BUDGET_BYTES = 256 << 20
 """Most shared memory of one process, bytes; beyond it, arrays travel inside the message."""
 

@@ -31,8 +31,6 @@ SHARED = b"\x80"
 TAGGED = b"\x81"
 BUNDLE = b"\x82"
 WHOLE, AGAIN = b"\x01", b"\x02"
-SHARED_FROM_BYTES = 128 << 10
-"""Arrays of at least this many bytes go through shared memory; see docs/decisions/shared-memory.md."""
 READY = b"\xff"  # with its name after it: an inlet's subscription that tells an injector that it is connected
 
 # Plain numbers: pyzmq's flags are enumerations, slow to combine and to convert.

@@ -28,14 +28,13 @@ from runtime.transport import fast_lane
 from runtime.transport.direct import INLINE_BYTES, DirectSender
 from runtime.transport.fast_lane import LARGEST_FRAME, LARGEST_PACKET, LENGTH
 from runtime.transport.reliable.tag import Terms
-from runtime.transport.shared_memory import Pool, SlotAddress, sweep
+from runtime.transport.shared_memory import SHARED_FROM_BYTES, Pool, SlotAddress, sweep
 from runtime.transport.zeromq.frames import (
     BUNDLE,
     NOBLOCK,
     PASSING,
     POLLIN,
     READY,
-    SHARED_FROM_BYTES,
     WHOLE,
     announce,
     pack,

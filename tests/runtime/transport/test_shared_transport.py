@@ -19,9 +19,9 @@ from runtime import Message
 from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
 from runtime.serialization.codec import decode, encode
-from runtime.transport.shared_memory import FOLDER, SlotAddress, Views, is_available
+from runtime.transport.shared_memory import FOLDER, SHARED_FROM_BYTES, SlotAddress, Views, is_available
 from runtime.transport.taps import Tap
-from runtime.transport.zeromq import SHARED_FROM_BYTES, PublisherSockets, Reader
+from runtime.transport.zeromq import PublisherSockets, Reader
 from tests.support.running import eventually
 
 pytestmark = [pytest.mark.processes, pytest.mark.skipif(not is_available(), reason="needs /dev/shm")]
