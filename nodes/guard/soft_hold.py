@@ -12,7 +12,7 @@ from nodes.msgs import GuardMode, Interrupt
 from runtime.clock import to_ns, to_s
 
 LONGEST_HOLD_NS = to_ns(1.5)
-"""A soft hold ends by itself after this time at the latest."""
+"""A soft hold ends by itself after this time at the latest; `interrupts/hold_seconds.py` says what is asked for."""
 
 HoldState = Literal["none", "holding"]
 HoldEvent = Literal["asked while moving", "asked", "taken back", "over"]

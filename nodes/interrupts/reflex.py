@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from nodes.interrupts.hold_seconds import ALARM_HOLD_S, HOLD_S
 from nodes.interrupts.intent import says_yes, understand
 from nodes.interrupts.people import ROBOT, HearsPeople, Judged
 from nodes.interrupts.phrase_matcher import clipped, load, words_of
@@ -55,10 +56,6 @@ ONLY_GO_ON = f"I am stopped. {AGAIN[:-1]}, and nothing else with it."
 KEPT = 'I heard: "{}" I am stopped, and keep it in mind until you tell me.'
 """What it says to an order while it is stopped."""
 
-HOLD_S = 1.2
-"""How long a moving robot holds for words that nobody understood, s, unless a second judge ends it sooner."""
-ALARM_HOLD_S = 1.5
-"""How long it holds for a word of alarm that was spotted in the sound, s: until the recogniser has the words."""
 ANSWER_S = 20.0
 """How long after the robot's question short words count as its answer, s."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
+from nodes.interrupts.hold_seconds import HOLD_S
 from nodes.interrupts.intent import understand
 from nodes.interrupts.people import HearsPeople
 from nodes.interrupts.phrase_matcher import clipped, load
-from nodes.interrupts.reflex import HOLD_S
 from nodes.interrupts.stop_classifier import StopClassifier
 from nodes.msgs import Interrupt, Utterance
 from runtime import URGENT, Publisher, QoS, Subscription, on

@@ -24,7 +24,7 @@ from nodes.models.budget import Budget, Prices, Reservation, estimated_tokens
 from nodes.models.chat_format import AnswerReader, ModelAnswer, ModelOptions, Question, ServerFailedError, body_of
 from nodes.models.dialect import LEAST_PART, Dialect
 from nodes.models.http_client import HttpClient, UnreachableError
-from nodes.models.refusals import ContextFullError, DeclinedError, RefusalReader, RefusedError, SlowDownError
+from nodes.models.refusals import OVER_S, ContextFullError, DeclinedError, RefusalReader, RefusedError, SlowDownError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.2, 8.0
 FAILURES_TO_OPEN = 3
 """So many failures in a row, of whoever asks, and the server counts as down."""
-OVER_S = 600.0
-"""A server that has reached its limit of the day, or has no quota left, is not asked again for so long."""
 LONGEST_HOLD_S = 60.0
 """So long does one 429 hold the others back, whatever it asks for; then one of them hears it for itself."""
 REFUSED_IS_DOWN = 6

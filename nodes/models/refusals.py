@@ -19,6 +19,8 @@ from nodes.models.http_client import HttpAnswer
 LONGEST_REFUSAL = 10_000
 LONGEST_SAID = 200
 """Characters of a server's own words in a sentence of ours."""
+OVER_S = 600.0
+"""A server that has reached its limit of the day, or has no quota left, is not asked again for so long."""
 LONGEST_WAIT_S = 86_400.0
 
 _OUT_OF_MONEY = ("insufficient_quota", "billing_not_active", "billing_hard_limit_reached", "insufficient credits")

@@ -25,8 +25,8 @@ from nodes.planner.model_prompt import (
     system_prompt,
     unearned,
 )
-from nodes.planner.orders import ANSWER_WITHIN_S
 from nodes.planner.scene_text import report_text
+from nodes.planner.talk.questions import ANSWER_WITHIN_S
 from runtime import Fence, ParameterError, Spending, every, on
 
 DEFAULT_MODEL = "gpt-4.1-mini"

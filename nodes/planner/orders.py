@@ -17,8 +17,6 @@ ALL = 0
 MOST_ORDERS = 8
 LEAVE = "leave"
 """The skill, as it were, of a question which thing is to be left alone."""
-ANSWER_WITHIN_S = 30.0
-"""How long a question waits for an answer."""
 ALIASES = {"wait": "hold"}
 """What the parser calls a skill, and what a robot may call it."""
 

@@ -69,7 +69,7 @@ from nodes.planner.talk.proposals import (
     propose_beside_stop,
     short_quote,
 )
-from nodes.planner.talk.questions import WAITS, About, OpenQuestion
+from nodes.planner.talk.questions import CONTRADICTS_WITHIN_S, DOUBTS_WITHIN_S, WAITS, About, OpenQuestion
 from nodes.planner.talk.turns import behind_deed, elsewhere, in_turn
 from nodes.planner.words.asked import asked_apart, sentences_of, words_of_question
 from nodes.planner.words.cues import cues
@@ -121,10 +121,6 @@ from nodes.planner.words.understanding import (
 from nodes.planner.words.whose import binds_all, forbids, owners_told, with_owned, with_owners
 from runtime.clock import to_s
 
-DOUBTS_WITHIN_S = 10.0
-"""An order for something not seen yet is asked about, if several such things come into sight within this time."""
-CONTRADICTS_WITHIN_S = 6.0
-"""Two orders for the same thing within this time are asked about, unless the second corrects the first."""
 TAKES_WITHIN_S = 30.0
 """What was filled is held out so long while more is to be done; then it is set down."""
 POINTS_FOR_S = 10.0

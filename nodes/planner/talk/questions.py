@@ -6,19 +6,25 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nodes.msgs import Reference
-from nodes.planner.orders import ANSWER_WITHIN_S, Order
+from nodes.planner.orders import Order
 
 About = Literal["order", "leave", "still", "may", "instead", "deed", "place", "help", "thing"]
 """order: what is missing in an order; leave: which one is to be left alone; still: whether something is still meant;
 may: before an objection; instead: which of two orders; deed: before a deed; place: where a thing goes. These two are
 answered by what is seen, not by words: help: somebody is to move a thing; thing: somebody is to bring one."""
 
+ANSWER_WITHIN_S = 30.0
+"""How long a question waits for an answer."""
 WAITS: dict[About, tuple[float, float]] = {
     "order": (0.0, ANSWER_WITHIN_S), "leave": (0.0, ANSWER_WITHIN_S), "still": (0.0, ANSWER_WITHIN_S),
     "instead": (0.0, ANSWER_WITHIN_S), "may": (0.0, 10.0), "deed": (20.0, 40.0), "place": (20.0, 40.0),
     "help": (0.0, 60.0), "thing": (0.0, 60.0),
 }  # fmt: skip
 """After how many seconds it is asked again (0: it is not), and after how many it is left."""
+CONTRADICTS_WITHIN_S = 6.0
+"""Two orders for the same thing within this time are asked about, unless the second corrects the first."""
+DOUBTS_WITHIN_S = 10.0
+"""An order for something not seen yet is asked about, if several such things come into sight within this time."""
 _ANSWERS: dict[About, Literal["", "place", "thing", "yes"]] = {
     "leave": "thing", "still": "yes", "may": "yes", "instead": "yes", "deed": "yes", "place": "place",
 }  # fmt: skip

@@ -16,7 +16,7 @@ from nodes.mcap.file import BagReader
 from nodes.mcap.parts import parts_of
 from nodes.mcap.record import BagMessage
 from nodes.msgs import Action, Feedback, GuardState, JointCommand, JointVector, RobotState
-from nodes.policy.learn.rows import FELT, HISTORY, RATE_HZ, WANTED, Rows, counts, flat
+from nodes.policy.learn.rows import FELT, HISTORY, INTERVENES, RATE_HZ, WANTED, Rows, counts, flat
 from nodes.policy.onnx.inputs import feel
 from nodes.policy.onnx.policy import UnderWay
 from runtime.clock import to_ns
@@ -24,8 +24,6 @@ from runtime.coordination.lease import LEASE_TOPIC, Lease, SeatHolders
 from runtime.message import Envelope
 
 SKILLS = ("pick", "place", "look")
-INTERVENES = 5.0
-"""A moment in which somebody took the seat counts so many times."""
 COMMAND_LASTS_NS = to_ns(0.15)
 DONE_S = 0.25
 """So long before its success was told an action was done."""

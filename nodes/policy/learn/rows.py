@@ -30,6 +30,8 @@ INPUTS = {
 """Of the model, without the first size. A row has them in this order, of the history its oldest posture."""
 
 STALLS_S, STALL_COUNTS = 0.5, 5.0
+INTERVENES = 5.0
+"""A moment in which somebody took the seat from the pupil counts so many times."""
 
 FELT, WANTED = 38, 11
 """Numbers of a row."""

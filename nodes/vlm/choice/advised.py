@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 
 from nodes.msgs import Argument, SeenObject, Subtask
 from nodes.vlm.choice.next_action import await_hand, decide, held_up, measured, spare
-from nodes.vlm.choice.situation import MOST_TRIES, Decision, Situation
+from nodes.vlm.choice.situation import Decision, Situation
 from nodes.vlm.choice.things import is_excluded
+from nodes.vlm.choice.tries import given_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def _as_advised(now: Situation, counsel: Counsel, *, is_running: bool) -> Decisi
         return Decision("keep", "working", doing.text)
     if now.ended_ns >= counsel.asked_ns:
         return Decision("keep", "working", "choosing what to do next")
-    if target is not None and now.failures.get(target.name, 0) >= MOST_TRIES:
+    if target is not None and target.name in given_up(now):
         return measured(now)
     if target is not None and is_excluded(now, target):
         return Decision("keep", "working", f"leaving the {target.name} alone")

@@ -6,8 +6,9 @@ from typing import Literal
 
 from nodes.msgs import Action, Feedback, FeedbackCode, SeenObject, aimed_at
 from nodes.vlm.choice.next_action import LOOK_ROUND
-from nodes.vlm.choice.situation import MOST_TRIES, Decision, Outcome
+from nodes.vlm.choice.situation import Decision, Outcome
 from nodes.vlm.choice.things import HAND
+from nodes.vlm.choice.tries import MOST_TRIES
 from runtime import to_s
 
 SILENCE_S = 4.0

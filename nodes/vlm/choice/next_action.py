@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from nodes.msgs import Argument, SeenObject, SkillArgument, Subtask, aimed_at
-from nodes.vlm.choice.situation import MOST_TRIES, Decision, Situation
+from nodes.vlm.choice.situation import Decision, Situation
 from nodes.vlm.choice.things import (
     GAZES,
     HAND,
@@ -32,6 +32,7 @@ from nodes.vlm.choice.things import (
     spot,
     wanted,
 )
+from nodes.vlm.choice.tries import LOOKS_TO_BE_SURE, MOST_DRIVES, MOST_TRIES, given_up
 from runtime import to_s
 
 if TYPE_CHECKING:
@@ -43,9 +44,6 @@ AWAY_M = 0.12
 """A hand that is further from where it was is drawn away; what the gripper hides of it moves it by a third of that."""
 FALLEN_M = 0.2
 """What falls from a hand is seen this near to it."""
-LOOKS_TO_BE_SURE = 2
-"""How many gazes must show nothing more to do before the subtask counts as finished."""
-MOST_DRIVES = 4
 SEEN_WITHIN_S = 1.5
 """How long after an action the eyes may still show what was before."""
 NEAR_M, NEAR_DRIVE_M = 0.12, 0.3
@@ -231,7 +229,7 @@ def _place(
         return _search(now, task)
     if thing is not now.holding:
         return _get(now, room, thing)
-    if now.failures.get(task.place, 0) >= MOST_TRIES and room is None:
+    if task.place in given_up(now) and room is None:
         text = f"I cannot reach the {task.place}, and still hold the {thing.name}"
         return Decision("keep", "failed", text, say=f"{text}.")
     text = f"putting the {thing.name} {task.relation or 'in'} the {task.place}"
@@ -256,7 +254,7 @@ def _hand_over(now: Situation, room: MappedRoom | None, task: Subtask, thing: Se
         return Decision("keep", "finished", f"gave the {thing.name}")
     if thing is not held:
         return _get(now, room, thing)
-    if room is None and now.failures.get(HAND, 0) >= MOST_TRIES:
+    if room is None and HAND in given_up(now):
         return Decision("keep", "failed", f"there is no hand for the {thing.name}, and I still hold it")
     hand = now.hand or next((one for one in now.objects if one.label == HAND), None)
     if hand is None:
@@ -420,7 +418,7 @@ def _search(now: Situation, task: Subtask) -> Decision:
         return looking
     if needs_box:
         return Decision("keep", "failed", f"I cannot find the {task.place}", say=f"I cannot find the {task.place}.")
-    if task.skill == "pick" and not lost(now) and not _given_up(now):
+    if task.skill == "pick" and not lost(now) and not given_up(now):
         return _look_for(now, task)
     return measured(now)
 
@@ -446,7 +444,7 @@ def _gaze(now: Situation) -> SeenObject:
 
 def measured(now: Situation) -> Decision:
     """How a subtask that moves things has ended, by what the robot did and sees: "moved 2 of 3: ..."."""
-    gone, left, open_ones = lost(now), _given_up(now), wanted(now)
+    gone, left, open_ones = lost(now), given_up(now), wanted(now)
     moved, of = len(now.moved), how_many(now)
     text = f"moved {moved} of {of}: {_names(now.moved)}" if moved else "moved nothing"
     if left:
@@ -477,19 +475,7 @@ def lost(now: Situation) -> tuple[SeenObject, ...]:
 def how_many(now: Situation) -> int:
     """How many things the subtask is about, as far as they were seen: moved, still to move, given up or gone."""
     open_ones = {one.name for one in wanted(now)} | {one.name for one in now.moved}
-    return len(now.moved) + len(wanted(now)) + len(lost(now)) + len(set(_given_up(now)) - open_ones)
-
-
-def tried(now: Situation) -> tuple[str, ...]:
-    """What failed and was not made good since, and why: "red cup, 2 times: ..."."""
-    return tuple(
-        f"{name}, {times} {'time' if times == 1 else 'times'}: {now.reasons.get(name, '')}"
-        for name, times in now.failures.items()
-    )
-
-
-def _given_up(now: Situation) -> list[str]:
-    return sorted(name for name, tries in now.failures.items() if tries >= MOST_TRIES)
+    return len(now.moved) + len(wanted(now)) + len(lost(now)) + len(set(given_up(now)) - open_ones)
 
 
 def _names(things: Iterable[SeenObject]) -> str:

@@ -11,9 +11,6 @@ from nodes.msgs import Action, Argument, FeedbackCode, Reference, Relation, Seen
 Progress = Literal["idle", "working", "finished", "failed", "held"]
 Outcome = Literal["running", "success", "failure"]
 
-MOST_TRIES = 3
-"""After so many failures a thing is left, and the planner told: the policy makes one try of each action."""
-
 
 @dataclass(frozen=True, slots=True)
 class Situation:

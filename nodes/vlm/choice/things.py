@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from nodes.msgs import Reference, SeenObject
-from nodes.vlm.choice.situation import MOST_TRIES, Situation
+from nodes.vlm.choice.situation import Situation
+from nodes.vlm.choice.tries import given_up
 
 SURE = 0.5
 ON_FLAT_M = 0.04
@@ -97,7 +98,7 @@ def wanted(now: Situation) -> tuple[SeenObject, ...]:
         if not thing.is_place
         and any(is_meant_by(one, thing) and is_from(one, thing, places) for one in open_ones)
         and not is_excluded(now, thing)
-        and now.failures.get(thing.name, 0) < MOST_TRIES
+        and thing.name not in given_up(now)
         and not (
             task.relation != "beside"
             and any(is_in(thing, one) for one in there)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from nodes.models.answers import ModelError
 from nodes.models.request import ModelRequest
 from nodes.msgs import Image, RobotState, SeenObject, SeenPerson, Utterance
-from nodes.planner.orders import ANSWER_WITHIN_S
+from nodes.planner.talk.questions import ANSWER_WITHIN_S
 from nodes.policy.sight import state_at
 from nodes.robot.protocol import Body
 from nodes.vlm.belief import TableBelief

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from nodes.interrupts.reflex import ALARM_HOLD_S
+from nodes.interrupts.hold_seconds import ALARM_HOLD_S
 from nodes.msgs import Alarm, Utterance
 from runtime import Node, Publisher
 from tests.nodes.interrupts.test_soft_hold import Room

@@ -6,12 +6,11 @@ from typing import Literal
 
 import pytest
 
+from nodes.interrupts.hold_seconds import ALARM_HOLD_S, HOLD_S
 from nodes.interrupts.intent import forget, understand
 from nodes.interrupts.phrase_matcher import load
 from nodes.interrupts.reflex import (
-    ALARM_HOLD_S,
     ANSWER_S,
-    HOLD_S,
     LETS_GO,
     MOST_STOPS,
     ONLY_GO_ON,

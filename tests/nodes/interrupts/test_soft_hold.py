@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from nodes.guard.soft_hold import LONGEST_HOLD_NS
-from nodes.interrupts.reflex import HOLD_S
+from nodes.interrupts.hold_seconds import HOLD_S
 from nodes.interrupts.second_judge import SecondJudge
 from nodes.interrupts.stop_classifier import MODEL, StopClassifier
 from nodes.msgs import GuardState, Interrupt, InterruptRecord, JointCommand, Utterance

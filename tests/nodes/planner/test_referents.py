@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from nodes.msgs import Reference, Relation, SceneDescription, SeenPerson, Utterance
-from nodes.planner.orders import ANSWER_WITHIN_S, Surroundings
+from nodes.planner.orders import Surroundings
 from nodes.planner.talk.dialogue import Dialogue
+from nodes.planner.talk.questions import ANSWER_WITHIN_S
 from nodes.planner.words.replies import describe
 from runtime.clock import to_ns
 from tests.nodes.planner.heard import given_up, hear, report

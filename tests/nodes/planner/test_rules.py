@@ -8,9 +8,10 @@ import msgspec
 import pytest
 
 from nodes.msgs import Reference, Relation, Scene, SceneDescription, SeenObject, Subtask, Utterance
-from nodes.planner.orders import ANSWER_WITHIN_S, Surroundings
+from nodes.planner.orders import Surroundings
 from nodes.planner.scripted import ScriptedPlanner
 from nodes.planner.talk.dialogue import Dialogue
+from nodes.planner.talk.questions import ANSWER_WITHIN_S
 from nodes.planner.words.replies import describe
 from nodes.policy.hand_over import HAND_OVER
 from nodes.policy.skill_catalogue import SPECS, catalogue_of

@@ -35,7 +35,7 @@ from nodes.stretch.limits import STOW
 from nodes.vlm.belief import TableBelief
 from nodes.vlm.choice.deeds import HAND_WITHIN_S
 from nodes.vlm.choice.hold import LooksRound
-from nodes.vlm.choice.situation import MOST_TRIES
+from nodes.vlm.choice.tries import MOST_TRIES
 from nodes.vlm.eyes.poses import pose_at
 from nodes.vlm.local import LocalVLM
 from runtime import ParameterError

@@ -13,8 +13,8 @@ import pytest
 from nodes.mcap.file import BagWriter
 from nodes.msgs import Action, Feedback, GuardState, JointCommand, SeenObject, aimed_at
 from nodes.policy.learn.command import main
-from nodes.policy.learn.recordings import INTERVENES, rows_of
-from nodes.policy.learn.rows import FELT, WANTED, Rows
+from nodes.policy.learn.recordings import rows_of
+from nodes.policy.learn.rows import FELT, INTERVENES, WANTED, Rows
 from nodes.policy.onnx.policy import shipped
 from runtime.coordination.lease import Lease
 from runtime.errors import UserError
