@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import hypot
 from typing import Any, Literal
 
 import msgspec
 
 from bridges.web.console.canned_phrases import VOICES
 from bridges.web.console.draft_review import DraftReview, ReviewedSeat
-from bridges.web.console.driving import teleop as drive
-from bridges.web.console.driving.floor_path import Way
+from bridges.web.console.driving.may_drive import Driving, thing_meant
 from bridges.web.console.feed import RunFeed
 from bridges.web.console.ports import ConsolePorts
 from bridges.web.console.response_time import ResponseTimes
@@ -37,7 +35,6 @@ from bridges.web.http.wire import (
     ListenIn,
     NoteMark,
     PlanRequest,
-    PointedPlace,
     Resume,
     RevokeInvite,
     Say,
@@ -55,8 +52,6 @@ from nodes.msgs import (
     EStop,
     Mark,
     Reference,
-    RobotState,
-    SeenObject,
     Subtask,
     Utterance,
     VoiceOrder,
@@ -65,17 +60,6 @@ from nodes.msgs import (
 from nodes.robot.protocol import Hand, RobotLimits
 from runtime.clock import to_ns, to_s
 
-TOLD_NS = to_ns(3.0)
-"""So long the reason stands beside the controls why something held moves nothing."""
-NEAR_M = 0.15
-"""A click means the thing of that name this near to where the page saw it."""
-OLDEST_SETPOINT_S = 0.25
-OLDEST_PICTURE_S = 1.0
-"""Nobody drives by a picture that is older."""
-LATEST_S = 0.5
-"""What was held longer ago than this and the link's own way there and back is not driven by."""
-DEPTH = " depth"
-"""What a camera's name ends in whose depth is meant."""
 WORDS = {
     "pick": "pick up",
     "place": "place it at",
@@ -94,68 +78,6 @@ MOST_GESTURES = 3
 PART_OF_SEAT: dict[Seat, str] = {"policy": "drive", "vlm": "act", "planner": "plan"}
 GESTURE_S = 8.0
 """So long at the most a gesture keeps the VLM's seat, also where nobody says how it went."""
-
-
-STILL_NS = to_ns(0.3)
-"""Beats come ten times a second; a gap of this length was no ordinary one."""
-DISTRUST_NS = to_ns(0.15)
-"""So long after it, keys are not believed: a hand that still holds them sends them again."""
-
-
-class SuspendDetector:
-    """The beats of a process, and what their gaps mean."""
-
-    def __init__(self) -> None:
-        self._beat_ns = 0
-        self._until_ns = 0
-
-    def beat(self, now_ns: int) -> None:
-        """The process is alive at this moment."""
-        self._look(now_ns)
-        self._beat_ns = now_ns
-
-    def distrusts(self, now_ns: int) -> bool:
-        """Whether what comes now may have waited since before a standstill."""
-        self._look(now_ns)
-        return now_ns < self._until_ns
-
-    def _look(self, now_ns: int) -> None:
-        if self._beat_ns and now_ns - self._beat_ns > STILL_NS:
-            self._until_ns = now_ns + DISTRUST_NS
-
-
-GAP_NS = to_ns(1.0)
-"""Who holds a key says so 20 times a second; after a gap of this length nobody knows what is held."""
-FORGET_NS = to_ns(60.0)
-
-
-@dataclass(slots=True)
-class Held:
-    """That a page holds a key, since it was last let go."""
-
-    heard_ns: int
-    is_believed: bool
-
-
-class HeldKeys:
-    """Whose held keys count: those that were pressed, and told of all the time, since the last standstill."""
-
-    def __init__(self) -> None:
-        self.pages: dict[str, Held] = {}
-
-    def hears(self, page: str, now_ns: int, *, is_held: bool, is_doubtful: bool) -> bool:
-        """Whether to act on what a page says. `is_doubtful`: it may have waited since before a standstill."""
-        if not is_held:
-            self.pages.pop(page, None)
-            return True  # to let go is always heard
-        held = self.pages.get(page)
-        if held is None:
-            self.pages = {name: one for name, one in self.pages.items() if now_ns - one.heard_ns < FORGET_NS}
-            held = self.pages[page] = Held(now_ns, is_believed=True)
-        if is_doubtful or now_ns - held.heard_ns > GAP_NS:
-            held.is_believed = False
-        held.heard_ns = now_ns
-        return held.is_believed
 
 
 @dataclass(slots=True)
@@ -213,19 +135,13 @@ class Actions:
         self._feed = feed
         self._seats = seats
         self._reviews = reviews
-        self._limits = limits
-        self._hand = hand
         self._speaker = speaker
         self._is_stop = is_stop
-        self._standstill = SuspendDetector()
-        self._keys = HeldKeys()
         self._message_ids = seats.message_ids
         self._gesture: Gesture | None = None
         self._gestures: deque[Action] = deque(maxlen=MOST_GESTURES)  # those that come after it
-        self._ways: dict[str, Way] = {}  # page -> how it goes to a place
         self.voice = VoiceOrder(by="")  # as it was last set
-        self._refusals: dict[str, tuple[str, int]] = {}  # page -> why it does not drive, when
-        self._aimed: dict[str, tuple[SeenObject, int]] = {}  # page -> what it goes to, when last wanted
+        self.driving = Driving(ports, seats, limits, hand)
         self._done_by: dict[type, Callable[[Session, Any, int], None]] = {
             Say: self._say_for,
             Resume: self._resume,
@@ -235,7 +151,7 @@ class Actions:
             AskForSeat: lambda session, message, now_ns: seats.ask(message.seat, session, now_ns),
             AnswerSeatRequest: self._answer,
             Give: lambda session, message, now_ns: seats.give(message.seat, session, now_ns),
-            Drive: self._drive,
+            Drive: self.driving.drive,
             Unsay: self._take_back,
             BeQuiet: self._be_quiet,
             SetVoice: self._set_voice,
@@ -252,7 +168,7 @@ class Actions:
 
     def beat(self, now_ns: int) -> None:
         """Ten times a second."""
-        self._standstill.beat(now_ns)
+        self.driving.standstill.beat(now_ns)
         if self._unsaid is not None and now_ns >= self._unsaid.due_ns:
             self._say_now()
         if self._gesture is not None:
@@ -400,75 +316,6 @@ class Actions:
         do: Literal["arm", "rearm", "resume"] = "rearm" if is_estopped else "arm" if is_disarmed else "resume"
         self._ports.order.publish(self._seats.signer.order(do, session.name, now_ns, session.ident))
 
-    def driving_refusal(self, session: Session, now_ns: int) -> str:
-        """Why what this page holds moves nothing: stands beside its controls for a moment. "" for no reason."""
-        why, since_ns = self._refusals.get(session.ident, ("", 0))
-        return why if now_ns - since_ns < TOLD_NS else ""
-
-    def _drive(self, session: Session, message: Drive, now_ns: int) -> None:
-        if not self._seats.holds("policy", session):
-            session.notice("take the policy's seat first")
-            return
-        self._refusals = {page: one for page, one in self._refusals.items() if now_ns - one[1] < TOLD_NS}
-        if why_not := self._drive_or_say(session, message, now_ns):
-            self._refusals[session.ident] = why_not, now_ns
-        elif message.is_held:
-            self._refusals.pop(session.ident, None)
-
-    def _drive_or_say(self, session: Session, message: Drive, now_ns: int) -> str:
-        """Do what is held; returns why not, or ""."""
-        is_doubtful = self._standstill.distrusts(now_ns)
-        if not self._keys.hears(session.ident, now_ns, is_held=message.is_held, is_doubtful=is_doubtful):
-            return "let go and press again: something stood still, and a key that was held counts no more"
-        round_trip_s = (session.round_trip_ms or 0.0) * 1e-3
-        if message.at_ms and (late_s := now_ns * 1e-9 - message.at_ms * 1e-3 - round_trip_s) > LATEST_S:
-            return f"what you hold came {late_s:.1f} s late: not driving by it"
-        state = self._ports.robot.stamped()
-        if state is None or state.age_s(now_ns) > OLDEST_SETPOINT_S:
-            return "the robot's state is not known: not driving"
-        if unknown := drive.unknown_joints(message, self._limits.joints):
-            return f"no joints: {', '.join(unknown)}"
-        thing = self._aim_at(session, message.to, now_ns) if message.to is not None and message.to.label else None
-        if message.to is not None and message.to.label and thing is None:
-            return f"there is no {message.to.colour} {message.to.label} there any more".replace("  ", " ")
-        thing_m = (thing.x_m, thing.y_m, thing.z_m) if thing is not None else None
-        height_m = thing.height_m if thing is not None else 0.0
-        way = self._way(session, message, state.message) if message.to is not None and thing is None else None
-        if way is not None and way.why_not:
-            return way.why_not
-        aim = drive.aim(message, self._limits, self._hand, state.message, thing_m, height_m, way)
-        asked = self._ports.setpoint.stamped()
-        is_known = asked is not None and asked.age_s(now_ns) <= OLDEST_SETPOINT_S
-        here = asked.message.position if asked is not None and is_known else state.message.position
-        # A person's command is as old as the robot's state it starts from, and as the picture they look at.
-        views = (session.views.get(message.camera), session.views.get(message.camera + DEPTH))
-        seen = [view.seen_image for view in views if view is not None and view.seen_image is not None]
-        newest = sorted(seen, key=lambda image: image.message.captured_ns)[-1:]
-        if newest and (old_s := to_s(now_ns - newest[0].message.captured_ns)) > OLDEST_PICTURE_S:
-            return f"the picture of the {message.camera} camera is {old_s:.0f} s old: not driving by it"
-        command = drive.command(message, self._limits, here, state.message.velocity, aim)
-        self._ports.command.publish(command, stems_from=(state, *newest))
-        return aim.why_not
-
-    def _way(self, session: Session, message: Drive, state: RobotState) -> Way | None:
-        """The corners of the way to a spot on the floor, past what is known to stand there; kept while it is held."""
-        if message.to is None or message.do != "go" or not self._limits.base.wheel_speed_mps:
-            return None
-        before = self._ways.get(session.ident)
-        scene, believed = self._ports.scene.latest(), self._ports.believed.latest()
-        self._ways = {session.ident: Way.to(message.to, state, scene, believed, before)}
-        return self._ways[session.ident]
-
-    def _aim_at(self, session: Session, to: PointedPlace, now_ns: int) -> SeenObject | None:
-        """The thing that is meant; one that the hand hides, or carries, stays the same as long as the page holds on."""
-        self._aimed = {page: one for page, one in self._aimed.items() if now_ns - one[1] < GAP_NS}
-        before, _ = self._aimed.get(session.ident, (None, 0))
-        is_same = before is not None and (before.label, before.colour) == (to.label, to.colour)
-        thing = self._thing(to) or (before if is_same else None)
-        if thing is not None:
-            self._aimed[session.ident] = thing, now_ns
-        return thing
-
     def _invite(self, session: Session, message: InvitePerson | RevokeInvite, now_ns: int) -> None:
         """Another person's own address goes to who invites them alone; the story tells who was invited, and by whom."""
         pages = self._invitations
@@ -537,7 +384,7 @@ class Actions:
         if not is_holder and message.skill not in GESTURES:
             session.notice("take the VLM's seat first")
             return
-        target = None if message.skill in NEED_NOTHING else self._thing(message)
+        target = None if message.skill in NEED_NOTHING else thing_meant(self._ports.scene.latest(), message)
         if target is None and message.skill not in NEED_NOTHING:
             session.notice(f"there is no {message.colour} {message.label} there any more")
             return
@@ -575,14 +422,3 @@ class Actions:
         elif is_over:
             self._gesture = None
             self._seats.give("vlm", gesture.session, now_ns)
-
-    def _thing(self, message: ActRequest | PointedPlace) -> SeenObject | None:
-        """The thing seen that the page means."""
-        scene = self._ports.scene.latest()
-        near = [
-            (hypot(thing.x_m - message.x_m, thing.y_m - message.y_m), thing)
-            for thing in (scene.objects if scene is not None else ())
-            if (thing.label, thing.colour) == (message.label, message.colour)
-        ]
-        best = min(near, key=lambda pair: pair[0], default=None)
-        return best[1] if best is not None and best[0] <= NEAR_M else None

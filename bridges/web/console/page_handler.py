@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from bridges.web.console.actions import DEPTH, OLDEST_PICTURE_S, Actions
+from bridges.web.console.actions import Actions
 from bridges.web.console.canned_phrases import Canned
 from bridges.web.console.draft_review import DraftReview, ReviewedSeat
+from bridges.web.console.driving.may_drive import DEPTH, OLDEST_PICTURE_S
 from bridges.web.console.feed import (
     Recorders,
     RunFeed,
@@ -147,7 +148,7 @@ class ConsoleHandler:
             unsaid=self._actions.unsaid(session, now_ns),
             recording=self._recorders.document(now_ns),
             response=self._responses.document(now_ns) if session.is_operator else None,
-            driving=self._actions.driving_refusal(session, now_ns) if session.is_operator else "",
+            driving=self._actions.driving.refusal(session, now_ns) if session.is_operator else "",
             people=[{"name": one.name, "role": one.role} for one in self._seats.sessions],
             **self._ports.beside(now_ns),
         )

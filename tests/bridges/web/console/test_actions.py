@@ -150,7 +150,7 @@ def test_nobody_drives_by_a_picture_that_stands_still_however_new_another_camera
     actions.handle(driver, Drive(ahead=1.0))
     assert (len(ports.command.messages) == 1) is is_driven
     why_not = "" if is_driven else "the picture of the head camera is 1 s old: not driving by it"
-    assert actions.driving_refusal(driver, ports.clock.now_ns()) == why_not
+    assert actions.driving.refusal(driver, ports.clock.now_ns()) == why_not
 
 
 def test_a_sentence_of_the_robot_can_be_taken_back_for_a_second_and_a_stop_does_not_wait() -> None:
@@ -198,7 +198,7 @@ def test_what_was_held_long_ago_is_not_driven_by_and_a_long_link_is_no_reason(
     wizard.round_trip_ms = round_trip_ms
     actions.handle(wizard, Drive(ahead=1.0, at_ms=(20.0 - held_s) * 1e3))
     assert bool(ports.command.messages) is is_driven
-    assert ("0.7 s late" in actions.driving_refusal(wizard, now_ns)) is not is_driven
+    assert ("0.7 s late" in actions.driving.refusal(wizard, now_ns)) is not is_driven
 
 
 def test_a_study_locks_parts_of_the_page_and_a_stop_is_said_all_the_same() -> None:

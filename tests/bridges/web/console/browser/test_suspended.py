@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bridges.web.console.actions import DISTRUST_NS, GAP_NS, STILL_NS, HeldKeys, SuspendDetector
+from bridges.web.console.driving.may_drive import DISTRUST_NS, GAP_NS, STILL_NS, HeldKeys, SuspendDetector
 from runtime.clock import to_ns
 
 BEAT_NS = to_ns(0.1)
