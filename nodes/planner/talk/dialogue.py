@@ -585,8 +585,11 @@ class Dialogue:
         self.names, said, rest = naming(text, self._scene, self.names, shown)
         if said:
             called = [one for one in self._things() if one.id in {*self.names.values()} - {*before.values()}]
+            if any(one.is_owned for one in parts_heard(self, text)):  # "My mug is called Joe."
+                self.owners = {**self.owners, **{one.id: speaker for one in called}}
             rest = bound_out(rest, called[:1], ())
-            return _joined([said, self._listen(rest, speaker, now_ns) if re.search(r"\w", rest) else ""])
+            is_more = any(one.act not in ("dark", "social") for one in parts_heard(self, rest))
+            return _joined([said, self._listen(rest, speaker, now_ns) if is_more else ""])
         if (answered := self._asked_in(text, speaker, now_ns)) is not None:
             return answered
         return self._ordered_in(text, speaker, now_ns)
@@ -1084,6 +1087,8 @@ class Dialogue:
 
     def _by_parts(self, text: str, speaker: str, intent: Intent, clauses: Sequence[Clause], now_ns: int) -> str:
         """What is made of an order that the grammar did not read whole; "" where its own question is the better one."""
+        if intent.why == "condition":
+            return ""  # the orders are read, and only when they are meant is not
         if self._is_gist(text, intent, clauses) and (said := propose(self, text, speaker, now_ns, intent)):
             return said
         is_objection = objects(intent, clauses) and bool(self._ordered())

@@ -29,7 +29,7 @@ _TURNED = re.compile(
     r"(?: (?:a?round|over))?|\b(?:the )?other way (?:a?round|about)|\bvice versa|\bin reverse\b"
     r"|\bin the (?:other|opposite|reverse) order", re.I
 )  # fmt: skip
-_BEFORE = re.compile(r"^(?P<first>.+?),?\s+(?:before|ahead of|prior to)\s+(?P<behind>.+)$", re.I)
+_BEFORE = re.compile(r"^(?P<first>.+?)(?<!\bnot),?\s+(?:before|ahead of|prior to)\s+(?P<behind>.+)$", re.I)
 _BEFORE_AHEAD = re.compile(r"^before (?P<behind>[^,]+), (?P<first>.+)$", re.I)
 _AFTER = re.compile(r"^(?P<behind>.+?)\s+after\s+(?P<first>.+)$", re.I)
 _FIRST = re.compile(

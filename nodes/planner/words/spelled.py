@@ -358,7 +358,7 @@ def _naming(text: str, scene: Scene, names: Mapping[str, str], shown: str) -> tu
     if topic is not None:
         about = [one.id for one in scene.things if topic["words"].lower() in (one.name.lower(), one.label)]
         shown, plain = about[0] if len(about) == 1 else "", re.sub(r"^(?:it|he|she)\b", "that", plain[topic.end() :])
-    described = r"(?:(?:the|this|that) (?P<words>[a-z ]+?)|(?:this|that)(?: [a-z]+)?|it|him|her)"
+    described = r"(?:(?:the|this|that|my|our) (?P<words>[a-z ]+?)|(?:this|that)(?: [a-z]+)?|it|him|her)"
     is_lasting = re.search(r"\bfrom (?:now|today) on\b", text, re.I) is not None
     ways = (*_NAMING, rf"{{thing}}(?: is|'s) {_NAME}") if is_lasting else _NAMING
     found = next((one for way in ways if (one := re.fullmatch(way.format(thing=described), plain, re.I))), None)

@@ -225,7 +225,8 @@ class _Reader:
         self.told: list[Clause] = []  # orders and what was said beside them
 
     def read(self, text: str, *, corrects: bool) -> Intent:
-        text, in_order = _IN_THAT_ORDER.subn("", _AFTERWARDS.sub("then", text))
+        text, in_order = _IN_THAT_ORDER.subn("", text)
+        text = _AFTERWARDS.sub(self._behind, text)
         whole = _IT_ALL.match(text)
         is_told = bool(self.before.orders) or any(one.count != 1 or one.is_plural for one in self.before.mentioned)
         if whole is not None and not is_told:  # nothing was spoken of that "it all" may mean but all that there is
@@ -262,7 +263,7 @@ class _Reader:
             )  # fmt: skip
             is_no = clause.type == "no" and bool(self.drafts or self.before.orders) and number + 1 < len(clauses)
             is_repair = is_pause or is_no or (clause.is_repair and not _has_content(clause))
-            if clause.type == "fragment" and not self.drafts:
+            if clause.type == "fragment" and not self.drafts and not (clause.condition and not _has_content(clause)):
                 self.is_correction = True
             self.is_correction = self.is_correction or clause.is_repair or is_no
             self._doubt(clause, clauses[number - 1] if number else None, behind)
@@ -274,6 +275,14 @@ class _Reader:
             for draft in self.drafts if behind is None or behind.is_first else ():
                 draft.sentence = len(self.mentioned) if draft.sentence is None else draft.sentence
         return self._conclude(clauses)
+
+    def _behind(self, found: re.Match[str]) -> str:
+        """ "Then", where anything is ordered that it can come behind; else it stays a condition that nobody knows."""
+        ahead, is_led = (
+            self.parser.clauses(found.string[: found.start()]),
+            re.search(r"\w", found.string[found.end() :]),
+        )
+        return "then" if self.before.orders or (is_led and any(one.type == "order" for one in ahead)) else found[0]
 
     def _without_turns(self, text: str) -> str:
         """The words without what they say of the order of deeds, which is kept."""
@@ -1034,8 +1043,9 @@ class _Reader:
             *(self._as_the_rest, self._as_apposition, self._as_one_spared, self._as_other_place, self._as_short_order),
             *(self._as_answer, self._as_other_things, self._as_less),
         )
-        if any(reading(clause, targets) for reading in readings):
-            return
+        is_beside = self.adds and self.asks and not clause.is_first  # "Could Tom go there, and the ball as well?"
+        if not is_beside and any(reading(clause, targets) for reading in readings):
+            return  # what adds to words that nobody understood adds to no order before them
         nouns = [] if _is_of_rest(clause) else clause.nouns
         is_bid = self.is_polite and len(nouns) == 1 and not targets and not clause.excepts
         is_bid = is_bid and not (self.before.orders and self.before.orders[-1].skill != "hand_over")

@@ -1415,3 +1415,40 @@ def test_what_is_drawn_out_or_hushed_is_answered_too(text: str) -> None:
     hear(mind, "Robot, open the jar.", 2.0, "Ben")
     assert hear(mind, text, 3.0, "Ben") != ""
     assert planned(mind) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "And once all of that is done, open the jar.", "Once that is all finished, open the jar.",
+        "As soon as it's all tidied up, open the jar.", "Right after the plates, open the jar.",
+        "Open the jar, but not before Ben is here.",
+    ],
+)  # fmt: skip
+def test_an_order_behind_what_nobody_ordered_is_asked_about_and_not_done_at_once(text: str) -> None:
+    mind = mind_with(RED, JAR)
+    assert hear(mind, text).endswith("?")
+    assert planned(mind) == []
+
+
+@pytest.mark.parametrize("text", ["After the news, open the jar.", "Open the jar, but not before the mug is dry."])
+def test_a_condition_that_nobody_can_tell_neither_turns_nor_holds_what_is_under_way(text: str) -> None:
+    mind = mind_with(RED, BLUE, JAR)
+    hear(mind, "Put the blue mug on the tray.")
+    hear(mind, text, 3.0)
+    assert planned(mind) == [("place", "mug-2", "tray")]
+
+
+def test_what_is_added_to_words_that_nobody_understood_is_added_to_no_order_before_them() -> None:
+    mind = mind_with(RED, BLUE, JAR)
+    hear(mind, "Bring me the red mug.")
+    hear(mind, "Would Tom fit on the shelf, and the jar too?", 3.0)
+    assert planned(mind) == [("hand_over", "mug-1", "")]
+
+
+def test_who_says_what_hers_is_called_owns_it_and_its_name_is_known() -> None:
+    mind = mind_with(RED, BLUE)
+    assert hear(mind, "My blue mug's called Shorty, by the way.") == "All right, the blue mug is called Shorty."
+    hear(mind, "Could Shorty go on the tray, and then the red one as well?", 3.0)
+    assert planned(mind) == [("place", "mug-2", "tray"), ("place", "mug-1", "tray")]
+    assert hear(mind, "Whose is Shorty?", 4.0, "Ben") == "Ann owns the blue mug."
