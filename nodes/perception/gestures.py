@@ -7,6 +7,12 @@ from collections.abc import Sequence
 
 PointM = tuple[float, float, float]
 
+POINT_AT_M, LOOK_AT_M = 0.11, 0.25
+"""How far beside the line of a finger, or of a gaze, a thing may be."""
+POINTS_DOWN = 0.25
+"""A line that goes down more steeply points; a palm is level."""
+GESTURE_S = 1.9
+"""A head nods, or shakes, within this time."""
 SWING_RAD = 0.12
 """A head that turns back by less has not changed its direction."""
 

@@ -8,16 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from nodes.msgs import SeenObject, SeenPerson
-from nodes.perception.gestures import PointM, nearest_to_line, swings
+from nodes.perception.gestures import GESTURE_S, LOOK_AT_M, POINT_AT_M, POINTS_DOWN, PointM, nearest_to_line, swings
 from nodes.perception.hands import Face, HandPose
 from runtime.clock import to_ns, to_s
 
 PERSON = "person"
-POINT_AT_M, LOOK_AT_M = 0.11, 0.25
-POINTS_DOWN = 0.25
-"""A line that goes down more steeply points; a palm is level."""
 STILL_M = 0.03
-HAND_LASTS_S, FACE_LASTS_S, GESTURE_S = 0.7, 2.0, 1.9
+HAND_LASTS_S, FACE_LASTS_S = 0.7, 2.0
 ASIDE_S = 2.5
 """So long a hand is believed to be where it was while the head looks elsewhere."""
 

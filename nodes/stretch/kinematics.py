@@ -45,7 +45,6 @@ WRIST_DROP_M = 0.06
 """How far the pitch axis hangs below the arm's axis."""
 GRASP_REACH_M = 0.215
 """From the pitch axis to the point between the fingertips."""
-FINGER_LENGTH_M = 0.17
 FINGER_END_M = 0.235
 """From the pitch axis to the ends of the fingers."""
 WRIST_CAMERA_M = (0.03, 0.0, 0.055)

@@ -14,8 +14,12 @@ from dataclasses import dataclass
 import msgspec
 
 from bridges.stretch.onboard.body import BUS_PERIOD_S, STEPPER_PERIOD_S, StretchHardware
-from bridges.stretch.onboard.words import BUSY_SILENCE_S, SILENCE_S, Goals, MotionOrder, Reading
+from bridges.stretch.onboard.words import Goals, MotionOrder, Reading
 
+SILENCE_S = 0.15
+"""The driver speaks 50 times a second; after this long without it everything is held, and its lease is over."""
+BUSY_SILENCE_S = 0.5
+"""While it homes or stows, which only the runstop ends, silence of this long presses the runstop."""
 BREATH_NS = 12_500_000
 """Beyond 80 pushes a second the power board drops some: so soon after goals a hold waits."""
 PRESS_AGAIN_NS = 50_000_000

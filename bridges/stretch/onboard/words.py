@@ -17,10 +17,6 @@ JOINTS = ("lift", "arm", "wrist_yaw", "wrist_pitch", "wrist_roll", "gripper", "h
 CHAINS = ("lift", "arm", "left_wheel", "right_wheel", "pimu", "end_of_arm", "head")
 """What has a stamp of its own: the boards on USB, and the two buses of Dynamixels."""
 
-SILENCE_S = 0.15
-"""The driver speaks 50 times a second; after this long without it everything is held, and its lease is over."""
-BUSY_SILENCE_S = 0.5
-"""While it homes or stows, which only the runstop ends, silence of this long presses the runstop."""
 
 M = TypeVar("M", bound=msgspec.Struct)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from nodes.models.model import RequestPacer
+from nodes.models.pace_and_outages import RequestPacer
 
 
 def asked(calls: int, is_refused: Callable[[float], bool]) -> tuple[float, int]:
