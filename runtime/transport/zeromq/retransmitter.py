@@ -17,13 +17,13 @@ from secrets import randbits
 import zmq
 
 from runtime.clock import NS_PER_S, SystemClock
-from runtime.errors import CodecError, TransportError, with_remedy
+from runtime.errors import CodecError
 from runtime.operating_system.real_time import ask_for_fifo, name_thread
 from runtime.serialization.codec import Frame
 from runtime.transport.reliable.outbox import FIRST_PERIOD_NS, Again, Outbox
 from runtime.transport.reliable.tag import Terms, read_receipt, write_tag
 from runtime.transport.zeromq.frames import NOBLOCK, pack_tagged
-from runtime.transport.zeromq.sockets import receipt_endpoint
+from runtime.transport.zeromq.sockets import bind, receipt_endpoint
 
 _QUEUE_LENGTH = 1024
 _MOST_RECEIPT_BYTES = 1 << 16
@@ -59,11 +59,7 @@ class Retransmitter:
         self._socket.setsockopt(zmq.RCVHWM, _QUEUE_LENGTH)
         self._socket.setsockopt(zmq.MAXMSGSIZE, _MOST_RECEIPT_BYTES)
         self._socket.setsockopt(zmq.LINGER, 0)
-        address = receipt_endpoint(folder, process)
-        try:
-            self._socket.bind(address)
-        except zmq.ZMQError as problem:
-            raise TransportError(f"{address} cannot be bound: {with_remedy(problem.strerror)}") from problem
+        bind(self._socket, receipt_endpoint(folder, process))
         self._wake_reader, self._wake_writer = os.pipe()
         os.set_blocking(self._wake_writer, False)
         self.fds = frozenset((int(self._socket.getsockopt(zmq.FD)), self._wake_reader))

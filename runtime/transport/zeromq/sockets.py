@@ -33,6 +33,14 @@ def deep_endpoint(folder: Path, process: str, depth: Depth) -> str:
     return f"ipc://{folder / f'{process}.{depth}'}"
 
 
+def bind(socket: zmq.Socket[bytes], address: str) -> None:
+    """Raises TransportError with what to do, by the fault's number: newer bindings put the address into its text."""
+    try:
+        socket.bind(address)
+    except zmq.ZMQError as problem:
+        raise TransportError(f"{address} cannot be bound: {with_remedy(zmq.strerror(problem.errno or 0))}") from problem
+
+
 def bind_outward(socket: zmq.Socket[bytes], folder: Path, process: str, kind: Kind) -> None:
     """Let others connect, each to a queue of the length that it asks for. Raises TransportError.
 
@@ -43,10 +51,7 @@ def bind_outward(socket: zmq.Socket[bytes], folder: Path, process: str, kind: Ki
         lengths |= {deep_endpoint(folder, process, depth): length for depth, length in DEEP_QUEUE_LENGTH.items()}
     for address, length in lengths.items():
         socket.setsockopt(zmq.SNDHWM, length)
-        try:
-            socket.bind(address)
-        except zmq.ZMQError as problem:
-            raise TransportError(f"{address} cannot be bound: {with_remedy(problem.strerror)}") from problem
+        bind(socket, address)
 
 
 def inward_endpoint(folder: Path, name: str, kind: Kind) -> str:
@@ -100,7 +105,4 @@ def bind_inward(sockets: Mapping[Kind, zmq.Socket[bytes]], folder: Path, name: s
     for kind, socket in sockets.items():
         socket.setsockopt(zmq.SUBSCRIBE, READY + name.encode())
         address = inward_endpoint(folder, name, kind)
-        try:
-            socket.bind(address)
-        except zmq.ZMQError as problem:
-            raise TransportError(f"{address} cannot be bound: {with_remedy(problem.strerror)}") from problem
+        bind(socket, address)
