@@ -371,6 +371,8 @@ def _of_plans(asked: AskedOf, now: Answerable) -> str:
         if order is not None:
             return f"I {'am to' if now.asked else 'will'} {small(describe(order))}."
         return f"{where_are([thing], now.scene)} I am to do nothing with it." if asked.asks == "what" else ""
+    if asked.asks == "how" and _has(words, "how long", "how much longer") and plans:
+        return f"I cannot tell how long. I still have to {list_words(plans)}."
     if asked.asks == "how many" and _TO_DO.search(words):
         return f"{capital(_number(len(plans)))}: {list_words(plans)}." if plans else f"None. {now.asked}".strip()
     is_left = (asked.asks or _has(words, "anything")) and _has(words, "left", "remaining")

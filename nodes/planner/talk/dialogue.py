@@ -119,7 +119,7 @@ from nodes.planner.words.understanding import (
     understand_in,
 )
 from nodes.planner.words.whose import binds_all, forbids, owners_told, with_owned, with_owners
-from runtime.clock import to_s
+from runtime.clock import to_ns, to_s
 
 TAKES_WITHIN_S = 30.0
 """What was filled is held out so long while more is to be done; then it is set down."""
@@ -128,6 +128,8 @@ OFFERED_S, STILL_M = 2.0, 0.02
 """A thing that is held out so long without a word, by a hand this still, is an offer."""
 NODS_EVERY_S = 3.0
 MOVED_M = 0.08
+ASKED_WITHIN_S = 2.0
+"""What was asked so lately is not asked again when a stop is lifted."""
 STOPS_WITHIN_S = 1.0
 """So soon after a word of stopping the guard has said that it stopped."""
 MOST_HEARD = 12
@@ -585,7 +587,7 @@ class Dialogue:
         self.names, said, rest = naming(text, self._scene, self.names, shown)
         if said:
             called = [one for one in self._things() if one.id in {*self.names.values()} - {*before.values()}]
-            if any(one.is_owned for one in parts_heard(self, text)):  # "My mug is called Joe."
+            if {"my", "our"} & {*text.lower().split()}:  # "My mug is called Joe."
                 self.owners = {**self.owners, **{one.id: speaker for one in called}}
             rest = bound_out(rest, called[:1], ())
             is_more = any(one.act not in ("dark", "social") for one in parts_heard(self, rest))
@@ -661,7 +663,9 @@ class Dialogue:
         is_named = any(one.kind not in ("", "*") or one.colour for one in beside)
         target = self.target()
         is_other = target is not None and target not in things
-        is_open = self.open("deed", "may", "still", "instead", *(("help",) if self.was_answered else ())) is not None
+        helped = self.open("help") if self.was_answered else None
+        is_open = helped is not None and not self.ids_of(self._about(helped)) <= {one.id for one in things}
+        is_open = is_open or self.open("deed", "may", "still", "instead") is not None
         if is_named or is_open or (is_other and re.search(r"\b(?:not|leave|stop|keep|never)\b|n't\b", text, re.I)):
             return text
         asked = next((one for one in self._asked() if one.awaits == "thing"), None)
@@ -727,13 +731,15 @@ class Dialogue:
             left = meant_by(self, about[1])
             if left and all(one.id in self.kept and not self._gives(one) for one in left) and self.why_kept(left):
                 return self.answered(f"Why is {about[1]} left?", speaker)
-        text, undone = behind_deed(self, self._bound(elsewhere(self._called(text))))
+        text, undone = behind_deed(self, self._bound(elsewhere(self._called(text), self.around.world.places)))
         if undone:
             intent = self.read_alone(text)
             intent = msgspec.structs.replace(intent, deed="ask", why="condition", what=undone, awaits="yes")
             return self._unread(intent, self._clauses(text), now_ns)
         is_owner = any(owner == "my" for owner, _ in self.talk.owners) or self._is_of_recipe(text)
-        spelled = spelled_out(text, self._scene, self.names, speaker, self._kind_meant(), is_owner=is_owner)
+        heard = {who for who, _ in self.heard}
+        kind = self._kind_meant()
+        spelled = spelled_out(text, self._scene, self.names, speaker, kind, is_owner=is_owner, heard=heard)
         if (seen := self._seen_from(text)) is not None:
             return self._choose(seen[0], seen[1], now_ns)
         if spelled.reply:
@@ -903,7 +909,9 @@ class Dialogue:
             for one in nouns
             if not (one.unknown or one.place) and (one.colour or (one.kind not in ("", "*") and one.is_definite))
         )
-        return self.refs(self._under_way(told_of))
+        goals = {one.place for one in nouns if one.place and not one.kind}  # "Not the sink with that."
+        bound = tuple(ref for one in self.orders if one.place in goals for ref in one.things)
+        return self.refs(self._under_way(told_of)) or bound
 
     def _is_foreign(self, text: str) -> str:
         return in_another_language(text, frozenset(names_in(self)))
@@ -941,11 +949,8 @@ class Dialogue:
         if self._each and (said := self._run_household(text, clauses, intent, now_ns)) is not None:
             return said
         self.talk = replace(talk, question=None, awaits="")
-        if self.orders and not self._asked() and not intent.is_addition and wonders(text, clauses, before):
-            named_here = tuple(ref for order in intent.orders for ref in order.things if ref.colour or ref.id)
-            told_of = (*named_here, *(one for one in intent.told_of if one.colour or one.label))
-            about = self.refs(self._under_way(told_of))
-            return self.ask_whether(about or self._ordered(), now_ns)
+        if said := self._wondered(text, intent, clauses, before, now_ns):
+            return said
         if self._each and intent.deed == "do" and intent.protected and self.later and _is_same(intent.orders, before):
             return self._spare(Intent("nothing", protected=intent.protected), now_ns)  # "But not the blue one."
         if intent.deed == "do" and tells_where_kinds_go(text) and self._each:
@@ -955,6 +960,21 @@ class Dialogue:
             protected = tuple(one for one in self.talk.protected if one in kept)
             self.talk = replace(self.talk, protected=protected, mentioned=mentioned)
         return self._follow(intent, text, clauses, speaker, now_ns)
+
+    def _wondered(
+        self, text: str, intent: Intent, clauses: Sequence[Clause], before: Sequence[Order], now_ns: int
+    ) -> str:
+        """What to ask of the work, or to say of another thing, where something is only named; "" of other words."""
+        if not self.orders or self._asked() or intent.is_addition or not wonders(text, clauses, before):
+            return ""
+        named_here = tuple(ref for order in intent.orders for ref in order.things if ref.colour or ref.id)
+        told_of = (*named_here, *(one for one in intent.told_of if one.colour or one.label))
+        about = self.refs(self._under_way(told_of))
+        if about or not (apart := self._references_in(text)):
+            return self.ask_whether(about or self._ordered(), now_ns)
+        if wide := self.too_wide(apart):  # "What about the plate?", of which nothing is ordered
+            self.spoken, self.was_answered, self.is_answer = self._named_ids(text), True, True
+        return wide
 
     def _assents(self, text: str) -> str:
         """What to say to "yes, the red one", where just that is under way; "" to other words."""
@@ -1158,8 +1178,9 @@ class Dialogue:
         """What questions are answered from."""
         asked = next((one.text for one in reversed(self.questions) if one.awaits), "")
         helped = self.open("help", "thing")
+        order = self.order if self.order is None or not self._is_there(self.order) else None  # nobody has told it yet
         return Answerable(
-            self._scene, self.around.skills, self.order, self.later, self.deeds, self.causes, asked,
+            self._scene, self.around.skills, order, self.later, self.deeds, self.causes, asked,
             helped.text if helped is not None else "", self.is_stopped, self.stop, self.reasons, self.heard,
             self.names, self.dropped,
         )  # fmt: skip
@@ -1328,7 +1349,8 @@ class Dialogue:
 
     def _follows(self) -> str:
         """What happens now that nothing forbids to move: an answer is waited for, or what is ordered is done."""
-        asked = next(iter(self._asked()), None)
+        held = [one for one in reversed(self.questions) if one.holds]
+        asked = next(iter((*held, *self._asked())), None)
         if asked is not None and (asked.holds or self.order is None):
             return f"I wait for an answer: {asked.text.removeprefix('Stopped. ')}"
         return following(self.belief())
@@ -1339,7 +1361,10 @@ class Dialogue:
             self.stopped_ns = self.stopped_ns or now_ns
         elif self.around.is_stopped is not None and to_s(now_ns - self.stopped_ns) > STOPS_WITHIN_S:
             was_stopped, self.stopped_ns = self.is_stopped, 0
-            return self._follows() if was_stopped and not self._is_held() else ""
+            is_told = self.is_paused or any(
+                one.holds and one.since_ns > now_ns - to_ns(ASKED_WITHIN_S) for one in self.questions
+            )
+            return self._follows() if was_stopped and not is_told else ""
         return ""
 
     # --- what answers a question
@@ -2065,7 +2090,10 @@ class Dialogue:
         return _about_alone(order, tuple(things))
 
     def _shown(self, intent: Intent) -> Intent | None:
-        """The order with what somebody points at, where it lacks only that; None if it lacks more, or nobody does."""
+        """The order with what somebody points at, or one that nobody keeps, where it lacks only that; else None."""
+        named = [ref for order in intent.orders for ref in order.things]
+        if self._each and intent.why == "protected" and all(self.ids_of((ref,)) - self.kept for ref in named):
+            return msgspec.structs.replace(intent, deed="do")
         is_open = any(one.things or (one.skill == "place" and not one.place) for one in intent.orders)
         if not intent.orders or is_open or len(intent.unnamed) != 1 or intent.why != "which":
             return None
@@ -2648,7 +2676,7 @@ class Dialogue:
             text = f"I do not see a {kind}. Could you put one on the table?"
             return self.ask(OpenQuestion("thing", text, now_ns, (Order("wipe", (Reference(label=kind),), (), place),)))
         there = [one for one in self._things() if self._place_of(one) == place]
-        wide = [one for one in there if one.width_m > self.household.widest_m]
+        wide = [one for one in there if one.width_m > self.household.widest_m and one.id not in self.kept]
         away, home = "countertop" if place != "countertop" else "table", self._place_of(tool) or "countertop"
         said = [self._ask_for_help(self._placed(self.refs((one,)), away), one, now_ns) for one in wide]
         things = self.refs((tool,))

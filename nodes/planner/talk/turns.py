@@ -6,7 +6,7 @@ What is new and is to come first takes the skill and the place of what is under 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -96,9 +96,13 @@ def turn_of(text: str) -> DeedsInTurn | None:
     return DeedsInTurn("before", said) if re.search(r"\bfirst\b", ahead, re.I) and "," not in said else None
 
 
-def elsewhere(text: str) -> str:
+def elsewhere(text: str, places: Collection[str]) -> str:
     """ "Not the cup. It is cracked, that one's for the bin": what is not to go here goes there, as one order."""
-    text = _NOT_THAT.sub(lambda found: f"actually, {found['what']}", text.replace("’", "'"))
+
+    def thing(found: re.Match[str]) -> str:
+        return found[0] if found["what"].split()[-1] in places else f"actually, {found['what']}"
+
+    text = _NOT_THAT.sub(thing, text.replace("’", "'"))
     return _FOR_BIN.sub(" goes in the bin", text)
 
 

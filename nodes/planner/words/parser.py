@@ -532,7 +532,7 @@ class Parser:
     def _is_banned(self, words: list[str], i: int) -> bool:
         """Whether "no" stands before a bare name: "no cups on the shelf"; not before "no, the sink"."""
         noun, j = self._noun(words, i)
-        if noun is None or noun.is_definite or words[i] in SETS["articles"] or not (noun.kind or noun.place):
+        if noun is None or noun.is_definite or words[i] in (*SETS["articles"], "such") or not (noun.kind or noun.place):
             return False
         return not self.lexicon.verbs.at(words, i)[0] and words[j : j + 1] != ["i"]
 

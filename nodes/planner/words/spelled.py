@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -73,7 +73,7 @@ _AROUND_NAME = re.compile(
 
 
 _TO_WHOM = re.compile(
-    r"\b((?i:give|hand|bring|serve|pass|fetch|get|take)) ([A-Z][a-z]+) "
+    r"\b((?i:give|hand|bring|serve|pass|fetch|get|take)) ([A-Z][a-z]+|him|her|them) "
     r"(?=(?:the|an?|another|some|his|her|that|this|both|one)\b)"
 )
 """To whom of those who are there a thing is brought makes no difference to the deed: it is held out."""
@@ -125,11 +125,12 @@ class SpelledOut(msgspec.Struct, frozen=True):
 
 
 def spelled_out(
-    text: str, scene: Scene, names: Mapping[str, str], speaker: str = "", kind: str = "", *, is_owner: bool = False
-) -> SpelledOut:
+    text: str, scene: Scene, names: Mapping[str, str], speaker: str = "", kind: str = "", *, is_owner: bool = False,
+    heard: Collection[str] = (),
+) -> SpelledOut:  # fmt: skip
     """An utterance with names and places in the room as what they mean; `kind` is what "the one" is, "" where open.
 
-    `is_owner`: somebody has said what is theirs, so that "mine" means that.
+    `is_owner`: somebody has said what is theirs, so that "mine" means that. `heard`: who has spoken so far.
     """
     for name, plainly in _PLAINLY:
         text = cues("spelled")[name].sub(plainly, text)
@@ -152,6 +153,8 @@ def spelled_out(
         text = f"{text[: named.start()]}the {own[0].name}{text[named.end() :]}" if len(own) == 1 else text
     text = re.sub(r"\bmy (?P<kind>[a-z]+)\b(?! is\b)", partial(_own, scene=scene, speaker=speaker), text, flags=re.I)
     there = {speaker.lower(), *(one.id.lower() for one in scene.people), *(one.owner.lower() for one in scene.things)}
+    others = {one.lower() for one in heard} - {speaker.lower(), ""}
+    there |= others | ({"him", "her", "them"} if others else set())
     text = _TO_WHOM.sub(lambda found: f"{found[1]} me " if found[2].lower() in there else found[0], text)
     text = _ONE_OF.sub(partial(_only_one, scene=scene, kind=kind), text)
     asked = _ASKS_WHAT.fullmatch(text.strip(" ?.!"))

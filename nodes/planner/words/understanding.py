@@ -252,9 +252,11 @@ class _Reader:
         for number, clause in enumerate(clauses):
             behind = clauses[number + 1] if number + 1 < len(clauses) else None
             is_contrast = clause.type == "fragment" and clause.nots and not clause.nouns and not self.drafts
-            if is_contrast and behind is not None and behind.type == "fragment" and behind.nouns:
-                is_repair = True
-                continue  # "Not the red one, the white one."
+            is_led = behind is not None and behind.type == "fragment" and bool(behind.nouns)
+            is_led = is_led or (behind is not None and bool(behind.targets) and all(map(_is_place, clause.nots)))
+            if is_contrast and is_led:
+                is_repair = self.is_correction = True
+                continue  # "Not the red one, the white one.", "Not the sink, put it on the shelf."
             clause.is_repair = clause.is_repair or is_repair
             is_sharper = bool(self.before.orders) and behind is not None and behind.type == "fragment" and behind.nouns
             is_pause = (
@@ -1096,11 +1098,12 @@ class _Reader:
     def _as_other_place(self, clause: Clause, targets: Targets) -> bool:
         """ "Not there"."""
         orders = self.before.orders
-        if "not there" in clause.adverbs and orders:
-            things = [_noun(one) for one in orders[-1].things]
-            self.drafts.append(_Draft(Clause("order"), skill="place", nouns=things, why="where"))
-            return True
-        return False
+        return "not there" in clause.adverbs and bool(orders) and self._as_not_there(orders[-1])
+
+    def _as_not_there(self, order: Order) -> bool:
+        things = [_noun(one) for one in order.things]
+        self.drafts.append(_Draft(Clause("order"), skill="place", nouns=things, why="where"))
+        return True
 
     def _as_short_order(self, clause: Clause, targets: Targets) -> bool:
         """ "The cup on the tray"."""
@@ -1188,6 +1191,8 @@ class _Reader:
         if not barred or not orders or (clause.nouns and not _is_of_rest(clause)):
             return False
         last = orders[-1]
+        if any(map(_is_place, barred)):
+            return last.place in {noun.place for noun in barred} and self._as_not_there(last)
         barred = [replace(n, kind=n.kind or (last.things[0].label if last.things else "")) for n in barred]
         is_one = [one for one in last.things if one.count == 1]
         if last.things and len(is_one) == len(last.things) and self._is_all_ordered(barred):
@@ -1664,7 +1669,7 @@ class _Reader:
             return
         draft = self.drafts[0]
         kinds = {one.label for one in last.things}
-        is_contrast = any(noun.kind in kinds or not noun.kind for noun in self.nots)
+        is_contrast = any(noun.kind in kinds or not (noun.kind or noun.place) for noun in self.nots)
         if is_contrast and draft.nouns and draft.place is None and not draft.source:
             draft.skill, draft.relation, draft.place = "place", last.relation, Noun(place=last.place)
             draft.why = "" if draft.why == "where" else draft.why
@@ -2076,6 +2081,10 @@ def _noun(reference: Reference) -> Noun:
         source=reference.source,
         is_definite=not reference.is_any,
     )
+
+
+def _is_place(noun: Noun) -> bool:
+    return bool(noun.place) and not noun.kind
 
 
 def _same_noun(noun: Noun, others: Sequence[Noun]) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 import pytest
 
@@ -1452,3 +1454,75 @@ def test_who_says_what_hers_is_called_owns_it_and_its_name_is_known() -> None:
     hear(mind, "Could Shorty go on the tray, and then the red one as well?", 3.0)
     assert planned(mind) == [("place", "mug-2", "tray"), ("place", "mug-1", "tray")]
     assert hear(mind, "Whose is Shorty?", 4.0, "Ben") == "Ann owns the blue mug."
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Not the tray, put it on the shelf.", "No, not the tray, it goes on the shelf.", "Not the tray, the shelf.",
+     "Not onto the tray with it, onto the shelf."],
+)  # fmt: skip
+def test_a_place_that_is_not_meant_gives_way_to_the_one_that_is_and_the_thing_is_not_left(text: str) -> None:
+    mind = mind_with(RED, BLUE)
+    hear(mind, "Put the red mug on the tray.")
+    hear(mind, text, 3.0)
+    assert planned(mind) == [("place", "mug-1", "shelf")]
+    assert mind.kept == set()
+
+
+@pytest.mark.parametrize("text", ["Not the tray!", "But not the tray, please.", "Not the tray with that, please."])
+def test_a_place_that_is_not_meant_holds_what_goes_there_until_another_is_said(text: str) -> None:
+    mind = mind_with(RED, BLUE)
+    hear(mind, "Put the red mug on the tray.")
+    assert hear(mind, text, 3.0).endswith("?")
+    assert [one.holds for one in mind.questions] == [True]
+    hear(mind, "On the shelf.", 5.0)
+    assert planned(mind) == [("place", "mug-1", "shelf")]
+
+
+def test_what_holds_the_work_is_told_when_a_stop_is_lifted() -> None:
+    mind = mind_with(RED, BLUE)
+    hear(mind, "Put the mugs on the tray.")
+    asked = mind.ask_which(mind.refs((RED, BLUE)), to_ns(2.0))
+    guard = mind.around
+    mind.around = replace(guard, is_stopped=True)
+    hear(mind, "Careful!", 10.0)
+    assert hear(mind, "It's all right, carry on.", 20.0) == ""
+    mind.around = replace(guard, is_stopped=False)
+    assert mind.see(to_ns(20.5)) == f"I wait for an answer: {asked}"
+
+
+def test_one_of_several_is_one_that_nobody_keeps() -> None:
+    mind = mind_with(RED, BLUE)
+    hear(mind, "The red mug's mine, and nobody else gets it.", 1.0, "Ben")
+    assert "?" not in hear(mind, "Bring me one of the mugs.", 3.0)
+    assert planned(mind) == [("hand_over", "mug-2", "")]
+
+
+def test_what_is_asked_of_a_thing_that_nobody_ordered_holds_no_other_and_its_taker_is_believed() -> None:
+    plate = thing("plate-1", "plate", "white", "dirty", width_m=0.16)
+    mind = mind_with(RED, BLUE, plate, thing("sponge-1", "sponge", "yellow"))
+    hear(mind, "Put the mugs on the tray.")
+    assert "too wide" in hear(mind, "And what about the plate?", 3.0)
+    assert hear(mind, "I'll take that one over myself.", 5.0) == "All right, I leave the white plate."
+    assert "plate" not in hear(mind, "Then give the table a wipe.", 7.0)
+    assert [ident for _, ident, _ in planned(mind)][:2] == ["mug-1", "mug-2"]
+
+
+def test_what_stands_where_it_was_to_go_is_not_told_as_still_to_do() -> None:
+    mind = mind_with(RED, BLUE)
+    hear(mind, "Put the red mug on the tray.")
+    see(mind, scene_of(RED, BLUE, at="tray"), 4.0)
+    assert "red mug" not in hear(mind, "What have you still got to do?", 4.5)
+
+
+def test_how_long_it_takes_is_not_known_and_what_is_to_be_done_is_told() -> None:
+    mind = mind_with(RED, BLUE)
+    hear(mind, "Put the mugs on the tray.")
+    assert hear(mind, "How much longer will it take?", 3.0).startswith("I cannot tell how long. I still have to put")
+
+
+def test_him_is_who_has_spoken_and_is_not_asked_for() -> None:
+    mind = mind_with(RED, BLUE)
+    hear(mind, "Hello, robot.", 1.0, "Ben")
+    hear(mind, "Give him the red mug.", 2.0)
+    assert planned(mind) == [("hand_over", "mug-1", "")]
