@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from bench.interruptions.risk_difference import risk_difference
 from nodes.evaluation.trials import Result
-from nodes.statistics.paired import holm, paired_difference, permutation_p, risk_difference
+from nodes.statistics.paired import holm, paired_difference, permutation_p
 
 OURS, BASELINES = "A", ("B", "B+", "C")
 
