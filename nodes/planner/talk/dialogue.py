@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import msgspec
 
@@ -550,7 +551,7 @@ class Dialogue:
         before, scene = self.owners, with_owners(self._scene, {**self._cups_made(), **self.owners})
         self.around = replace(self.around, scene=scene)
         said_plainly = self.household.written(text)
-        self.owners, rest = owners_told(said_plainly, scene, speaker, before, lambda words: meant_by(self, words))
+        self.owners, rest = owners_told(said_plainly, scene, speaker, before, partial(meant_by, self))
         own = [one for one in self._things() if self.owners.get(one.id) != before.get(one.id)]
         if not own:
             return self._listen_to(with_owned(text, scene, speaker), speaker, now_ns)
@@ -633,7 +634,10 @@ class Dialogue:
     def _understood(self, text: str, asked: OpenQuestion | None = None) -> tuple[Intent, Conversation]:
         """What an utterance means; as an answer it names one of what was asked about: "The cup." of two red things."""
         world = self.around.world
-        intent, talk = understand_in(text, world, self._talk_about(asked), parser_of(world))
+        before = self._talk_about(asked)
+        intent, talk = understand_in(text, world, before, parser_of(world))
+        kept = dict.fromkeys((*before.protected, *intent.protected))
+        talk = replace(talk, protected=self._but(intent.released, tuple(kept)))
         choices = asked.choices if asked is not None and asked.awaits == "thing" else ()
 
         def chosen(ref: Reference) -> Reference:
@@ -1141,7 +1145,7 @@ class Dialogue:
         if any(one.is_owned and one.is_named for one in parts_heard(self, text)):
             return True
         is_lost = intent.why == "where" and (about.skill != "place" or not about.things)
-        is_lost = is_lost or (intent.why == "tidy" and any(one.place and one.things for one in parts_heard(self, text)))
+        is_lost = is_lost or (intent.why == "tidy" and any(one.things for one in parts_heard(self, text)))
         return intent.why in _DARK or is_lost or (intent.why == "where" and _names_place(clauses, about))
 
     @staticmethod
@@ -1154,6 +1158,8 @@ class Dialogue:
     def _unread(self, intent: Intent, clauses: Sequence[Clause], now_ns: int) -> str:
         """What is asked or refused; what is worked on and was named by it, or objected to, is held."""
         ordered = self.orders
+        if intent.why == "protected" and self.ids_of(self._about(intent)) and not self._kept_of(intent.orders):
+            return self.do(Intent("do", intent.orders), now_ns, self._speaker)  # another one than what is left
         if intent.why == "protected" and (refused := self.do_but_kept(intent.orders, now_ns, self._speaker)):
             return refused + self.goes_on() if self.orders == ordered else refused
         why = self._why_not(intent)
@@ -1311,7 +1317,7 @@ class Dialogue:
         if asked.about != "order":
             return self._agreed(asked, now_ns, speaker)
         self._give_way(asked, self._about(asked))
-        self._release(self._about(asked))
+        self._release(self.refs(self._kept_of(asked.orders)))
         is_beside = bool(asked.of) and self.order is not None
         agreed = _with_orders(agreed or Intent("do"), asked.orders)
         agreed = msgspec.structs.replace(agreed, is_addition=agreed.is_addition or is_beside)
@@ -1497,7 +1503,7 @@ class Dialogue:
                 return self.take_turns(asked.orders, now_ns, self.by)
             case "instead":
                 return self.do(Intent("do", asked.orders, is_correction=True), now_ns, speaker, is_answer=True)
-        self._release(self._about(asked))
+        self._release(self.refs(self._kept_of(asked.orders)))
         return f"All right. {self._add(asked.orders, now_ns)}".strip()
 
     def _declined(self, asked: OpenQuestion) -> str:
@@ -1761,8 +1767,17 @@ class Dialogue:
             self.questions = (*self.questions, replace(asked, choices=still))
 
     def _release(self, free: Sequence[Reference]) -> None:
-        kept = [one for one in self.talk.protected if not any(covers(ref, one) for ref in free)]
-        self.talk = replace(self.talk, protected=tuple(kept))
+        self.talk = replace(self.talk, protected=self._but(free, self.talk.protected))
+
+    def _but(self, free: Sequence[Reference], protected: Sequence[Reference]) -> tuple[Reference, ...]:
+        """What is still protected once these are free: of "the cups", where one of them is, the others."""
+        kept, ids = [one for one in protected if not any(covers(ref, one) for ref in free)], self.ids_of(free)
+        left = [(one, self._fitting(one)) for one in kept]
+        split = [
+            self.refs([two for two in seen if two.id not in ids]) if any(two.id in ids for two in seen) else (one,)
+            for one, seen in left
+        ]
+        return tuple(dict.fromkeys(one for refs in split for one in refs))
 
     def _is_all_left(self, order: Order) -> bool:
         """Whether nothing that is seen is left to do of an order."""
@@ -1904,7 +1919,10 @@ class Dialogue:
             whose = [self.owners.get(one, speaker) for order in intent.orders for one in self.ids_of(order.things)]
             owner = next((one for one in whose if one != speaker and one == self.by), "")
             return self.ask(OpenQuestion("instead", text, now_ns, intent.orders, of=owner))
-        orders = tuple(self._brought_back(self._pointed_out(order)) for order in _apart(intent.orders))
+        named_so = tuple(self._brought_back(self._pointed_out(order)) for order in _apart(intent.orders))
+        orders = tuple(map(self._sparing, named_so))
+        if [one.things for one in orders] != [one.things for one in named_so] and not self.lift(orders):
+            return self.do_but_kept(orders, now_ns, speaker)
         if text := self._nothing_to_put_back(orders):
             return text
         if self._each:
@@ -2102,11 +2120,24 @@ class Dialogue:
         orders = tuple(_about_alone(one, shown) for one in intent.orders)
         return Intent("do", orders) if found.by == "pointing" else None
 
+    def _sparing(self, order: Order) -> Order:
+        """Without what is to be left, where its words may mean more than that; "all", where all is, as these."""
+        seen = [one for ref in order.things for one in self._fitting(ref) if order.skill != "put_back"]
+        kept, alone = self.kept, {one.id for one in self._kept_of((order,))}
+        if seen and any(ref.count == ALL for ref in order.things) and {one.id for one in seen} <= kept:
+            return Order(order.skill, self.refs(seen), (), order.place, order.relation)
+        left = [one for one in seen if one.id in kept - alone and not self._is_excluded(one, order)]
+        return _excluding(order, self.refs(left), ()) if left else order
+
+    def _is_excluded(self, thing: SeenObject, order: Order) -> bool:
+        return any(fits(thing, ref, self._scene) for ref in order.excluding)
+
     def _ambiguous(self, orders: Sequence[Order]) -> tuple[str, tuple[Reference, ...]] | None:
         """What to ask where "the cup" could be one of several that are seen, and which these are."""
         for order in orders:
             for one in order.things:
                 alike = [thing for thing in self._fitting(one) if not self._is_at(thing, order)]
+                alike = [thing for thing in alike if not self._is_excluded(thing, order)]
                 names = sorted({f"the {thing.name}" for thing in alike})
                 if is_vague(one) and not one.is_any and one.count == 1 and len(names) > 1:
                     return f"Which {one.label} do you mean: {list_words(names, 'or')}?", self.refs(alike)
@@ -2570,8 +2601,7 @@ class Dialogue:
 
     def _chosen(self, reference: Reference, order: Order, now_ns: int) -> tuple[list[SeenObject], str]:
         """The things, and what is said or asked about them."""
-        excluded = self.ids_of(order.excluding)
-        fitting = [one for one in self._fitting(reference) if one.id not in excluded]
+        fitting = [one for one in self._fitting(reference) if not self._is_excluded(one, order)]
         found = [one for one in fitting if one.id not in self.kept or order.skill == "put_back"]
         found = [one for one in found if not order.place or self._place_of(one) != order.place] or found
         if not found and len(fitting) == 1:

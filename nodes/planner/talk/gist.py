@@ -68,6 +68,7 @@ class Focus:
     there: str = ""  # the place that was spoken of last
     surface: str = ""  # the one on which most things stand
     within: Mapping[str, str] = field(default_factory=dict)  # what is or was in which vessel
+    kept: frozenset[str] = frozenset()  # ids of what is to be left alone
 
 
 def parts_of(text: str, scene: Scene, parser: Parser, focus: Focus) -> list[SaidPart]:
@@ -103,7 +104,9 @@ def _part(words: list[str], end: str, scene: Scene, parser: Parser, focus: Focus
     if verb in ("clear", "tidy") and len(places) == 1 and _FROM.search(said):
         places = []  # "clear the table": that is where things are, and not where they go
     skill = _skill(verb, heard, places)
-    place = places[-1] if places and skill in ("", "place") else _waste(scene) if verb == "throw" else ""
+    sources = {n.place for one in parser.clauses(said) for how, n in one.targets if how == "from" and n is not None}
+    goals = [one for one in places if one not in sources] if skill in ("", "place") else []
+    place = goals[-1] if goals else _waste(scene) if verb == "throw" else ""
     is_named = is_named_in(nouns) or bool(landmark is not None and named)
     things = named
     if not named and not is_open and before is not None and before.things and ("single" in heard or skill or place):
@@ -119,6 +122,10 @@ def _part(words: list[str], end: str, scene: Scene, parser: Parser, focus: Focus
     is_order = is_order and set(_CUES["own"].findall(head)) <= _POSSESSIVES
     act = _act(head.strip(), ahead, end, skill, verb, is_named=bool(named or is_open), has_place=bool(places))
     act = "deed" if act == "spare" and is_order and not heard & {"not", "self"} else act
+    if act in ("deed", "name") and ("everything" in heard or any(one.is_other or one.count == "all" for one in nouns)):
+        alone = [one for one in nouns if (one.kind or one.colour) and not (one.is_other or one.count == "all")]
+        free = [one for one in things if one.id not in focus.kept or any(_fits(one, noun) for noun in alone)]
+        things = tuple(free) or things  # what is left is in no "all"
     is_plain = act == "deed" and bool(verb) and not (heard & {"not", "later"} or is_open or apart)
     is_owned = act == "spare" and bool(ahead & {"own", "self"})
     unknown = next((one.unknown for one in nouns if _is_unknown_thing(one, parser)), "")
@@ -231,7 +238,7 @@ def _meant(nouns: Sequence[Noun], said: str, scene: Scene, focus: Focus) -> tupl
             worked_on = [one for one in fitting if one in focus.one or one in focus.worked_on]
             fitting = worked_on if 0 < len(worked_on) <= wanted else fitting
         if re.search(r"\bany\b", said) and not noun.colour:
-            fitting = fitting[:1]
+            fitting = ([one for one in fitting if one.id not in focus.kept] or fitting)[:1]
         is_open = is_open or len(fitting) > wanted
         found += [one for one in fitting if one not in found]
     return tuple(found), is_open
@@ -337,6 +344,7 @@ def _meant_by_pronoun(words: str, scene: Scene, focus: Focus) -> tuple[SeenObjec
 def focus_of(
     scene: Scene, mentioned: Sequence[Noun], orders: Sequence[SeenObject], target: SeenObject | None,
     asked: Sequence[SeenObject], last: Order | None, told: Sequence[SeenObject], there: str, within: Mapping[str, str],
+    kept: frozenset[str],
 ) -> Focus:  # fmt: skip
     """What is spoken of: in the hand, asked about, gone for; else what was named last."""
     held = held_by_robot(scene)
@@ -352,4 +360,4 @@ def focus_of(
     kind = kinds.pop() if len(kinds) == 1 else ""
     places = [place for one in scene.relations if one.relation == "on" and (place := place_of(one.subject, scene))]
     surface = max(places, key=places.count, default="")
-    return Focus(one, tuple(orders), kind, last, tuple(told), there, surface, within)
+    return Focus(one, tuple(orders), kind, last, tuple(told), there, surface, within, kept)

@@ -36,7 +36,7 @@ is worked on, which is asked about, and not taken for a new word."""
 def focus_in(mind: Dialogue) -> Focus:
     """What is spoken of now."""
     scene, things = mind.around.scene, [one for one in mind.around.scene.things if not one.is_place]
-    kept = mind.kept
+    kept = frozenset(mind.kept)
     free = [one for one in things if one.id not in kept]
     worked_on = [one for one in free if any(is_still_meant(one, order, scene) for order in mind.orders)]
     asked = next((q for q in reversed(mind.questions) if q.awaits), None)
@@ -46,7 +46,7 @@ def focus_in(mind: Dialogue) -> Focus:
     last = mind.order or (mind.done[-1].order if mind.done else None)
     told = [one for ident in mind.spoken for one in things if one.id == ident]
     within = {**{one.id: one.within for one in mind.deeds if one.within}, **mind.inside}
-    return focus_of(scene, mind.talk.mentioned, worked_on, mind.target(), chosen, last, told, mind.there, within)
+    return focus_of(scene, mind.talk.mentioned, worked_on, mind.target(), chosen, last, told, mind.there, within, kept)
 
 
 def parts_heard(mind: Dialogue, text: str) -> list[SaidPart]:
@@ -54,15 +54,19 @@ def parts_heard(mind: Dialogue, text: str) -> list[SaidPart]:
     return parts_of(text, mind.around.scene, parser_of(mind.around.world), focus_in(mind))
 
 
-def meant_by(mind: Dialogue, words: str) -> tuple[SeenObject, ...]:
-    """What these words name, or can only mean; "that one" is what somebody points at, where anybody does."""
+def meant_by(mind: Dialogue, words: str, *, is_behind: bool = False) -> tuple[SeenObject, ...]:
+    """What these words name, or can only mean, or what "that" behind them means: what they except, where they do.
+
+    "That one" is what somebody points at, where anybody does.
+    """
     parts = parts_heard(mind, words)
     pointed = {one.points_at for one in mind.around.scene.people if one.points_at}
     if pointed and not any(one.is_named for one in parts):
         return tuple(one for one in mind.around.scene.things if one.id in pointed)
     things = [
-        one for part in parts if not part.is_open and (part.is_named or len(part.things) == 1) for one in part.things
-    ]
+        one for part in parts if not part.is_open and (part.is_named or len(part.things) == 1)
+        for one in (part.apart if is_behind and part.apart else part.things)
+    ]  # fmt: skip
     return tuple(dict.fromkeys(things))
 
 

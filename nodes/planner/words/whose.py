@@ -6,7 +6,8 @@ An owner may be absent, and need not have a name: "Ann's mother", "the dog". Pur
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 import msgspec
 
@@ -16,13 +17,13 @@ from nodes.planner.words.replies import list_words
 
 _WHO = r"(?:(?:my|our|his|her|their|the) (?:[a-z]+ )?[a-z]+|[A-Z][a-z]+|(?:guests|visitors|children|kids)\b)"
 _THEIRS = rf"(?:mine|ours|{_WHO}'s)"
-_BE = r"(?:\b(?:is|are|was|were)|(?<=[a-z])'s)(?: (?:all|both|also|really|actually|still|already))*"
+_BE = r"(?:\b(?:is|are|was|were)|(?<=[a-z])'s)(?: (?:all|both|also|really|actually|still|already|only|just))*"
 _SAYS = tuple(
     re.compile(one)
     for one in (
         rf"{_BE} (?P<who>{_THEIRS})(?: (?P<kind>[a-z]+))?(?=\s*$|\s+and\b| now\b| too\b| by the way\b)",
         rf"\bbelongs? to (?P<who>me|us|{_WHO})",
-        rf"{_BE} (?:only |just |meant |reserved |kept )*for (?P<who>me|us|{_WHO})(?=\s*$|\s+and\b)",
+        rf"{_BE} (?:meant |reserved |kept )*for (?P<who>me|us|{_WHO})(?=\s*$|\s+and\b)",
         rf"{_BE} (?P<who>my|our) (?P<kind>[a-z]+)(?=\s*$|\s+and\b)",
     )
 )
@@ -62,7 +63,12 @@ _OF_WHOM = re.compile(
 """Which one it is, told by whose it is: "the mug that belongs to her"."""
 _LEAVES = re.compile(r"\b(?:stays?|leave (?:it|that|them)|hands off|nobody|no one|not|never)\b|n't\b", re.I)
 """What behind it says no more than that it is left: "..., so please don't touch it"."""
-Named = Callable[[str], Sequence[SeenObject]]
+
+
+class Named(Protocol):
+    """What words name, or what "that" behind them means."""
+
+    def __call__(self, words: str, *, is_behind: bool = False) -> Sequence[SeenObject]: ...
 
 
 _FOR_ALL = re.compile(r"\b(?:nobody|no one|none of (?:us|you)|never|ever)\b", re.I)
@@ -138,7 +144,7 @@ def owners_told(
         is_said = begun == 0 and cut and _LEAVES.search(part) and not {*part.lower().split()} & names
         cut = begun > 0 or (bool(is_said) and mark[:1] not in ".!?")
         begun = len(part) if is_said else begun
-        last = (named(part) if begun == 0 else ()) or last
+        last = (named(part, is_behind=True) if begun == 0 else ()) or last
         rest += part[begun:] + (mark if part[begun:].strip() or rest.strip() else "")
     return told, rest.strip()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.nodes.planner.test_dialogues import BOTH, played
+from tests.nodes.planner.test_dialogues import BOTH, moved, played
 from tests.nodes.planner.two_hands import KitchenHands, TableHands
 from tests.support.sentences import sentence
 
@@ -280,3 +280,46 @@ def test_a_place_that_is_forbidden_is_no_order_to_put_anything_there() -> None:
         KitchenHands, ["The red mug is mine.", ("Ben", "Put the red mug in the sink."), "Just never in the bin."]
     )
     assert world.ends() == {}
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "order",
+    [
+        "Put all the {thing}s {goal}.", "Put a {thing} {goal}.", "Put two {thing}s {goal}.", "Give me the {thing}.",
+        "Any {thing} will do, {goal} with it.", "{goal} with it all.",
+    ],
+)  # fmt: skip
+def test_no_all_and_no_number_takes_in_what_somebody_keeps(hands: type[TableHands], order: str) -> None:
+    for speaker in ("Ann", "Ben"):
+        world = played(hands, [("Ann", "Leave the red {thing} alone."), (speaker, order), (speaker, "Yes.")])
+        assert f"red {world.thing}" not in world.ends()
+        assert f"blue {world.thing}" in world.ends() or "Give" in order
+
+
+@BOTH
+def test_all_that_somebody_keeps_is_asked_of_her_alone(hands: type[TableHands]) -> None:
+    order = [("Ann", "Leave the {thing}s alone."), ("Ben", "Put all the {thing}s {goal}.")]
+    assert moved(played(hands, [*order, ("Ben", "Yes.")])) == []
+    assert set(moved(played(hands, [*order, ("Ann", "Yes.")]))) >= {"red", "blue", "white"}
+
+
+@BOTH
+def test_one_that_is_free_again_frees_no_other(hands: type[TableHands]) -> None:
+    world = played(hands, ["Leave the {thing}s alone.", "Put the red {thing} {goal}.", 20, ("Ben", "Put all {goal}.")])
+    assert [one for one in moved(world) if one in ("red", "blue", "white")] == ["red"]
+
+
+@BOTH
+def test_what_is_said_behind_an_exception_is_of_that(hands: type[TableHands]) -> None:
+    world = played(
+        hands, ["All the {thing}s can go {goal} except the white one, that's Ben's.", 40, "Whose is the white {thing}?"]
+    )
+    assert set(moved(world)) >= {"red", "blue"}
+    assert "white" not in moved(world)
+    assert world.last.startswith(sentence("planner.owns", owner="Ben", thing=f"white {hands.thing}"))
+
+
+def test_what_a_place_is_cleared_of_keeps_its_exception_through_the_question() -> None:
+    order = ["Clear everything off the table except the cups.", "Into the bin with it all. And not the ball.", "Yes."]
+    assert played(TableHands, order).ends() == {"brown bottle": "bin"}
