@@ -15,6 +15,7 @@ from pathlib import Path
 from nodes.msgs import Utterance
 from runtime.clock import SystemClock
 from runtime.message import Envelope
+from runtime.qos import HOLD_S, LIFESPAN_S
 from runtime.transport.reliable.tag import Terms
 from runtime.transport.zeromq import PublisherSockets, SubscriberThread
 
@@ -57,7 +58,7 @@ def main() -> None:
     pause = threading.Event()
     cpu_s = {}
     with tempfile.TemporaryDirectory(prefix="pr-") as plain, tempfile.TemporaryDirectory(prefix="pr-") as sure:
-        pairs = {"plain": Pair(Path(plain), None), "reliable": Pair(Path(sure), Terms(("ear",)))}
+        pairs = {"plain": Pair(Path(plain), None), "reliable": Pair(Path(sure), Terms(("ear",), LIFESPAN_S, HOLD_S))}
         for number in range(1, WARM_UP + EVENTS + 1):
             for pair in pairs.values():
                 pair.say(number)

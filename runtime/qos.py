@@ -7,9 +7,9 @@ from typing import Literal
 
 from runtime.errors import UserError
 from runtime.message import Kind
-from runtime.transport.reliable.tag import HOLD_S
 
 Drop = Literal["oldest", "newest"]
+LIFESPAN_S, HOLD_S = 5.0, 1.0  # of reliable events, where nothing is said
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import asyncio
 import os
 import re
 from collections import deque
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -24,13 +24,10 @@ from nodes.models.budget import Budget, budget_of
 from nodes.msgs import SOUND_RATE_HZ, Alarm, RecogniserState, Sound, SoundSoFar, Utterance
 from nodes.voice.hearing import whisper
 from nodes.voice.hearing.alarm_spotter import SURE_FROM
-from nodes.voice.hearing.clean_text import clean
+from nodes.voice.hearing.recognition import Recognition, clean, recognition
 from nodes.voice.hearing.segments import SHORTEST_VOICED_S
 from nodes.voice.program import ProgramError, command_problems
 from runtime import RELIABLE, URGENT, ParameterError, Publisher, QoS, Spending, Stamped, Subscription, on, to_ns
-
-if TYPE_CHECKING:
-    from nodes.voice.hearing.recognition import Recognition
 
 DEFAULT_MODEL = "whisper-1"
 LIFESPAN_S = 10.0
@@ -151,8 +148,6 @@ class Recogniser(HearsPeople):
         )
 
     def on_start(self) -> None:
-        from nodes.voice.hearing.recognition import recognition
-
         self.heard.provenance = f"script:{self.command}" if self.by == "command" else f"model:{self._model_name()}"
         self.budget = budget_of(self.name, self.run_info, self.settings.max_calls)
         if self.by == "whisper":

@@ -28,10 +28,10 @@ from runtime.launch.tables.seats_table import holders_of, topics_of
 from runtime.message import Kind, Message
 from runtime.node import MessageHandler, handlers_of, ports_of
 from runtime.ports import Publisher, Subscription
-from runtime.qos import QoS
+from runtime.qos import LIFESPAN_S, QoS
 from runtime.serialization.codec import fingerprint, holds_arrays
 from runtime.transport.direct import is_available
-from runtime.transport.reliable.tag import LIFESPAN_S, Terms
+from runtime.transport.reliable.tag import Terms
 
 if TYPE_CHECKING:
     from runtime.launch.file import Launch  # each process reads its plan, and no launch file

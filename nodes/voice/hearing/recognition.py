@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from typing import Protocol
+from unicodedata import category
 
 from nodes.models.answers import ChatSettings
 from nodes.models.budget import Budget
-from nodes.voice.hearing.clean_text import LONGEST_TEXT, clean
 from nodes.voice.program import run_program
 from nodes.voice.wav import as_wav
+
+LONGEST_TEXT = 4000
+
+
+def clean(text: str) -> str:
+    """One line of words that any terminal may show: what a program or a server writes is data, never a command."""
+    shown = (letter if category(letter) not in ("Cc", "Cs") else " " for letter in text[: 4 * LONGEST_TEXT])
+    return " ".join("".join(shown).split())[:LONGEST_TEXT]
 
 
 class Recognition(Protocol):

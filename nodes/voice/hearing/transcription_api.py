@@ -13,7 +13,7 @@ import openai
 from nodes.models.answers import ChatSettings, ModelError
 from nodes.models.budget import Budget
 from nodes.models.openai_errors import model_error, new_sdk
-from nodes.voice.hearing.clean_text import clean
+from nodes.voice.hearing.recognition import clean
 from nodes.voice.wav import as_wav
 
 

@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 
 from nodes.models.answers import ModelError
-from nodes.voice.hearing.clean_text import clean
+from nodes.voice.hearing.recognition import clean
 from runtime.extras import WEIGHTS, install
 
 if TYPE_CHECKING:

@@ -12,10 +12,9 @@ from msgspec import Meta
 from runtime.clock import to_ns
 from runtime.errors import UserError
 from runtime.launch.tables.handler_latency import Latency
-from runtime.qos import QoS
+from runtime.qos import LIFESPAN_S, QoS
 from runtime.serialization.toml_errors import Table, convert, guess
 from runtime.transport.reliable.outbox import FIRST_PERIOD_NS
-from runtime.transport.reliable.tag import LIFESPAN_S
 
 LONGEST_OUTAGE_S = 1e9
 """Longest outage, about thirty years in s: until the end of any run."""

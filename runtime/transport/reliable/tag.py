@@ -10,7 +10,6 @@ import msgspec
 from runtime.errors import CodecError
 from runtime.message import Count
 
-LIFESPAN_S, HOLD_S = 5.0, 1.0
 MOST_KEPT = 1024
 """Most unacknowledged messages of a topic; no number runs further ahead of the first missing one."""
 
@@ -26,9 +25,9 @@ class Terms(msgspec.Struct, frozen=True):
     An event is sent again for `lifespan_s`. Later ones wait for it for `hold_s`; 0 means that they do not wait.
     """
 
-    receivers: tuple[str, ...] = ()
-    lifespan_s: float = LIFESPAN_S
-    hold_s: float = HOLD_S
+    receivers: tuple[str, ...]
+    lifespan_s: float
+    hold_s: float
 
 
 class Tag(msgspec.Struct, frozen=True, array_like=True):

@@ -44,7 +44,7 @@ pytestmark = pytest.mark.processes
 
 UTTERANCE = Utterance(speaker="Sam", text="Stop")
 EVENT_BYTES = sum(len(frame) for frame in encode(Envelope("heard", "vlm", 1, 0), UTTERANCE))
-PATIENT = Terms(lifespan_s=60.0, hold_s=60.0)  # on a busy machine a link may take its time
+PATIENT = Terms((), 60.0, 60.0)  # on a busy machine a link may take its time
 PRESSED = EStop(source="button", is_pressed=True)
 
 
@@ -317,7 +317,7 @@ def says(sender: End, receiver: End, text: str) -> bool:
 @pytest.mark.parametrize(("depth", "comes"), [("stop", True), ("resume", False), ("amend", False)])
 def test_late_is_better_than_never_for_a_stop_alone(depth: str, comes: bool) -> None:
     traffic = {"interrupt": Interrupt}
-    port, terms = free_ports(2), {"interrupt": Terms(lifespan_s=10.0, hold_s=0.0)}
+    port, terms = free_ports(2), {"interrupt": Terms((), 10.0, 0.0)}
     says = Traffic(traffic, {"heard": Utterance}, {"heard": ("vlm",)})
     hears = Traffic({"heard": Utterance}, traffic, {"interrupt": ("console",)})
     with (

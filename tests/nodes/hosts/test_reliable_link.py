@@ -13,11 +13,12 @@ from nodes.hosts import wire
 from nodes.hosts.admission import AdmissionRefused
 from nodes.hosts.reliable_link import ReliableLink
 from runtime.errors import CodecError
+from runtime.qos import HOLD_S, LIFESPAN_S
 from runtime.serialization.codec import Frame
 from runtime.transport.reliable.tag import Terms
 
 MS = 1_000_000
-TERMS = {"heard": Terms(), "guard/order": Terms(lifespan_s=1.0), "estop": Terms(lifespan_s=1.0, hold_s=0.0)}
+TERMS = {"heard": Terms((), LIFESPAN_S, HOLD_S), "guard/order": Terms((), 1.0, HOLD_S), "estop": Terms((), 1.0, 0.0)}
 NEITHER: frozenset[str] = frozenset()
 
 

@@ -19,7 +19,7 @@ from runtime.errors import UserError
 from runtime.hosts.hosts_table import DEFAULT_PORT, Host, HostPair, check_pair, pair, parse_hosts
 from runtime.launch.file import Launch, check, load, resolve
 from runtime.launch.process_plan import gateway_name, plan
-from runtime.qos import SOON, URGENT
+from runtime.qos import HOLD_S, SOON, URGENT
 from runtime.transport.reliable.tag import Terms
 from tests.support.sentences import pattern, sentence
 
@@ -216,7 +216,7 @@ def test_what_is_reliable_and_crosses_is_reliable_on_the_link(tmp_path: Path) ->
     receives = plan(launch(tmp_path, text, host="desktop"))[gateway_name("robot")].gateway
     assert sends is not None
     assert receives is not None
-    assert sends.reliable == {"order": Terms(("desktop",), lifespan_s=1.0)}
+    assert sends.reliable == {"order": Terms(("desktop",), 1.0, HOLD_S)}
     assert receives.reliable == {}
 
 

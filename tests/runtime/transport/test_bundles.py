@@ -21,6 +21,7 @@ from nodes.hello import Beat
 from nodes.msgs import Utterance
 from runtime.errors import CodecError
 from runtime.message import Envelope, Message, Stamped, array_fields
+from runtime.qos import HOLD_S
 from runtime.serialization.codec import (
     BUNDLE_BYTES,
     MAX_BUNDLE,
@@ -240,7 +241,7 @@ def test_gaps_repetitions_and_what_cannot_be_read_are_counted_to_the_message(wir
 def test_reliable_events_are_acknowledged_each() -> None:
     with tempfile.TemporaryDirectory(prefix="pr-", dir="/tmp") as name:
         folder, heard = Path(name), list[int]()
-        outlet = PublisherSockets(folder, "talker", reliable={"beat": Terms(("a",), lifespan_s=60.0)})
+        outlet = PublisherSockets(folder, "talker", reliable={"beat": Terms(("a",), 60.0, HOLD_S)})
         reader = Reader(
             {"beat": Beat},
             lambda stamped: heard.append(stamped.message.count),

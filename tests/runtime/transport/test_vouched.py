@@ -20,6 +20,7 @@ from nodes.sim.people.person import ScenarioPerson
 from runtime.launch.file import resolve
 from runtime.launch.process_plan import plan
 from runtime.message import Envelope, Stamped
+from runtime.qos import HOLD_S, LIFESPAN_S
 from runtime.transport.reliable.tag import Terms
 from runtime.transport.zeromq import PublisherSockets, SubscriberThread
 from tests.support.running import eventually
@@ -29,7 +30,7 @@ VOUCHED = {"heard": {"ears": ("sam",), "planner": ("planner",)}}
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("reliable", [{}, {"heard": Terms(receivers=("robot",))}], ids=["plain", "reliable"])
+@pytest.mark.parametrize("reliable", [{}, {"heard": Terms(("robot",), LIFESPAN_S, HOLD_S)}], ids=["plain", "reliable"])
 def test_a_process_that_stamps_another_nodes_name_is_not_heard(reliable: Mapping[str, Terms]) -> None:
     heard: list[tuple[str, str]] = []
     lost: list[tuple[str, str]] = []

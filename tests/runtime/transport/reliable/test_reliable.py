@@ -14,6 +14,7 @@ from msgspec import structs
 
 from runtime.clock import to_ns
 from runtime.errors import CodecError
+from runtime.qos import HOLD_S, LIFESPAN_S
 from runtime.transport.reliable.inbox import Inbox
 from runtime.transport.reliable.outbox import MOST_BYTES, Outbox
 from runtime.transport.reliable.tag import (
@@ -29,7 +30,7 @@ from runtime.transport.reliable.tag import (
 )
 
 MS = 1_000_000
-ORDERED, AT_ONCE = Terms(("a",)), Terms(("a",), hold_s=0)
+ORDERED, AT_ONCE = Terms(("a",), LIFESPAN_S, HOLD_S), Terms(("a",), LIFESPAN_S, 0)
 HOLD_NS, LIFESPAN_NS = to_ns(ORDERED.hold_s), to_ns(ORDERED.lifespan_s)
 
 
@@ -226,7 +227,7 @@ def test_a_receipt_meant_for_an_earlier_life_of_the_sender_says_nothing() -> Non
 
 def test_silence_is_answered_after_a_tenth_of_a_second_then_more_and_more_slowly_until_the_lifespan_ends() -> None:
     told: list[tuple[str, str, str]] = []
-    outbox = Outbox("mouth", 7, {"said": Terms(("a", "b"))}, lambda *what: told.append(what))
+    outbox = Outbox("mouth", 7, {"said": Terms(("a", "b"), LIFESPAN_S, HOLD_S)}, lambda *what: told.append(what))
     outbox.add("said", [b"1"], 0)
     outbox.take(Receipt("b", 0, 7, (Settled("said", 2),)), 0)
     tried_ms = []
@@ -247,7 +248,7 @@ def test_the_outbox_forgets_what_it_kept_for_longest_and_says_so() -> None:
 
 
 def test_one_dead_receiver_costs_the_others_nothing() -> None:
-    outbox = Outbox("mouth", 7, {"said": Terms(("a", "dead"))})
+    outbox = Outbox("mouth", 7, {"said": Terms(("a", "dead"), LIFESPAN_S, HOLD_S)})
     ear = Ear("a")
     for number in range(1, 2 * MOST_KEPT):
         ear.inbox.offer("said", outbox.add("said", [b"1"], number), number, number)
@@ -255,7 +256,7 @@ def test_one_dead_receiver_costs_the_others_nothing() -> None:
 
 
 def test_a_topic_that_nobody_acknowledges_is_not_kept() -> None:
-    outbox = Outbox("mouth", 7, {"said": Terms()})
+    outbox = Outbox("mouth", 7, {"said": Terms((), LIFESPAN_S, HOLD_S)})
     assert outbox.add("said", [b"1"], 0).number == 1
     assert outbox.add("said", [b"1"], 0).first == 2
     assert outbox.is_empty

@@ -19,6 +19,7 @@ import pytest
 
 from nodes.msgs import Utterance
 from runtime.message import Envelope, Stamped
+from runtime.qos import HOLD_S, LIFESPAN_S
 from runtime.transport.reliable.tag import Terms
 from runtime.transport.taps import Tap
 from runtime.transport.zeromq import PublisherSockets, SubscriberThread
@@ -159,7 +160,7 @@ class Ear:
 
 
 def test_what_a_listener_has_not_acknowledged_when_its_time_is_over_is_counted_with_the_reason(folder: Path) -> None:
-    outlet = PublisherSockets(folder, "mouth", reliable={"said": Terms(("a", "gone"), lifespan_s=0.3)})
+    outlet = PublisherSockets(folder, "mouth", reliable={"said": Terms(("a", "gone"), 0.3, HOLD_S)})
     ear = Ear(folder, "a")
     try:
         subscribed(outlet, "said", 1)
@@ -174,7 +175,7 @@ def test_what_a_listener_has_not_acknowledged_when_its_time_is_over_is_counted_w
 
 
 def test_a_listener_that_comes_back_hears_nothing_from_before_its_start(folder: Path) -> None:
-    outlet = PublisherSockets(folder, "mouth", reliable={"said": Terms(("a",), lifespan_s=60.0)})
+    outlet = PublisherSockets(folder, "mouth", reliable={"said": Terms(("a",), 60.0, HOLD_S)})
     try:
         outlet.publish(*said(1))  # while it is away
         outlet.publish(*said(2))
@@ -196,7 +197,7 @@ def test_a_sender_that_comes_back_is_heard_from_its_first_word(folder: Path) -> 
     ear = Ear(folder, "a")
     try:
         for life in range(3):
-            outlet = PublisherSockets(folder, "mouth", reliable={"said": Terms(("a",))})
+            outlet = PublisherSockets(folder, "mouth", reliable={"said": Terms(("a",), LIFESPAN_S, HOLD_S)})
             subscribed(outlet, "said", 1)
             for number in range(3):
                 outlet.publish(*said(10 * life + number))
@@ -209,7 +210,7 @@ def test_a_sender_that_comes_back_is_heard_from_its_first_word(folder: Path) -> 
 
 
 def test_tools_hear_a_reliable_event_once_however_often_it_is_sent_again(folder: Path) -> None:
-    outlet = PublisherSockets(folder, "mouth", reliable={"said": Terms(("gone",), lifespan_s=0.5)})
+    outlet = PublisherSockets(folder, "mouth", reliable={"said": Terms(("gone",), 0.5, HOLD_S)})
     tap = Tap(folder, ["mouth"], {"said": "event"}, "tool-1")
     try:
         frames = None
@@ -226,7 +227,7 @@ def test_tools_hear_a_reliable_event_once_however_often_it_is_sent_again(folder:
 
 
 def test_an_outlet_that_closes_waits_a_moment_for_the_last_receipts_and_counts_the_rest(folder: Path) -> None:
-    outlet = PublisherSockets(folder, "mouth", reliable={"said": Terms(("gone",))})
+    outlet = PublisherSockets(folder, "mouth", reliable={"said": Terms(("gone",), LIFESPAN_S, HOLD_S)})
     outlet.publish(*said(1))
     outlet.close()
     assert outlet.unacknowledged() == {"said": {"gone: closed": 1}}
