@@ -406,9 +406,7 @@ def _is_said_twice(clause: MatchedClause, start: int) -> bool:
 
 def _is_unmistakable(clause: MatchedClause, start: int) -> bool:
     """Whether what ends the clause there is no noun and no statement; joined to an order it may be a part of that."""
-    languages = {one.name for one in clause.found.get("stop_sure", ()) if one.start == start}
-    if not languages:
-        return False
+    languages = {one.name for one in clause.of("stop_sure") if one.start == start}
     languages -= {one.name for one in clause.of("leads_on") if one.end == start}
     if clause.opens("order", "courtesy"):
         languages -= {one.name for one in clause.of("joins") if one.end == start}
@@ -525,15 +523,14 @@ def _is_distress(clause: MatchedClause) -> bool:
         one.start > 2 and not cried.isdisjoint((one.start, one.start - 1)) for one in clause.of("distress", "hurting")
     ):
         return True  # "did you water them this morning ah you're pinching me"
-    if any(_is_now(clause, one) for one in found.get("distress", ())):
-        return True
-    if any(_is_said_of(clause, what, whom) for what, whom in (_HURT_BY, _IN_THE_WAY)):
+    if any(_is_now(clause, one) for one in clause.of("distress")) or any(
+        _is_said_of(clause, what, whom) for what, whom in (_HURT_BY, _IN_THE_WAY)
+    ):
         return True
     if clause.opens("parent", *_BEFORE_STOP):
         return any(_is_now(clause, one) for one in clause.of("hurting", "harm"))
-    if "robot_itself" in found and _hurts_somebody_named(clause):
-        return True
-    return "others" not in found and _is_said_of(clause, "harm", ("body",))
+    is_named = "robot_itself" in found and _hurts_somebody_named(clause)
+    return is_named or ("others" not in found and _is_said_of(clause, "harm", ("body",)))
 
 
 def _hurts_somebody_named(clause: MatchedClause) -> bool:
@@ -568,15 +565,22 @@ def _is_now(clause: MatchedClause, one: Match) -> bool:
 
 def _is_said_of(clause: MatchedClause, what: str, whom: Sequence[str]) -> bool:
     """Whether a phrase of the first table and one of the others stand there in one language, now and not denied."""
-    if what not in clause.found:
-        return False
-    said = [(one.name, one.end, one.end - one.start) for one in clause.of(*whom)]
+    served = _served(clause) if what == "path" else ()
+    said = [(one.name, one.end, one.end - one.start) for one in clause.of(*whom) if one.start not in served]
     does = {(name, end) for name, end, words in said if words > 1 and name not in _VERB_LAST and what == "hurting"}
     return any(
         any(name == one.name and (end != one.start or (name, end) not in does) for name, end, _ in said)
         and _is_now(clause, one)
-        for one in clause.found[what]
+        for one in clause.of(what)
     )
+
+
+def _served(clause: MatchedClause) -> set[int]:
+    """Where "me" is whom something is given or told: "hand me the cup in front of you", and not "get me out"."""
+    orders = [one for one in clause.of("order") if one.start in clause.opening("courtesy")]
+    served = {at for one in orders for at in (one.end - 1, one.end)}
+    things = {one.start for one in clause.of("leads_on", "question", "kind", "colour")}
+    return {one.start for one in clause.of("me") if one.start in served and one.end in things}
 
 
 def _is_pain(clauses: Sequence[MatchedClause]) -> bool:
@@ -610,23 +614,19 @@ def _is_negated(clause: MatchedClause, start: int, most_between: int = 2) -> boo
 
     It is of a language in which something is found there; "non" negates in Italian, and says no in French.
     """
-    if "negator" not in clause.found:
-        return False
-    before = [one for one in clause.found["negator"] if start - most_between <= one.end <= start]
+    before = [one for one in clause.of("negator") if start - most_between <= one.end <= start]
     if not before:
         return False
     languages = {one.name for matches in clause.found.values() for one in matches if one.start == start}
     said_no = {(one.start, one.name) for one in clause.of("no") if one.name in languages}
-    for one in before:
-        if (
-            one.name in languages
-            and clause.words[one.start : one.end] not in (("but",), ("no",))
-            and not _is_doubled(clause, one)
-            and not any(place == one.start and name != one.name for place, name in said_no)
-            and (one.end == start or not is_cjk(clause.words[one.start]))
-        ):
-            return True
-    return False
+    return any(
+        one.name in languages
+        and clause.words[one.start : one.end] not in (("but",), ("no",))
+        and not _is_doubled(clause, one)
+        and not any(place == one.start and name != one.name for place, name in said_no)
+        and (one.end == start or not is_cjk(clause.words[one.start]))
+        for one in before
+    )
 
 
 def _is_doubled(clause: MatchedClause, match: Match) -> bool:

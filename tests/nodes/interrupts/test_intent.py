@@ -352,3 +352,50 @@ def test_what_stands_in_quotation_marks_or_behind_a_colon_is_told_and_holds_at_m
 @pytest.mark.parametrize("text", ["left left left halt", "kom maar kom maar stop", "dobra jedź jedź jedź stój"])
 def test_who_urges_the_robot_on_and_then_stops_it_means_it(text: str) -> None:
     assert understand(text).wants == "stop"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Give me the one right in front of you.",
+        "Hand us the cup that's beside you.",
+        "Would you tell me what you've got there in front of you?",
+        "Donne-moi la tasse devant toi.",
+        "Vertel me wat er voor je staat.",
+        "Take the glass out of my hand.",
+        "I've got my hands full, open the jar.",
+        "I can't get the lid off. Open the jar for me.",
+        "Put it down on the shelf.",
+        "The kids are coming at seven.",
+        "Why did you stop just then?",
+        "What made you stop?",
+        "Pourquoi tu t'es arrêté ?",
+        "Warum bist du stehen geblieben?",
+        "Por que você parou?",
+        "What is standing on either side of the glass?",
+    ],
+)
+def test_who_asks_or_orders_with_the_words_of_a_danger_stops_nothing(text: str) -> None:
+    meaning = understand(text)
+    assert (meaning.wants == "stop", meaning.may_stop) == (False, False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Give me that, the kid is right in front of you!",
+        "Get me out of here it's right behind you",
+        "help me it's right in front of you",
+        "Get it out, ow, my hand!",
+        "bana bak of kolum",
+        "Of!",
+        "I've got my hands stuck.",
+        "I can't get my hand out.",
+        "Put it down!",
+        "The kids are coming at you!",
+        "Why did you stop stop!",
+        "Why don't you stop?",
+    ],
+)
+def test_the_same_words_stop_where_they_mean_it(text: str) -> None:
+    assert understand(text).wants == "stop"
