@@ -71,7 +71,7 @@ from nodes.planner.talk.proposals import (
     short_quote,
 )
 from nodes.planner.talk.questions import CONTRADICTS_WITHIN_S, DOUBTS_WITHIN_S, WAITS, About, OpenQuestion
-from nodes.planner.talk.turns import behind_deed, elsewhere, in_turn
+from nodes.planner.talk.turns import before_all, behind_deed, elsewhere, in_turn
 from nodes.planner.words.asked import asked_apart, sentences_of, words_of_question
 from nodes.planner.words.cues import cues
 from nodes.planner.words.languages import in_another_language, is_dark
@@ -448,6 +448,8 @@ class Dialogue:
         self._note_cause((earlier or [(speaker, text)])[-1], ordered, meant)
         if self.is_stopped and self.orders and self.orders != ordered and not said.endswith("?"):
             said = f"{_PROMISES.sub('', said).strip()} {following(self.belief())}"
+        elif self.orders and self.orders != ordered and not said.endswith("?") and any(q.holds for q in self.questions):
+            said = f"{said} {self._follows()}"  # what is promised waits for that
         self.there = self._place_in(said) or self._place_in(text) or self.there
         if not self.is_answer and said and not answer_to_manners(text) and said != "All right.":
             self.spoken, self.was_answered = self._named_ids(text), False
@@ -735,6 +737,7 @@ class Dialogue:
             left = meant_by(self, about[1])
             if left and all(one.id in self.kept and not self._gives(one) for one in left) and self.why_kept(left):
                 return self.answered(f"Why is {about[1]} left?", speaker)
+        text = text if self.orders else before_all(text)
         text, undone = behind_deed(self, self._bound(elsewhere(self._called(text), self.around.world.places)))
         if undone:
             intent = self.read_alone(text)
@@ -1131,7 +1134,14 @@ class Dialogue:
             return not_understood(self, text) if said == "I see." and is_about_work(self, text) else said
         said = self._nothing(intent, now_ns)
         is_forbidden = any(one.is_negated or one.type == "protect" for one in clauses)
-        return "All right." if said == "I see." and is_forbidden else said
+        said = "All right." if said == "I see." and is_forbidden else said
+        named_beside = {one.id for part in parts_heard(self, text) if part.act == "name" for one in part.things}
+        new = named_beside - self.kept - self._meant_ids() if intent.protected and self.orders else set()
+        if not new or self._asked():
+            return said
+        order = _about_alone(self.orders[0], self.refs([one for one in self._things() if one.id in new]))
+        text = f"Shall I {small(describe(order))} as well?"  # "The glass, yeah. Don't touch the jar."
+        return _joined([said, self.ask(OpenQuestion("order", text, now_ns, (order,), "yes"))])
 
     def _is_gist(self, text: str, intent: Intent, clauses: Sequence[Clause]) -> bool:
         """Whether what the grammar left is looked at part by part; not what corrects the work, which is held."""
@@ -2517,7 +2527,7 @@ class Dialogue:
         promised, steps = [], []
         for chore in sorted(chores, key=lambda one: bool(one.told)):
             things = [one for one in chore.things(self._things(), places) if one.id not in spared]
-            if not things and not chore.told:
+            if not things and not apart:
                 return chore.none
             promised.append(chore.promise([f"the {one.name}" for one in things]))
             spared |= {one.id for one in things}

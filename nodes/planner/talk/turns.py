@@ -96,6 +96,19 @@ def turn_of(text: str) -> DeedsInTurn | None:
     return DeedsInTurn("before", said) if re.search(r"\bfirst\b", ahead, re.I) and "," not in said else None
 
 
+def before_all(text: str) -> str:
+    """With "wipe the table before you do anything" as that deed, where nothing is ordered that it could come before."""
+    said = [(one, turn_of(one)) for one in sentences_of(text)]
+    is_all = [turn is not None and turn.how == "before" and not turn.behind and "before" in one for one, turn in said]
+    return (
+        " ".join(
+            f"{turn.first}." if turn is not None and so else one for (one, turn), so in zip(said, is_all, strict=True)
+        )
+        if any(is_all)
+        else text
+    )
+
+
 def elsewhere(text: str, places: Collection[str]) -> str:
     """ "Not the cup. It is cracked, that one's for the bin": what is not to go here goes there, as one order."""
 

@@ -89,13 +89,15 @@ _BY_STATE = (
     + _STATE + r" (?P<kind>ones|things|stuff|dishes|{several})" + _AT,
     r"\bthe " + _STATE + r" (?P<kind>{one}|one)\b",
     r"\bthe (?P<kind>{one}|one) (?:that(?:'s| is|'s still| is still) )?" + _STATE + r"\b",
-    r"\bthe (?P<kind>{one}|one) (?:with (?:the )?|that(?:'s| has| is)(?: still)?(?: got)? (?:full of )?)"
+    r"\b(?:the (?P<kind>{one}|one)|anything|everything|whatever) "
+    r"(?:with (?:the )?|that(?:'s| has| is)(?: still)?(?: got)? (?:full of )?)"
     r"(?P<within>coffee|tea|water|milk|juice|something)(?: (?:still )?in(?:side)?(?: it)?)?\b",
 )  # fmt: skip
 _WISHED_SO = re.compile(
     rf"\b(?:wants?|needs?|like|keep|leave)\b(?:(?! (?:that|which|is)\b)[^,.;!?])*? (?:\w+) {_STATE}$", re.I
 )
 """How something is to be, and not which it is: "I want everything clean", "keep the jar closed"."""
+_MASS = re.compile(r"\b(?:everything|anything|all|whatever|stuff)\b", re.I)
 _APART = re.compile(r"\W*(?:except|but|apart|other than|without)\b", re.I)
 _TIPS = (
     r"\b(?:pour|tip|throw|empty|chuck|drain|dump|get rid of)(?: (?:out|away))?"
@@ -225,7 +227,10 @@ def _by_state(text: str, scene: Scene, kind: str) -> str:
     one, several = ("|".join(map(re.escape, sorted(words, key=len, reverse=True))) for words in (names, names.values()))
     for way in _BY_STATE if names else ():
         meant = partial(_told_by_state, scene=scene, kind=kind)
-        text = re.sub(way.format(one=one, several=several), meant, text, flags=re.I)
+        said, text = text, re.sub(way.format(one=one, several=several), meant, text, flags=re.I)
+        if text != said and _MASS.search(said) and " and the " in text:  # "The dirty stuff there? Rinse it."
+            head, joint, tail = text.rpartition(" and the ")
+            text = head + joint + re.sub(r"\bit\b", "them", tail)
     return text
 
 

@@ -1526,3 +1526,47 @@ def test_him_is_who_has_spoken_and_is_not_asked_for() -> None:
     hear(mind, "Hello, robot.", 1.0, "Ben")
     hear(mind, "Give him the red mug.", 2.0)
     assert planned(mind) == [("hand_over", "mug-1", "")]
+
+
+def test_what_is_to_be_done_before_anything_else_is_done_and_what_comes_behind_it_is_kept() -> None:
+    mind = mind_with(RED, BLUE, thing("sponge-1", "sponge", "yellow"))
+    assert "?" not in hear(mind, "Wipe the table before you do anything else. Then the red mug goes on the shelf.")
+    assert [skill for skill, *_ in planned(mind)] == ["wipe", "place", "place"]
+    hear(mind, "Actually, do the mug first.", 3.0)
+    assert [ident for _, ident, _ in planned(mind)] == ["mug-1", "sponge-1", "sponge-1"], "the wiping is not lost"
+
+
+def test_a_chore_of_which_nothing_is_left_is_not_promised() -> None:
+    mind = mind_with(RED, BLUE)
+    assert not hear(mind, "Clear the table, but leave the mugs.").startswith("Sure.")
+    assert planned(mind) == []
+
+
+def test_all_but_what_has_something_in_it_is_cleared_away() -> None:
+    mind = mind_with(thing("mug-1", "mug", "red", "half full", "tea"), BLUE, thing("apple-1", "apple", "green"))
+    hear(mind, "Clear the table, will you, but leave anything with tea in it.")
+    assert {ident for _, ident, _ in planned(mind)} == {"mug-2", "apple-1"}
+
+
+def test_it_is_all_of_what_was_told_by_how_it_is() -> None:
+    mind = mind_with(thing("glass-1", "glass", "", "dirty"), thing("mug-1", "mug", "red", "dirty"), BLUE)
+    hear(mind, "See the dirty stuff on the table? Rinse it, please.")
+    assert [ident for skill, ident, _ in planned(mind) if skill == "rinse"] == ["glass-1", "mug-1"]
+
+
+def test_what_is_only_named_beside_a_ban_is_asked_about_and_not_dropped() -> None:
+    mind = mind_with(thing("glass-1", "glass", "", "dirty"), thing("mug-1", "mug", "red", "dirty"), JAR)
+    hear(mind, "Wash the mug.")
+    assert hear(mind, "The glass and the mug, yeah. Don't touch the jar.", 3.0).endswith(
+        "Shall I wash the glass as well?"
+    )
+    assert "jar-1" in mind.kept
+    hear(mind, "Yes.", 4.0)
+    assert [ident for skill, ident, _ in planned(mind) if skill == "rinse"] == ["mug-1", "glass-1"]
+
+
+def test_what_is_promised_while_a_question_holds_the_work_says_so() -> None:
+    mind = mind_with(RED, BLUE, JAR)
+    hear(mind, "Put the mugs on the tray.")
+    asked = hear(mind, "Hm, the blue one ...", 3.0)
+    assert hear(mind, "And the jar on the shelf.", 5.0).endswith(f"I wait for an answer: {asked}")
