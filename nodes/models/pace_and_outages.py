@@ -6,6 +6,8 @@ import asyncio
 from collections import deque
 
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.2, 8.0
+LONGEST_PAUSE_S = 20.0
+"""So long at the most a node of a robot waits after failures in a row, whatever is known of the server."""
 FAILURES_TO_OPEN = 3
 """So many failures in a row, of whoever asks, and the server counts as down."""
 LONGEST_HOLD_S = 60.0

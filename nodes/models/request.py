@@ -8,11 +8,10 @@ from collections.abc import Awaitable
 from functools import partial
 
 from nodes.models.budget import Budget
+from nodes.models.pace_and_outages import LONGEST_PAUSE_S
 from nodes.msgs import Image
 from runtime.clock import Clock, to_ns
 from runtime.coordination.health import Spending
-
-LONGEST_PAUSE_S = 20.0
 
 
 class ModelRequest(ABC):

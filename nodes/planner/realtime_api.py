@@ -14,6 +14,7 @@ from typing import Any
 from nodes.models.answers import BudgetError, ModelError, language_problem, settings_from
 from nodes.models.budget import Budget, budget_of
 from nodes.models.chat_request import data_url
+from nodes.models.pace_and_outages import LONGEST_PAUSE_S
 from nodes.models.realtime import RealtimeConnection
 from nodes.msgs import Feedback, Interrupt, OutOfBudget, Saying, Sound, SoundSoFar, SpokenSound, Utterance
 from nodes.planner.model_planner import ASKED_AGAIN, ModelPlanner
@@ -37,7 +38,6 @@ DEFAULT_MODEL = "gpt-realtime-2.1"
 PUMP_HZ = 40
 REPORT_S = 2.0
 """News that nobody said is told at most so often."""
-LONGEST_PAUSE_S = 20.0
 ECHO_S = 0.5
 """What began so soon after the robot's last word may be its end, in the room and in the microphone."""
 LONGEST_SAYING_S = 30.0

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from nodes.plotting.figure import FONTS
-from nodes.report.key_frames import COLUMNS, KeyMoment, Kind, frames, moments
+from nodes.report.key_frames import KeyMoment, Kind, frames, moments
 from nodes.report.room_pictures import room_pictures
 from nodes.report.run import Run
 
+COLUMNS = 4
 FRAME_PX = (400, 300)
 STRIP_PX = (200, 150)
 MARGIN_PX = 28
@@ -45,7 +46,7 @@ def draw_contact_sheet(run: Run, path: Path) -> bool:
     """Write the sheet as a PNG; False, and no file, where the run has no images."""
     if not run.image_topics:
         return False
-    shown = moments(run)
+    shown = moments(run, in_rows_of=COLUMNS)
     main = next((topic for topic in MAIN_TOPICS if topic in run.image_topics), run.image_topics[0])
     wanted = [moment.ns for moment in shown]
     number, drawn = room_pictures(run, wanted, (2 * FRAME_PX[0], 2 * FRAME_PX[1]))

@@ -22,7 +22,6 @@ from runtime.message import Stamped
 
 Kind = Literal["order", "amend", "stop", "resume", "action", "success", "failure", "between", "end"]
 
-COLUMNS = 4
 FEWEST = 8
 MOST = 12
 APART_NS = 400_000_000
@@ -46,13 +45,13 @@ class KeyMoment:
     is_rare: bool = False  # the only success of its skill
 
 
-def moments(run: Run, most: int = MOST) -> list[KeyMoment]:
+def moments(run: Run, most: int = MOST, *, in_rows_of: int = 1) -> list[KeyMoment]:
     """The most telling moments in order of time: orders, interrupts, what succeeded, what went on, and the end."""
     chosen: list[KeyMoment] = []
     for moment in sorted(_candidates(run), key=lambda one: (_IMPORTANCE[one.kind], not one.is_rare, one.ns)):
         if len(chosen) < most and _is_apart(moment.ns, chosen):
             chosen.append(moment)
-    while len(chosen) < most and (len(chosen) < FEWEST or len(chosen) % COLUMNS):
+    while len(chosen) < most and (len(chosen) < FEWEST or len(chosen) % in_rows_of):
         ns = _middle_of_longest_gap([run.begin_ns, *sorted(one.ns for one in chosen), run.end_ns])
         if not _is_apart(ns, chosen):
             break

@@ -312,7 +312,7 @@ def test_an_empty_recording_has_nothing_to_report(tmp_path: Path) -> None:
 
 
 def test_key_frames_are_few_ordered_and_hold_every_interrupt(run: Run) -> None:
-    chosen = moments(run)
+    chosen = moments(run, in_rows_of=4)
     assert FEWEST <= len(chosen) <= MOST
     assert [one.ns for one in chosen] == sorted(one.ns for one in chosen)
     assert {"order", "amend", "stop", "resume", "success", "end"} <= {one.kind for one in chosen}
@@ -332,7 +332,7 @@ def test_the_only_success_of_its_skill_is_shown_before_the_others(run: Run) -> N
 
 def test_a_quiet_run_still_has_frames() -> None:
     quiet = Run(path=Path("none"), start_ns=0, end_ns=60_000_000_000)
-    assert len(moments(quiet)) == FEWEST
+    assert len(moments(quiet, in_rows_of=4)) == FEWEST
 
 
 def test_frames_are_the_nearest_ones(run: Run) -> None:
