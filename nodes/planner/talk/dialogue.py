@@ -194,6 +194,7 @@ _YES = re.compile(
     r"(?:(?:oh|well|and) )*(?:yes|yeah|yep|yup|sure|of course|certainly|(?:it |that |this )(?:is|'s) (?:all )?"
     r"(?:okay|ok|fine|all ?right|alright|good|safe))\b", re.I
 )  # fmt: skip
+_MOVES = frozenset({"place", "pick", "take", "hand_over", "put_back", "rinse"})
 _NOWHERE_M = (math.inf, math.inf, math.inf)
 
 
@@ -1620,6 +1621,8 @@ class Dialogue:
         left, open_, is_left_by_vlm = found
         is_of_last = order is None and bool(intent.unnamed) and last is not None
         if is_of_last and last is not None and any(covers(two, one) for one in last.moved for two in (*left, *open_)):
+            if lost := self.lost((Order("put_back", last.moved),)):
+                return self._help(lost)
             text = f"{things_words(last.moved, last.order)} Shall I take that back?"
             return self.ask(OpenQuestion("order", text, now_ns, (Order("undo"),), missing="yes"))
         if order is None and intent.what == "no":
@@ -1933,6 +1936,13 @@ class Dialogue:
         orders = tuple(map(self._sparing, named_so))
         if [one.things for one in orders] != [one.things for one in named_so] and not self.lift(orders):
             return self.do_but_kept(orders, now_ns, speaker)
+        if not self._each and (binned := self.lost(orders)):
+            out, ids = self.refs(binned), {one.id for one in binned}
+            free = [_about_alone(one, tuple(x for x in one.things if self.ids_of((x,)) - ids)) for one in orders]
+            rest = [_excluding(x, out, ()) if self.lost((one,)) else one for one, x in zip(orders, free, strict=True)]
+            rest = [x for x in rest if x in orders or any(is_still_meant(y, x, self._scene) for y in self._things())]
+            done = self.do(_with_orders(intent, tuple(rest)), now_ns, speaker) if rest else ""
+            return _joined([done, self._help(binned)])
         if text := self._nothing_to_put_back(orders):
             return text
         if self._each:
@@ -2131,13 +2141,34 @@ class Dialogue:
         return Intent("do", orders) if found.by == "pointing" else None
 
     def _sparing(self, order: Order) -> Order:
-        """Without what is to be left, where its words may mean more than that; "all", where all is, as these."""
-        seen = [one for ref in order.things for one in self._fitting(ref) if order.skill != "put_back"]
-        kept, alone = self.kept, {one.id for one in self._kept_of((order,))}
+        """Without what is to be left or out of reach, where it may mean more; "all", where all is left, as these."""
+        meant = [self._fitting(ref) for ref in order.things if order.skill != "put_back"]
+        seen, kept = [one for fitting in meant for one in fitting], self.kept
         if seen and any(ref.count == ALL for ref in order.things) and {one.id for one in seen} <= kept:
             return Order(order.skill, self.refs(seen), (), order.place, order.relation)
-        left = [one for one in seen if one.id in kept - alone and not self._is_excluded(one, order)]
+        named = [ref for ref in order.things if ref.count == ALL and ref.label != "*"]  # "all the cups" are told of
+        lost = [one for one in seen if self._is_lost(one, order) and not any(fits(one, x, self._scene) for x in named)]
+        aside = kept | {one.id for one in lost}
+        alone = {one.id for fitting in meant if {two.id for two in fitting} <= aside for one in fitting}
+        left = [one for one in seen if one.id in aside - alone and not self._is_excluded(one, order)]
         return _excluding(order, self.refs(left), ()) if left else order
+
+    def _is_lost(self, thing: SeenObject, order: Order) -> bool:
+        """Whether it lies where nothing comes back from, and is to be moved away from there."""
+        there = self._place_of(thing)
+        return order.skill in _MOVES and there in self.around.world.waste and there != order.place
+
+    def _is_for_others(self, thing: SeenObject, order: Order) -> bool:
+        """Whether a person has to move it."""
+        return thing.width_m > self.household.widest_m or self._is_lost(thing, order)
+
+    def lost(self, orders: Iterable[Order]) -> list[SeenObject]:
+        """What these orders are about and that is out of reach where it lies."""
+        found = [
+            one for order in orders for ref in order.things for one in self._fitting(ref)
+            if self._is_lost(one, order) and not self._is_excluded(one, order)
+        ]  # fmt: skip
+        return list({one.id: one for one in found}.values())
 
     def _is_excluded(self, thing: SeenObject, order: Order) -> bool:
         return any(fits(thing, ref, self._scene) for ref in order.excluding)
@@ -2225,6 +2256,8 @@ class Dialogue:
             return "I cannot take that back: I know no other place."
         home = next((one for one in lexicon_file().household["home"] if one in places), sorted(places)[0])
         back = Order("place", deed.moved, (), home, "in" if home in INSIDE else "on")
+        if lost := self.lost((back,)):
+            return self._help(lost)
         self.done, self.later = (), ()
         self._begin(back, now_ns)
         return f"I am sorry. {promise(back)}"
@@ -2596,9 +2629,9 @@ class Dialogue:
             full = [one for one in things if {"full", "half full"} & set(one.state)]
             things = full if is_emptied and full else things
             said.append(text)
-            wide = [one for one in things if one.width_m > self.household.widest_m]
-            if len(wide) < len(things):  # the rest of "everything" goes on, and does not wait for a person
-                said.append(self.too_wide(self.refs(wide)))
+            wide = [one for one in things if self._is_for_others(one, order)]
+            if wide and (len(wide) < len(things) or len(order.things) > 1):  # the rest goes on, and waits for nobody
+                said.append(self._help(wide))
                 things = [one for one in things if one not in wide]
             for thing in things:
                 steps = self.steps("place" if is_away else order.skill, thing, order.place)
@@ -2662,8 +2695,8 @@ class Dialogue:
         first, thing = steps[0], self._thing(steps[0])
         if first.skill == "place" and not first.place:
             return self.ask(OpenQuestion("place", f"Where does {named(first.things)} go?", now_ns, (first,)))
-        moves = first.skill in ("place", "pick", "hand_over", "rinse")
-        if thing is not None and moves and thing.width_m > self.household.widest_m:
+        moves = first.skill in _MOVES
+        if thing is not None and moves and self._is_for_others(thing, first):
             return self._ask_for_help(first, thing, now_ns)
         is_poured = any(one.skill == "rinse" and one.things == first.things for one in self.orders)
         pours = (first.skill == "rinse" or first.place in ("sink", "bin")) and not is_poured
@@ -2700,13 +2733,21 @@ class Dialogue:
         seen = [one for ref in things for one in self._fitting(ref)] if self._each else []
         if not seen or any(one.width_m <= self.household.widest_m for one in seen):
             return ""
-        names = list_words([f"the {one.name}" for one in seen])
-        are, them = ("is", "it") if len(seen) == 1 else ("are", "them")
-        return f"{capital(names)} {are} too wide for my hand. Could you take {them}, please?"
+        return self._help(seen)
+
+    def _help(self, things: Sequence[SeenObject], what: str = "") -> str:
+        """Why the hand cannot take these, and what a person is asked for: `what`, or to take them."""
+        names = list_words([f"the {one.name}" for one in things])
+        are, them = ("is", "it") if len(things) == 1 else ("are", "them")
+        place = self._place_of(things[0])
+        is_in = place in self.around.world.waste and things[0].id not in held_by_robot(self._scene)
+        why = f"in the {place}, and I cannot reach into it" if is_in else "too wide for my hand"
+        what = f"take {them} out" if is_in else what or f"take {them}"
+        return f"{capital(names)} {are} {why}. Could you {what}, please?"
 
     def _ask_for_help(self, order: Order, thing: SeenObject, now_ns: int) -> str:
         what = small(describe(order)) if order.skill == "place" else f"take the {thing.name}"
-        text = f"The {thing.name} is too wide for my hand. Could you {what}, please?"
+        text = self._help((thing,), what)
         return self.ask(OpenQuestion("help", text, now_ns, (order,), at_m=(thing.x_m, thing.y_m)))
 
     def _wipe(self, place: str, now_ns: int) -> str:
@@ -2759,7 +2800,10 @@ class Dialogue:
         kinds = {one.label for one in self._things() if one.id in meant}
         if thing is None or thing.id in meant or kinds != {thing.label} or last.order.skill != "place":
             return ""
-        self.later = (*self.later, self._placed(last.order.things, last.origin or "table"))
+        back = self._placed(last.order.things, last.origin or "table")
+        if lost := self.lost((back,)):
+            return self._help(lost)
+        self.later = (*self.later, back)
         return f"Sorry. I take the {thing.name} back."
 
     def _supersede(self, orders: Sequence[Order]) -> None:
@@ -2900,7 +2944,7 @@ class Dialogue:
             return self._reported(order, description, now_ns)
         moved = self._moved(order) if order.skill == "place" else ()
         self.done = (*self.done, Finished(order, moved))
-        self._finish(order, moved or order.things)
+        self._finish(order, moved if order.skill == "place" or description.progress == "failed" else order.things)
         if description.progress == "failed":
             nothing = " Nothing was moved." if order.skill == "place" else ""
             so_far = f" {things_words(moved, order)}" if moved else nothing

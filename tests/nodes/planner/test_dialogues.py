@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
+from nodes.msgs import SceneDescription
 from tests.nodes.planner.test_rules import thing
 from tests.nodes.planner.two_hands import KitchenHands, TableHands, Turn, at
 from tests.support.sentences import sentence
@@ -871,3 +873,45 @@ def test_whose_side_was_meant_is_answered(text: str, binned: str) -> None:
     world = TableHands(people=())
     world.play("Throw the cup on the far left away.", text, 20)
     assert world.where[f"cup-{binned}"] == "bin"
+
+
+class TableWithWaste(TableHands):
+    """Its bin is as deep as that of the shipped table: nothing comes back from there."""
+
+    def lay(self) -> None:
+        super().lay()
+        self.places = [msgspec.structs.replace(self.places[0], state=("waste",)), *self.places[1:]]  # type: ignore[type-var]  # a Struct
+
+
+BOTH_WITH_WASTE = pytest.mark.parametrize("hands", [TableWithWaste, KitchenHands])
+
+
+@BOTH_WITH_WASTE
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Get it out again.", "Give me the red {thing}.", "Put the red {thing} back.", "No, that was wrong, undo it.",
+        "Take the red {thing}.", "Put all the {thing}s on the table.",
+    ],
+)  # fmt: skip
+def test_what_lies_in_the_bin_is_asked_for_and_not_promised(hands: type[TableHands], text: str) -> None:
+    world = played(hands, ["Put the red {thing} in the bin.", 12, text])
+    assert sentence("planner.out_of_reach", thing=f"red {hands.thing}") in " ".join(world.says)
+    assert world.ends()[f"red {hands.thing}"] == "bin"
+
+
+@BOTH_WITH_WASTE
+def test_what_lies_in_the_bin_is_in_no_any_and_holds_up_nothing_else(hands: type[TableHands]) -> None:
+    binned = "Put the red {thing} in the bin."
+    world = played(hands, [binned, 12, "Give me the red {thing} and the blue {thing}.", 20])
+    assert world.ends() == {f"red {hands.thing}": "bin", f"blue {hands.thing}": "person"}
+    assert "person" in played(hands, [binned, 12, "Give me a {thing}.", 20]).ends().values()
+
+
+def test_no_deed_is_told_that_failed() -> None:
+    world = TableHands()
+    world.play("Put the red cup in the bin.")
+    task = world.subtask()
+    assert task is not None
+    world.told(SceneDescription(text="", subtask_id=task.id, progress="failed", why="it is stuck"))
+    assert world.mind.deeds == ()
