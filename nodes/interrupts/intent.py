@@ -702,7 +702,7 @@ def _lifts(clauses: Sequence[MatchedClause]) -> bool:
     it, to delay it or to refuse it.
     """
     asking = [clause for clause in clauses if clause.has("resume")]
-    if not asking or any(clause.is_asked and not _requests(clause) for clause in asking):
+    if not asking or any(clause.is_asked and not clause.opens("request", "courtesy", "assent") for clause in asking):
         return False
     languages = {one.name for one in asking[0].of("resume")}
     said = clauses
@@ -715,10 +715,6 @@ def _lifts(clauses: Sequence[MatchedClause]) -> bool:
             for one in said)
         for language in languages
     )  # fmt: skip
-
-
-def _requests(clause: MatchedClause) -> bool:
-    return clause.opens("request", "courtesy", "assent")
 
 
 # --- the rest
@@ -766,7 +762,7 @@ def _talk(clauses: Sequence[MatchedClause]) -> Talk:
         return "question"
     if clauses[0].opens("greeting", "courtesy", "backchannel"):
         return "greeting"
-    if clauses[0].opens("backchannel", "courtesy"):
+    if clauses[0].opens("backchannel", "courtesy") or clauses[-1].is_all(("closing",), "courtesy", "tail"):
         return "statement"  # "Thank you for your attention"
     if any(clause.has("telling") or clause.has("withheld") or clause.has("ordinary") for clause in clauses):
         return "statement"

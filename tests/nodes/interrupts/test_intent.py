@@ -373,6 +373,7 @@ def test_who_urges_the_robot_on_and_then_stops_it_means_it(text: str) -> None:
         "Warum bist du stehen geblieben?",
         "Por que você parou?",
         "What is standing on either side of the glass?",
+        "And shut it again, before they go soft.",
     ],
 )
 def test_who_asks_or_orders_with_the_words_of_a_danger_stops_nothing(text: str) -> None:
@@ -399,3 +400,15 @@ def test_who_asks_or_orders_with_the_words_of_a_danger_stops_nothing(text: str) 
 )
 def test_the_same_words_stop_where_they_mean_it(text: str) -> None:
     assert understand(text).wants == "stop"
+
+
+@pytest.mark.parametrize(
+    "text", ["Spot on, thank you.", "You're a star. Bye!", "Gruzzi, danke!", "Blimp. Merci beaucoup."]
+)
+def test_who_thanks_or_takes_leave_shouts_nothing_before(text: str) -> None:
+    assert not understand(text).is_unclear
+
+
+@pytest.mark.parametrize("text", ["Spot on, okay?", "Blimp, please!", "Blimp, hello!", "Blimp, thanks, blimp!"])
+def test_other_small_words_leave_unknown_ones_a_possible_shout(text: str) -> None:
+    assert understand(text).is_unclear
