@@ -72,6 +72,7 @@ class WhyLeft:
     ids: frozenset[str]
     speaker: str
     text: str
+    is_unclear: bool = False  # it was asked what that means, and nobody has said
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +260,8 @@ def _who(asked: AskedOf, now: Answerable) -> str:
 def _of_row(asked: AskedOf, now: Answerable) -> str:
     """Of what stands where, seen from somebody's side."""
     scene, said = now.scene, set(asked.words.split())
-    if {"left", "right"} & said and ("whose" in said or ({"my", "mine"} & said and {"your", "yours"} & said)):
+    is_whose = _has(asked.words, "whose left", "whose right")
+    if {"left", "right"} & said and (is_whose or ({"my", "mine"} & said and {"your", "yours"} & said)):
         return _whose_side(asked, now)
     if _has(asked.words, "next to", "beside") and asked.is_named and asked.asks in ("what", "which", ""):
         return _beside(asked.things, now)
@@ -754,6 +756,8 @@ def capital(text: str) -> str:
 def why_left(thing: SeenObject, told: Sequence[WhyLeft]) -> str:
     """Who said what of a thing that is left alone; "" where nobody did."""
     found = next((one for one in reversed(told) if thing.id in one.ids), None)
+    if found is not None and found.is_unclear:
+        return f"I do not know what {found.speaker or 'somebody'} means by “{found.text}”"
     return f"{found.speaker or 'somebody'} said: “{found.text}”" if found is not None else ""
 
 

@@ -442,7 +442,7 @@ class Dialogue:
         """What to say to an utterance ("": nothing); orders and questions follow it."""
         self.heard = (*self.heard, (speaker, text))[-MOST_HEARD:]
         self._notice()
-        before, ordered, self.is_answer = self._spared_ids(), self.orders, False
+        before, kept, ordered, self.is_answer = self._spared_ids(), self.kept, self.orders, False
         meant, is_short = self._meant_ids(), bool(self._asked()) and len(text.split()) < MOST_SHORT
         said = self._listen(text, speaker, now_ns)
         earlier = [one for one in self.heard[:-1] if one[0] == speaker] if is_short else []
@@ -454,10 +454,13 @@ class Dialogue:
         self.there = self._place_in(said) or self._place_in(text) or self.there
         if not self.is_answer and said and not answer_to_manners(text) and said != "All right.":
             self.spoken, self.was_answered = self._named_ids(text), False
-        spared = self._spared_ids()
-        kept = tuple(replace(one, ids=one.ids & spared) for one in self.reasons if one.ids & spared)
-        new = spared - before
-        self.reasons = (*kept, WhyLeft(frozenset(new), speaker, text)) if new else kept
+        spared, told = self._spared_ids(), self.kept - kept
+        left = [
+            replace(one, ids=one.ids & spared, is_unclear=one.is_unclear and not one.ids & told) for one in self.reasons
+        ]
+        new = [(spared - before - self.kept, True), ((spared - before) & self.kept, False)]
+        left += [WhyLeft(frozenset(ids), speaker, text, is_unclear) for ids, is_unclear in new]
+        self.reasons = tuple(one for one in left if one.ids)
         return said.strip()
 
     def _named_ids(self, text: str) -> tuple[str, ...]:

@@ -303,7 +303,9 @@ def asked_about(words: str, scene: Scene, parser: Parser, focus: Focus, speaker:
     is_of_contents = bool(inside) and not things
     things = things or inside
     if not things:
-        things = list(_meant_by_pronoun(words, scene, focus))
+        stands = [one for one in scene.things if not one.is_place and place_of(one.id, scene) == focus.surface]
+        is_rest = _STILL_THERE.search(words) is not None and re.search(r"\bthe one\b", words) is not None
+        things = stands if is_rest else list(_meant_by_pronoun(words, scene, focus))
     unseen = next(
         (f"{one.colour} {one.kind or one.unknown}".strip() for one in nouns
          if not one.place and (one.kind not in ("", "*") or _is_unknown_thing(one, parser))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.nodes.planner.test_dialogues import BOTH, moved, played
-from tests.nodes.planner.two_hands import KitchenHands, TableHands
+from tests.nodes.planner.two_hands import KitchenHands, TableHands, Turn
 from tests.support.sentences import sentence
 
 EVERYTHING = "Put everything {goal}, would you?"
@@ -323,3 +323,23 @@ def test_what_is_said_behind_an_exception_is_of_that(hands: type[TableHands]) ->
 def test_what_a_place_is_cleared_of_keeps_its_exception_through_the_question() -> None:
     order = ["Clear everything off the table except the cups.", "Into the bin with it all. And not the ball.", "Yes."]
     assert played(TableHands, order).ends() == {"brown bottle": "bin"}
+
+
+@BOTH
+def test_what_was_asked_and_never_answered_is_no_order_of_hers(hands: type[TableHands]) -> None:
+    turns: list[Turn] = [
+        ("Ann", "Put all the {thing}s {goal}."),
+        5,
+        ("Ann", "Hm, the white one ..."),
+        50,
+        "Why is the white one there?",
+    ]
+    meant = sentence("planner.means", who="Ann", words="Hm, the white one ...")
+    assert meant in played(hands, turns).last
+    assert meant not in played(hands, [*turns[:3], ("Ann", "No, leave it."), *turns[3:]]).last
+
+
+@BOTH
+def test_what_is_left_is_no_side_of_anybody(hands: type[TableHands]) -> None:
+    world = played(hands, [("Ann", "The white {thing} is just mine."), ("Ben", "Whose is the one that's left?")])
+    assert "Ann" in world.last or "ann" in world.last
