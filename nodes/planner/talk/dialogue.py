@@ -2383,7 +2383,10 @@ class Dialogue:
             held = self.open("still", "leave")  # "The white one, then.", where the mug is somebody's
             is_told = any(one.has_extra is not None or (held is not None and one.vessel) for one in cups)
             is_said = any(one.vessel or one.problem for one in cups)
-            is_told = is_told or (is_said and _USES.search(text) is not None)
+            is_other = any(one.vessel not in ("", *bar.cups) for one in cups) and not restricts(
+                text
+            )  # "No, the red one!"
+            is_told = is_told or (is_said and bool(_USES.search(text) or (is_other and _REGRETS.search(text))))
             if cups and bar.cups and is_told:
                 idents = list(bar.cups) if _ALL.search(text) else [self._cup_meant(one.vessel, bar) for one in cups]
                 cups = cups * len(idents) if len(cups) < len(idents) else cups

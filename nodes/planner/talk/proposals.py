@@ -231,7 +231,9 @@ def _deed(
             return
         if not things:
             if part.place and not said:
-                said.append(f"What shall I put {relation_to(part.place, mind.around.scene)} the {part.place}?")
+                about = Order("place", (), (), part.place, relation_to(part.place, mind.around.scene))
+                text = f"What shall I put {about.relation} the {part.place}?"
+                said.append(mind.ask(OpenQuestion("order", text, now_ns, (about,), "thing")))
             continue
         is_short = part.is_named and bool(part.place) and not part.apart  # "Both apples on the tray."
         alone = mind.read_alone(part.words) if part.is_plain or is_short else Intent("nothing")

@@ -637,8 +637,8 @@ class _Reader:
             self.is_undo or clause.verb == "undo",
             self.is_stopped or clause.verb == "cancel",
         )
-        if clause.verb == "undo":
-            return
+        if clause.verb == "undo" or (clause.targets == [("on", None)] and not _nouns_of(clause)):
+            return  # "Carry on."
         if clause.words[:1] in (("i",), ("we",)) and {"myself", "ourselves"}.intersection(clause.words):
             clause.nouns = [noun for noun in self._resolved(clause.nouns) if noun.kind]
             self._state(clause)  # "I'll take it myself."

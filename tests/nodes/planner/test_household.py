@@ -1572,3 +1572,30 @@ def test_what_is_promised_while_a_question_holds_the_work_says_so() -> None:
     hear(mind, "Put the mugs on the tray.")
     asked = hear(mind, "Hm, the blue one ...", 3.0)
     assert hear(mind, "And the jar on the shelf.", 5.0).endswith(f": {asked}")
+
+
+@pytest.mark.parametrize("text", ["No no, stop, the red one!", "Stop! I meant the red mug."])
+def test_a_coffee_in_another_mug_is_filled_and_handed_over_as_the_first_was_to_be(text: str) -> None:
+    mind = mind_with(RED, BLUE)
+    hear(mind, "Can you do me a coffee in the blue mug?")
+    steps = [(skill, place) for skill, _, place in planned(mind)]
+    hear(mind, text, 3.0)
+    assert [(skill, place) for skill, _, place in planned(mind)] == steps
+    assert {ident for _, ident, _ in planned(mind)} == {"mug-1"}
+
+
+def test_what_the_robot_asks_is_answered_beside_a_stop_and_nothing_else_is_asked() -> None:
+    mind = mind_with(RED, BLUE, JAR)
+    assert hear(mind, "Take the one on the left over to the sink.")[-1] == "?"
+    hear(mind, "Stop, sorry, I meant the other one, the blue one.", 3.0)
+    assert planned(mind) == [("place", "mug-2", "sink")]
+
+
+def test_going_on_with_orders_beside_it_keeps_each_of_them() -> None:
+    mind = mind_with(RED, JAR)
+    hear(mind, "Put the jar on the tray.")
+    holding(mind, "jar-1")
+    mind.around = replace(mind.around, is_stopped=True)
+    hear(mind, "Stop! That goes back on the shelf.", 3.0)
+    hear(mind, "Carry on, jar back on the shelf, and then bring me the red mug.", 6.0)
+    assert planned(mind) == [("place", "jar-1", "shelf"), ("hand_over", "mug-1", "")]
