@@ -32,7 +32,8 @@ from nodes.msgs import (
     Utterance,
 )
 from nodes.policy.action_request import ActionRequest
-from nodes.policy.allowed import SEEN_FOR_S, Confirmations, spares_hands, why_not
+from nodes.policy.allowed import SEEN_FOR_S, spares_hands, why_not
+from nodes.policy.confirmations import Confirmations
 from nodes.policy.sight import blend, is_hand_at, judge, knows, spot_of, state_at
 from nodes.policy.skill_catalogue import SPECS, Plan, catalogue_of, load_skills
 from nodes.policy.skill_phases import (

@@ -37,7 +37,8 @@ from nodes.msgs import (
     Utterance,
 )
 from nodes.policy.action_request import ActionRequest
-from nodes.policy.allowed import SEEN_FOR_S, Confirmations, why_not
+from nodes.policy.allowed import SEEN_FOR_S, why_not
+from nodes.policy.confirmations import Confirmations
 from nodes.policy.onnx.chunks import BLEND_S, Playback, as_message, seen_ns
 from nodes.policy.onnx.convention import convention_of, out_of_range
 from nodes.policy.onnx.inputs import Felt, PolicyModel, Pose, Trigger, feel, pose_of

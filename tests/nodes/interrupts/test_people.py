@@ -11,7 +11,7 @@ from nodes.interrupts.people import Judged, People, RobotVoice, is_echo
 from nodes.interrupts.reflex import AGAIN, KEPT, LETS_GO, ONLY_GO_ON, REFUSALS, Reflex
 from nodes.msgs import Saying, Utterance
 from nodes.msgs.signature import make_token, words
-from nodes.policy.allowed import PLEASE
+from nodes.policy.confirmations import PLEASE
 from nodes.seats.ladder import DRIVER_BACK, DRIVER_GONE, GO_ON
 from runtime import Simulation
 from runtime.clock import to_ns

@@ -27,7 +27,8 @@ from nodes.msgs import (
 )
 from nodes.planner.orders import Surroundings
 from nodes.planner.talk.dialogue import Dialogue
-from nodes.policy.allowed import Confirmations, why_not
+from nodes.policy.allowed import why_not
+from nodes.policy.confirmations import Confirmations
 from nodes.policy.expert import ExpertPolicy
 from nodes.policy.skill_catalogue import SPECS, PolicySkill, load_skills, problems_of
 from runtime import Simulation

@@ -10,7 +10,7 @@ import pytest
 from nodes.interrupts.intent import understand
 from nodes.interrupts.reflex import AGAIN, REFUSALS, Reflex
 from nodes.msgs import GuardState, Interrupt, Saying, Utterance
-from nodes.policy.allowed import PLEASE
+from nodes.policy.confirmations import PLEASE
 from nodes.voice.hearing import whisper
 from nodes.voice.microphone import Microphone
 from nodes.voice.recogniser import Recogniser

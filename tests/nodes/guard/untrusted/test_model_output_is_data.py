@@ -24,7 +24,8 @@ from nodes.msgs import (
     Utterance,
     aimed_at,
 )
-from nodes.policy.allowed import Confirmations, why_not
+from nodes.policy.allowed import why_not
+from nodes.policy.confirmations import Confirmations
 from nodes.policy.expert import ExpertPolicy
 from nodes.policy.onnx.policy import OnnxPolicy
 from nodes.policy.skill_catalogue import SPECS
