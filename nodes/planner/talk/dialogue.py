@@ -2961,6 +2961,8 @@ class Dialogue:
         text = f"I moved nothing: I see {moved_nothing(order, self._scene)}." if is_nothing else outcome(order, moved)
         if order.skill == "place" and all(one.count in (1, ALL) for one in order.things):
             text += self._left_undone(order, description)
+        while self.later and (lost := self.lost(self.later[:1])):  # it was put there since
+            self.later, text = self.later[1:], f"{text} {self._help(lost)}"
         if self.later:
             following, self.later = self.later[0], self.later[1:]
             self._begin(following, now_ns)

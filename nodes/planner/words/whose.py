@@ -35,6 +35,7 @@ _ASKS = re.compile(r"(?:and |but |so |oh )*(?:who|whose|which|what|where|why|how
 _NOBODY = frozenset(
     ("it", "that", "this", "there", "here", "what", "who", "he", "she", "let", "one", "other", "all", "today")
 )
+_ANYBODY = frozenset({"anybody", "anyone"})
 _ANY_KIND = frozenset({"", "one", "ones", "thing", "own", "favourite"})
 _POINTS = re.compile(r"\W*(?:(?:and|oh|well|no|hey|because|as) )*(?:it|that|this|that one|this one)\W*", re.I)
 _OWNED = re.compile(
@@ -148,10 +149,8 @@ def with_owned(text: str, scene: Scene, speaker: str) -> str:
 
     def owned(who: str, kind: str = "") -> list[SeenObject]:
         name = _owner(who, speaker).lower()
-        return [
-            one for one in scene.things
-            if name and one.owner.lower() == name and (kind == one.label or kind in _ANY_KIND)
-        ]  # fmt: skip
+        names = ({name} if name not in _ANYBODY else {one.owner.lower() for one in scene.things}) - {""}
+        return [one for one in scene.things if one.owner.lower() in names and (kind == one.label or kind in _ANY_KIND)]
 
     def named(things: Sequence[SeenObject], found: re.Match[str]) -> str:
         return list_words([f"the {one.name}" for one in things]) if things else found[0]
@@ -159,7 +158,8 @@ def with_owned(text: str, scene: Scene, speaker: str) -> str:
     def all_but(found: re.Match[str]) -> str:
         every = "everything" if found["all"].lower() in ("anything", "whatever") else found["all"]
         things = owned(found["who"])
-        return f"{every} except {named(things, found)}" if things else found[0]
+        is_free = not things and _owner(found["who"], speaker).lower() in _ANYBODY  # nobody has any
+        return every if is_free else f"{every} except {named(things, found)}" if things else found[0]
 
     def of_nobody(found: re.Match[str]) -> str:
         kind = (found["kind"] or found["which"]).lower()

@@ -12,7 +12,7 @@ import pytest
 
 from nodes.msgs import SceneDescription
 from tests.nodes.planner.test_rules import thing
-from tests.nodes.planner.two_hands import KitchenHands, TableHands, Turn, at
+from tests.nodes.planner.two_hands import STEP_S, KitchenHands, TableHands, Turn, at
 from tests.support.sentences import sentence
 
 BOTH = pytest.mark.parametrize("hands", [TableHands, KitchenHands])
@@ -906,6 +906,13 @@ def test_what_lies_in_the_bin_is_in_no_any_and_holds_up_nothing_else(hands: type
     world = played(hands, [binned, 12, "Give me the red {thing} and the blue {thing}.", 20])
     assert world.ends() == {f"red {hands.thing}": "bin", f"blue {hands.thing}": "person"}
     assert "person" in played(hands, [binned, 12, "Give me a {thing}.", 20]).ends().values()
+
+
+def test_what_is_wanted_back_while_it_is_brought_to_the_bin_is_asked_for() -> None:
+    world, back = TableWithWaste(), ("Ben", "And then put the red cup on the table.")
+    world.play("Put the red cup in the bin.", STEP_S + 2, back, 20)
+    assert sentence("planner.out_of_reach", thing="red cup") in " ".join(world.says)
+    assert world.ends() == {"red cup": "bin"}
 
 
 def test_no_deed_is_told_that_failed() -> None:

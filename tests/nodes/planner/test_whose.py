@@ -343,3 +343,12 @@ def test_what_was_asked_and_never_answered_is_no_order_of_hers(hands: type[Table
 def test_what_is_left_is_no_side_of_anybody(hands: type[TableHands]) -> None:
     world = played(hands, [("Ann", "The white {thing} is just mine."), ("Ben", "Whose is the one that's left?")])
     assert "Ann" in world.last or "ann" in world.last
+
+
+@BOTH
+@pytest.mark.parametrize("which", ["that don't belong to anybody", "that aren't anyone's"])
+def test_what_is_nobodys_is_ordered_behind_what_is_somebodys(hands: type[TableHands], which: str) -> None:
+    words = f"The red {{thing}}'s mine. Put all the {{thing}}s {which} {{goal}}."
+    world = played(hands, [("Ann", "The white {thing} is mine."), ("Ben", words)])
+    assert "blue" in moved(world)
+    assert not {"red", "white"} & set(moved(world))
