@@ -131,7 +131,7 @@ def load_hand(robot: str, name: str = "") -> MovesHand:
     if lacks(body, MovesHand):
         raise UserError(
             f"nobody knows how the hand of {robot or 'a Stretch'} moves: say hand= (of a Stretch: "
-            "nodes.policy.inverse_kinematics:STRETCH_HAND), or name a robot file in [run] robot"
+            "nodes.policy.stretch_hand:STRETCH_HAND), or name a robot file in [run] robot"
         )
     hand: MovesHand = body
     return hand

@@ -90,7 +90,7 @@ class Console(ConsolePorts):
         robot: str = "nodes.stretch.limits:STRETCH_3",
         utterances: str = "",
         speaker: str = "robot",
-        hand: str = "nodes.policy.inverse_kinematics:STRETCH_HAND",
+        hand: str = "nodes.policy.stretch_hand:STRETCH_HAND",
         reached_as: tuple[str, ...] = (),
         head_camera_m: tuple[float, float, float, float] = (-0.07, 0.13, 1.33, 0.035),
         recordings: str = "",

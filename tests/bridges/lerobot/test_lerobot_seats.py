@@ -206,6 +206,6 @@ def test_a_hand_that_nobody_knows_to_move_is_told_before_anything_is_connected(
 ) -> None:
     facts(tmp_path)
     monkeypatch.chdir(tmp_path)
-    LeRobotHandTeleop("bus_gamepad", hand="nodes.policy.inverse_kinematics:STRETCH_HAND")
+    LeRobotHandTeleop("bus_gamepad", hand="nodes.policy.stretch_hand:STRETCH_HAND")
     with pytest.raises(UserError, match=told):
         LeRobotHandTeleop("bus_gamepad", hand=hand, limits=limits)

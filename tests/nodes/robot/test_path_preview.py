@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nodes.msgs import ActionChunk, JointCommand, RobotState
-from nodes.policy.inverse_kinematics import STRETCH_HAND
+from nodes.policy.stretch_hand import STRETCH_HAND
 from nodes.robot.path_preview import path
 from nodes.stretch.limits import STOW
 

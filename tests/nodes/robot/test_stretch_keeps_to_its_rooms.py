@@ -21,7 +21,7 @@ OWN_FILES = {
     "nodes/sim/world/mjcf.py": "its model",
     "nodes/sim/robot.py": "that model in physics",
     "nodes/policy/stretch_motion.py": "how it carries out skills",
-    "nodes/policy/inverse_kinematics.py": "its hand, for the console",
+    "nodes/policy/stretch_hand.py": "its hand, for the console",
     "nodes/policy/learn/network.py": "what learns to move it",
 }
 KNOWN = {

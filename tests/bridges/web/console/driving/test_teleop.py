@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bridges.web.console.driving import teleop as drive
 from bridges.web.http.wire import Drive, PointedPlace
 from nodes.msgs import JOINTS, RobotState
-from nodes.policy.inverse_kinematics import STRETCH_HAND
+from nodes.policy.stretch_hand import STRETCH_HAND
 from nodes.stretch.limits import STRETCH_3, STRETCH_4
 from tests.support.sentences import sentence
 

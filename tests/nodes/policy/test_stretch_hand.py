@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodes.msgs import JOINTS, JointVector, RobotState
-from nodes.policy.inverse_kinematics import STRETCH_HAND
+from nodes.policy.stretch_hand import STRETCH_HAND
 from nodes.robot.protocol import Twist
 from nodes.stretch.limits import STOW, STRETCH_3
 from tests.support.sentences import sentence
