@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from nodes.msgs import JointCommand, RobotState
-from nodes.robot_file.body import Pose, body_of_file
+from nodes.robot_file.body import body_of_file
+from nodes.robot_file.inverse_kinematics import Pose
 from runtime import Node, Publisher, QoS, Subscription, every
 
 CORNERS_M = ((0.20, -0.08, 0.10), (0.28, -0.08, 0.10), (0.28, 0.08, 0.10), (0.20, 0.08, 0.10))

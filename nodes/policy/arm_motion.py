@@ -29,7 +29,8 @@ from nodes.policy.skill_phases import (
 )
 from nodes.robot.products import product
 from nodes.robot.protocol import PointM
-from nodes.robot_file.body import FileBody, Pose
+from nodes.robot_file.body import FileBody
+from nodes.robot_file.inverse_kinematics import Pose
 
 DOWN = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
 """The hand's x, y and z in columns: z down, y, along which the fingers open, along the room's x."""

@@ -19,6 +19,8 @@ from runtime.errors import UserError, choices
 from runtime.launch.tables.nodes_table import load_name
 
 DRIVEN = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
+PREFIX = "robot/"
+"""Before all names of the robot's model, which may be those of the room that it stands in."""
 GRIPPER = "gripper"
 """What the joints of the gripper are called together, in joint vectors."""
 MESHES = (".stl", ".obj", ".msh")

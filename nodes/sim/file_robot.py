@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from nodes.robot.protocol import RobotLimits
-from nodes.robot_file.body import PREFIX, put_into
+from nodes.robot_file.body import put_into
 from nodes.robot_file.engine import mujoco
-from nodes.robot_file.model import GRIPPER, RobotModel, load_robot
+from nodes.robot_file.model import GRIPPER, PREFIX, RobotModel, load_robot
 from nodes.sim.messages import Truth
 from nodes.sim.physics import BuiltRobot, DrivenJoint, PhysicsRobot
 from nodes.sim.world.mjcf import BASE_JOINTS, HIDDEN_GROUP

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodes.robot.products import product
-from nodes.robot_file.body import PREFIX
 from nodes.robot_file.engine import mujoco
+from nodes.robot_file.model import PREFIX
 from nodes.sim.rendering.casting import Caster
 from nodes.sim.rendering.pixel_grid import NOTHING, Doubles, Floats, Integers
 from nodes.sim.world.mjcf import HIDDEN_GROUP

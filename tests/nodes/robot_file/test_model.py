@@ -17,7 +17,8 @@ from nodes.robot.driver import Driver
 from nodes.robot.looks import looks_of
 from nodes.robot.protocol import Twist
 from nodes.robot.robot_from_launch import load_body, load_limits, outline_of
-from nodes.robot_file.body import FileBody, Pose, body_of_file
+from nodes.robot_file.body import FileBody, body_of_file
+from nodes.robot_file.inverse_kinematics import Pose
 from nodes.robot_file.model import load_robot
 from nodes.sim.file_robot import FileRobot
 from nodes.sim.kinematic import KinematicRobot
