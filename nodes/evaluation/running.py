@@ -33,7 +33,7 @@ from runtime.commands.run import use_one_thread
 from runtime.errors import PolyrhythmError, UserError
 from runtime.launch.file import find, load
 from runtime.operating_system.terminal import signals_of_end
-from runtime.supervision.control_pipe import end_with
+from runtime.supervision.orphan import end_with
 
 RECORDING = "run.mcap"
 REPORT = "nodes.report.command:report_figures"

@@ -5,7 +5,6 @@ end means that the supervisor is gone. Up: `ready`, `finish`, `log`, `failed`, a
 `alive` as a heartbeat. `refused` goes both ways: from a process that cannot read some message to the one that sent it.
 `Control` starts a thread that reads and writes: a supervisor that is stopped or slow makes no handler wait. What it
 does not take in time is dropped, and how much is said.
-Who is started without orders, to do one thing, may still end with its starter: `end_with`.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import json
 import logging
 import os
 import select
-import signal
 import threading
 import traceback
 from collections import deque
@@ -22,12 +20,10 @@ from collections.abc import Callable
 from typing import Any
 
 from runtime.clock import SystemClock
-from runtime.operating_system.processes import FAMILY, end_families
 from runtime.operating_system.real_time import name_thread
 from runtime.operating_system.telling import text_of
+from runtime.supervision.orphan import GRACE_S, end_orphan
 
-_GRACE_S = 1.5  # after the supervisor's death a process has this long to stop by itself
-_LONG_GRACE_S = 15.0  # and one that ends others first, so long
 _LAST_WORDS_S = 0.5
 _QUEUED_LINES = 2000
 HEARTBEAT_S = 0.5
@@ -121,7 +117,7 @@ class Control:
                 more = os.read(self._read_fd, 1 << 16)
                 if not more:
                     self.is_orphan = True
-                    _end_orphan(lambda: self._on_order({"do": "stop"}), _GRACE_S)
+                    end_orphan(lambda: self._on_order({"do": "stop"}), GRACE_S)
                 *whole, orders = (orders + more).split(b"\n")
                 for order in whole:
                     self._on_order(json.loads(order))
@@ -143,26 +139,6 @@ class Control:
         text = f"{self._dropped} lines were not told, because the supervisor did not listen"
         self._dropped = 0
         return _log_line("warning", "control", text) + line
-
-
-def end_with(pipe_fd: int) -> None:
-    """End this process as by SIGTERM once nobody holds the other end of this pipe; starts a thread."""
-
-    def watch() -> None:
-        with os.fdopen(pipe_fd, "rb") as pipe:
-            pipe.read()
-        _end_orphan(lambda: os.kill(os.getpid(), signal.SIGTERM), _LONG_GRACE_S)
-
-    threading.Thread(target=watch, name="end-with", daemon=True).start()
-
-
-def _end_orphan(stop: Callable[[], None], grace_s: float) -> None:
-    """Whoever started this process is gone. Stop politely; whatever blocks the loop does not keep it alive."""
-    stop()
-    threading.Event().wait(grace_s)
-    if run := os.environ.get(FAMILY, "").partition("/")[2]:
-        end_families({os.getpid()}, run)
-    os._exit(1)
 
 
 def _log_line(level: str, source: str, text: str) -> bytes:
