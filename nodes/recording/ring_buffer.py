@@ -12,7 +12,7 @@ from typing import Any
 
 from runtime.clock import Clock, to_ns, to_s
 from runtime.errors import RecordingError
-from runtime.execution.deep_queue import size_of
+from runtime.execution.recorder_queue import size_of
 from runtime.message import Envelope, Stamped
 
 RING_BYTES = 512 * 1024 * 1024

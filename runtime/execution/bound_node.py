@@ -24,12 +24,12 @@ from runtime.context import (
 from runtime.coordination.fence import PreemptionEpochs
 from runtime.coordination.lease import SeatHolders
 from runtime.errors import PolyrhythmError
-from runtime.execution.deep_queue import ARRAY_BYTES, OTHER_BYTES, ByteBudget, DeepPort
 from runtime.execution.failures import Failures
 from runtime.execution.held_up import HeldUp
 from runtime.execution.lane import Lane, Work
 from runtime.execution.long_calls import SlowCalls
 from runtime.execution.path_meter import meters_for
+from runtime.execution.recorder_queue import ARRAY_BYTES, OTHER_BYTES, ByteBudget, DeepPort
 from runtime.execution.timers import Deadline, FollowingTimer, TimerState
 from runtime.execution.worker_view import AssignedByOthers, SharedValues, WorkerView
 from runtime.journal.answers import AnsweredClock

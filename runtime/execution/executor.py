@@ -21,13 +21,13 @@ from runtime.coordination.fence import Fence, PreemptionEpochs
 from runtime.coordination.lease import Lease, SeatHolders
 from runtime.errors import PolyrhythmError
 from runtime.execution.bound_node import BoundNode, NodeOutput
-from runtime.execution.deep_queue import DeepPort
 from runtime.execution.direct_call import direct_call
 from runtime.execution.failures import tell_of_callbacks
 from runtime.execution.health_report import HEALTH_PERIOD_S, health_of
 from runtime.execution.held_up import HeldUp
 from runtime.execution.lane import Lane
 from runtime.execution.long_calls import LongCalls
+from runtime.execution.recorder_queue import DeepPort
 from runtime.execution.runners import LaneRunner, LoopRunner, MessageSource, ThreadRunner, run_guarded
 from runtime.journal.calls import calls_topic
 from runtime.launch.graph import NodeSpec, health_topic

@@ -6,7 +6,7 @@ import numpy as np
 
 from nodes.msgs import Image, Utterance
 from nodes.recording.recorder import Recorder
-from runtime.execution.deep_queue import MESSAGES_QUEUED, ByteBudget, DeepPort, size_of
+from runtime.execution.recorder_queue import MESSAGES_QUEUED, ByteBudget, DeepPort, size_of
 from runtime.launch.graph import NodeSpec
 from runtime.message import Envelope, M, Stamped
 from runtime.node import Node
