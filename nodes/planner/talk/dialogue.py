@@ -1491,7 +1491,7 @@ class Dialogue:
         clauses = [(one.type, one.words or (*one.word.split(),)) for one in self._clauses(text)]
         given = {words for kind, words in clauses if kind == "release"}  # "I don't want it any more."
         beside = {*given, *(words for kind, words in clauses if kind == "cancel" and words[-1:] == ("back",))}
-        is_yes = bool(given) and (bool(asked.of) or asked.about in ("deed", "may"))
+        is_yes = bool(given) and (bool(asked.of) or asked.about in ("deed", "may", "instead"))
         is_yes = is_yes or "yes" in (parts[0].act, parts[-1].act)
         parts = [one for one in parts if tuple(one.words.split()) not in beside and one.words not in ("oh", "well")]
         is_it = all(

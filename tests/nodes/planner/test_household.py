@@ -1599,3 +1599,11 @@ def test_going_on_with_orders_beside_it_keeps_each_of_them() -> None:
     hear(mind, "Stop! That goes back on the shelf.", 3.0)
     hear(mind, "Carry on, jar back on the shelf, and then bring me the red mug.", 6.0)
     assert planned(mind) == [("place", "jar-1", "shelf"), ("hand_over", "mug-1", "")]
+
+
+def test_who_ordered_it_otherwise_lets_another_have_it() -> None:
+    mind = mind_with(RED, BLUE)
+    hear(mind, "Put the red mug in the sink.", 1.0, "Ben")
+    assert hear(mind, "Can I have the red one after all?", 3.0)[-1] == "?"
+    hear(mind, "She can have it.", 5.0, "Ben")
+    assert planned(mind) == [("hand_over", "mug-1", "")]
