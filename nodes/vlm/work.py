@@ -24,11 +24,11 @@ from nodes.msgs import (
 )
 from nodes.planner.orders import Surroundings
 from nodes.vlm.choice.deeds import Deeds
+from nodes.vlm.choice.giving_up import MOST_TRIES, tried
 from nodes.vlm.choice.hold import Event, Hold, LookRound
 from nodes.vlm.choice.next_action import LOOK_ROUND, how_many, lost
 from nodes.vlm.choice.situation import Decision, Situation
 from nodes.vlm.choice.things import as_reference, is_meant_by
-from nodes.vlm.choice.tries import MOST_TRIES, tried
 from nodes.vlm.parts import IMAGES_PER_GAZE, Belief, Choice, Moment, VLMEyes
 from nodes.vlm.talk import SORRY, VlmTalk, WorkUnderWay
 from runtime import to_ns

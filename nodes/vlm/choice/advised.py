@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from nodes.msgs import Argument, SeenObject, Subtask
+from nodes.vlm.choice.giving_up import given_up
 from nodes.vlm.choice.next_action import await_hand, decide, held_up, measured, spare
 from nodes.vlm.choice.situation import Decision, Situation
 from nodes.vlm.choice.things import is_excluded
-from nodes.vlm.choice.tries import given_up
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Literal
 
 from nodes.msgs import Action, Feedback, FeedbackCode, SeenObject, aimed_at
+from nodes.vlm.choice.giving_up import HAND_WITHIN_S, MOST_TRIES
 from nodes.vlm.choice.next_action import LOOK_ROUND
 from nodes.vlm.choice.situation import Decision, Outcome
 from nodes.vlm.choice.things import HAND
-from nodes.vlm.choice.tries import MOST_TRIES
 from runtime import to_s
 
 SILENCE_S = 4.0
 """An action without any feedback for so long never arrived, or its policy was restarted: it is sent again."""
-HAND_WITHIN_S = 20.0
-"""For how long a thing is held for a person's open hand."""
 
 Ending = Literal["", "looked", "succeeded", "asks", "failed"]
 """What a feedback means for the action under way: it goes on, or how it has ended."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from nodes.msgs import Argument, SeenObject, SkillArgument, Subtask, aimed_at
+from nodes.vlm.choice.giving_up import LOOKS_TO_BE_SURE, MOST_DRIVES, MOST_TRIES, given_up
 from nodes.vlm.choice.situation import Decision, Situation
 from nodes.vlm.choice.things import (
     GAZES,
@@ -32,7 +33,6 @@ from nodes.vlm.choice.things import (
     spot,
     wanted,
 )
-from nodes.vlm.choice.tries import LOOKS_TO_BE_SURE, MOST_DRIVES, MOST_TRIES, given_up
 from runtime import to_s
 
 if TYPE_CHECKING:

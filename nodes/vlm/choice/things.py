@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from nodes.msgs import Reference, SeenObject
+from nodes.vlm.choice.giving_up import given_up
 from nodes.vlm.choice.situation import Situation
-from nodes.vlm.choice.tries import given_up
 
 SURE = 0.5
 ON_FLAT_M = 0.04

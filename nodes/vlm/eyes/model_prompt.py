@@ -15,9 +15,9 @@ import msgspec
 from nodes.models.answers import ModelError, named, one_of, quoted, read_answer, schema_of, texts_of
 from nodes.msgs import SkillSpec, Subtask
 from nodes.planner.model_prompt import skills_text
+from nodes.vlm.choice.giving_up import tried
 from nodes.vlm.choice.situation import Situation
 from nodes.vlm.choice.things import place_of
-from nodes.vlm.choice.tries import tried
 
 Coordinates = Literal["pixel", "thousandth"]
 COORDINATES: tuple[Coordinates, ...] = get_args(Coordinates)

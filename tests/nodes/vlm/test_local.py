@@ -33,9 +33,8 @@ from nodes.stretch import kinematics as k
 from nodes.stretch.body import BODY
 from nodes.stretch.limits import STOW
 from nodes.vlm.belief import TableBelief
-from nodes.vlm.choice.deeds import HAND_WITHIN_S
+from nodes.vlm.choice.giving_up import HAND_WITHIN_S, MOST_TRIES
 from nodes.vlm.choice.hold import LooksRound
-from nodes.vlm.choice.tries import MOST_TRIES
 from nodes.vlm.eyes.poses import pose_at
 from nodes.vlm.local import LocalVLM
 from runtime import ParameterError

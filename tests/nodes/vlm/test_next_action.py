@@ -10,10 +10,10 @@ import pytest
 from nodes.msgs import Action, Reference, Relation, SeenObject, Subtask, aimed_at
 from nodes.policy.hand_over import HAND_OVER
 from nodes.sim.world.world_file import load_world, seen_place
+from nodes.vlm.choice.giving_up import LOOKS_TO_BE_SURE, MOST_TRIES
 from nodes.vlm.choice.next_action import MappedRoom, decide
 from nodes.vlm.choice.situation import Situation
 from nodes.vlm.choice.things import GAZES, destination, wanted
-from nodes.vlm.choice.tries import LOOKS_TO_BE_SURE, MOST_TRIES
 from nodes.vlm.memory import Known, believed, update, without
 from tests.support.sentences import sentence
 

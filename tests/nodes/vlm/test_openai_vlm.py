@@ -17,7 +17,7 @@ from nodes.models.answers import ModelError
 from nodes.msgs import Action, Feedback, Image, Reference, RobotState, Scene, SceneDescription, Subtask, Utterance
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
 from nodes.stretch.body import head_pose
-from nodes.vlm.choice.tries import MOST_TRIES
+from nodes.vlm.choice.giving_up import MOST_TRIES
 from nodes.vlm.eyes.model_prompt import Pointed, answer_schema, parse, question_text, system_prompt
 from nodes.vlm.eyes.pointing import place_thing, point_at
 from nodes.vlm.openai_api import OpenAIVLM

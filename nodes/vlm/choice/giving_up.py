@@ -1,4 +1,4 @@
-"""How often something is tried before it is left, and the planner told: a thing, a way, a look for more to do."""
+"""How often or how long something is tried before it is left, and the planner told: a thing, a way, a look, a hand."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from nodes.vlm.choice.situation import Situation
 MOST_TRIES = 3
 """After so many failures a thing is left: the policy makes one try of each action."""
 MOST_DRIVES = 4
+HAND_WITHIN_S = 20.0
+"""For how long a thing is held for a person's open hand."""
 LOOKS_TO_BE_SURE = 2
 """How many gazes must show nothing more to do before the subtask counts as finished."""
 
