@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from nodes.interrupts.objection import may_object
+from nodes.interrupts.objecting_words import may_object
 from nodes.models.answers import ExtraBody, ModelError, settings_from
 from nodes.models.budget import budget_of
 from nodes.models.chat_request import ChatRequest

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from nodes.interrupts.objection import may_object
+from nodes.interrupts.objecting_words import may_object
 from nodes.msgs import Reference, SeenObject, Subtask, Utterance
 from nodes.planner.orders import Surroundings
 
