@@ -33,7 +33,7 @@ PHRASES = {
     "parent": "granny", "stop_between": "hang on", "joins": "or", "not_robot": "rain", "me": "us",
     "stop_sure": "abort", "not_this": "not like", "device": "fountain", "hurting": "squishing", "victim": "somebody",
     "path": "behind you", "robot_itself": "machine", "startled": "omg", "guiding": "a bit further",
-    "needless": "neednt", "while": "because", "sounds": "hole",
+    "needless": "neednt", "while": "because", "sounds": "hole", "closing": "goodbye",
     "no word": "blimp", "another colour": "blue", "a misspelled stop": "sttop", "一": "不", "二": "停",
 }  # fmt: skip
 FRAMES = (
