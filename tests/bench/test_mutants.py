@@ -64,6 +64,16 @@ def test_a_sample_says_so_with_its_interval_and_a_whole_run_too() -> None:
     assert "Wilson" not in whole
 
 
+@pytest.mark.parametrize(
+    ("everything", "tried", "killed", "misses"),
+    [(300, 30, 28, False), (300, 30, 27, True), (300, 0, 0, True), (100, 100, 97, False), (100, 100, 96, True)],
+)
+def test_a_sample_misses_the_goal_where_it_shows_that_and_a_whole_run_by_its_share(
+    everything: int, tried: int, killed: int, misses: bool
+) -> None:
+    assert count((Module("m", everything, tried, killed),)).misses is misses
+
+
 def test_a_mutant_is_named_as_its_function_is_in_the_code() -> None:
     assert readable("nodes.guard.node.xǁGuardǁ_stop__mutmut_2") == "nodes.guard.node.Guard._stop"
     assert readable("nodes.guard.node.xǁGuardǁtick_undecorated__mutmut_2") == "nodes.guard.node.Guard.tick"

@@ -9,7 +9,7 @@ import pytest
 
 from nodes.guard.node import Guard
 from nodes.msgs import DriverOrder, Image, JointCommand, RobotMode, RobotState, RobotStatus
-from nodes.robot.driver import METHODS, Driver, make_robot
+from nodes.robot.driver import METHODS, MOST_TOLD, Driver, make_robot
 from nodes.robot.protocol import Robot, RobotError, RobotLimits
 from nodes.sim.driver import SimDriver
 from nodes.sim.robot import SimRobot
@@ -505,3 +505,26 @@ def test_a_simulation_that_waited_for_others_to_load_is_not_behind(caplog: pytes
     driver.show_world()
     assert "the simulation is behind real time and has left out 0.50 s so far" in caplog.text
     driver.on_stop()
+
+
+class Unsteady(NotingRobot):
+    """Is lost again and again."""
+
+    modes: tuple[RobotMode, ...] = ("lost", "ready", "lost", "lost", "ready")
+
+    def status(self, now_ns: int) -> RobotStatus:
+        mode, *rest = self.modes
+        self.modes = (*rest, mode)
+        return RobotStatus(read_ns=now_ns, mode=mode, why="its cable")
+
+
+def test_a_robot_that_was_there_and_is_lost_is_one_loss_and_so_many_are_kept() -> None:
+    driver, _ = driver_with_command(age_s=0.0)
+    driver.robot = Unsteady()
+    losses = []
+    for _ in range(10 * MOST_TOLD):
+        driver.control()
+        losses.append(len(driver.losses()))
+    assert losses[:6] == [0, 0, 1, 1, 1, 2]
+    assert losses[-1] == MOST_TOLD
+    assert all("its cable" in loss for loss in driver.losses())
