@@ -4,7 +4,7 @@ The short ones come first, so that what is broken is seen early; one that fails 
 in docs/results/proof.jsonl as soon as it has ended, with its commit, time, load, machine and exit code, and
 docs/results/proof.md is written anew. Both are committed: what has ended on this code is not run again, on another day
 and on another machine, too, unless it failed and `--again` asks for it. A commit of what proofs wrote is no other code.
-`make proof` takes 190 minutes and says how much of each it was; `make proof FULL=1` takes a night and a day. The page
+`make proof` takes 175 minutes and says how much of each it was; `make proof FULL=1` takes a night and a day. The page
 names the other pages whose figures are of another commit.
 """
 
@@ -80,29 +80,29 @@ class Result(msgspec.Struct, frozen=True):
 EVAL = ".venv/bin/polyrhythm eval"
 PROOFS = (
     Proof("test", "", 0, "make test", 8),  # of the short form, `bare` runs it, and `pages` what is skipped there
-    Proof("eval understanding", f"{EVAL} understanding --set heldout", 1),
-    Proof("eval reflex", f"{EVAL} reflex --set heldout", 1),
-    Proof("pages", ".venv/bin/python -m pytest -q -m 'not long' tests/bridges/web", 3),
-    Proof("bench", "make bench", 7, "make bench FULL=1", 60, "without peers and without the long rows"),
+    Proof("eval understanding", f"{EVAL} understanding --set heldout", 0.1),
+    Proof("eval reflex", f"{EVAL} reflex --set heldout", 0.1),
+    Proof("pages", ".venv/bin/python -m pytest -q -m 'not long' tests/bridges/web", 2),
+    Proof("bench", "make bench", 9, "make bench FULL=1", 60, "without peers and without the long rows"),
     Proof("bare", "make bare", 11),
-    Proof("pythons", "make pythons", 20),
-    Proof("faults", "make faults", 15, "make faults FULL=1", 200,
+    Proof("pythons", "make pythons", 15),
+    Proof("faults", "make faults", 14, "make faults FULL=1", 200,
           "5 trials of 40, with rights and without: what goes wrong in 45 of 100 shows in 95 of 100 samples"),
     Proof("first-hour", "make first-hour", 5),
     Proof("interop", "make interop", 40),
-    Proof("nine-skills", f"{EVAL} nine-skills --words heldout --seeds 1", 4,
+    Proof("nine-skills", f"{EVAL} nine-skills --words heldout --seeds 1", 3,
           f"{EVAL} nine-skills --words heldout --seeds 5", 20, "one seed of five"),
     Proof(
         "nine-skills by images",
         f"{EVAL} nine-skills --words heldout --seeds 1 --set vlm.use=nodes.vlm.room.vlm:KitchenVLM",
-        10,
+        4,
         f"{EVAL} nine-skills --words heldout --seeds 5 --set vlm.use=nodes.vlm.room.vlm:KitchenVLM",
         40,
         "one seed of five",
     ),
     Proof("soak", ".venv/bin/python -m bench.soak --minutes 5", 6, ".venv/bin/python -m bench.soak --minutes 30", 31,
           "5 minutes of 30: memory that grows by less than 2 MB a minute is not seen"),
-    Proof("mutants", "make mutants SAMPLE=30", 10, "make mutants RESUME=1", 900,
+    Proof("mutants", "make mutants SAMPLE=30", 9, "make mutants RESUME=1", 900,
           "30 mutants of each target: one in which 20 of 100 survive shows it in 95 of 100 samples"),
     Proof("long", ".venv/bin/python -m pytest -m long --durations 0", 35, "make long", 45,
           "the tests marked long; without the transport's two other builds and the guard's 200,000 random steps"),
@@ -302,7 +302,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Run every proof on this commit, one after the other, and write docs/results/proof.md.",
         epilog="example: python -m bench.proof --only faults",
     )
-    parser.add_argument("--full", action="store_true", help="the whole of each, a night and a day; else 190 minutes")
+    parser.add_argument("--full", action="store_true", help="the whole of each, a night and a day; else 175 minutes")
     parser.add_argument("--only", default="", metavar="TEXT", help="proofs whose name holds the text")
     parser.add_argument("--again", action="store_true", help="what failed on this commit, too")
     parser.add_argument("--table", action="store_true", help="run nothing; write the page of the commit proved last")
