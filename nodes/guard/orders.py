@@ -122,7 +122,7 @@ def _ordered(run: FoundRun, do: Order, by: str, stop_signal: StopSignal) -> Guar
     return _known(after or before)
 
 
-def _served(run: FoundRun, verb: Service, by: str, stop_signal: StopSignal, *, as_json: bool, title: str = "") -> int:
+def _served(run: FoundRun, verb: Service, by: str, stop_signal: StopSignal, *, as_json: bool, title: str) -> int:
     """Ask for an action of the robot itself, and print the guard's answer."""
     topic = "robot/runstop" if verb in ("runstop", "release") else "robot/service"
     sender = Sender(run, topic, provenance="person")

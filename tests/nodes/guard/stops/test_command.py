@@ -38,7 +38,7 @@ class Desk:
         self.says: list[Message | tuple[GuardState, str] | None] = []
         self.sent: list[tuple[str, Message]] = []
         self.taken = 0  # of what the guard says
-        self.attached: list[tuple[str | None, str]] = []
+        self.attached: list[tuple[str | None, str, bool]] = []
         self.listened: list[tuple[list[str], float]] = []
         self.open: list[str] = []
         self.provenances: set[str] = set()
@@ -52,8 +52,7 @@ class Desk:
         return SimpleNamespace(now_s=lambda: self.now_s, now_ns=lambda: self.now_ns)
 
     def attach(self, wanted: str | None, file: str, *, acts: bool) -> Any:
-        assert not acts, "a run that is named may be of another login"
-        self.attached.append((wanted, file))
+        self.attached.append((wanted, file, acts))
         return SimpleNamespace(folder=Path("run"))
 
     def sender(self, run: Any, topic: str, *, provenance: str) -> Any:
@@ -91,7 +90,7 @@ class Desk:
         finally:
             self.open.remove("hear")
 
-    def obey(self, do: Any, *says: Any, wanted: str = "room", by: str = "Ana", as_json: bool = True) -> int:
+    def obey(self, do: Any, *says: Any, wanted: str | None = "room", by: str = "Ana", as_json: bool = True) -> int:
         self.says = list(says)
         code = command.obey(do, wanted, by, as_json=as_json)
         assert self.open == [], "everything is closed again"
@@ -144,7 +143,7 @@ def test_a_re_arm_lets_go_of_what_a_terminal_and_a_page_have_pressed_and_asks_fo
     ]
     assert desk.taken_before == [0, 0, 1], "the order goes out once the guard is heard, so that its answer is, too"
     assert desk.listened == [(["guard/state"], 2.0)]
-    assert desk.attached == [("room", "laptop")]
+    assert desk.attached == [("room", "laptop", False)], "a run that is named may be of another login"
 
 
 @pytest.mark.parametrize("do", ["arm", "resume"])
@@ -274,3 +273,167 @@ def test_the_runs_that_there_are_end_a_sentence(monkeypatch: pytest.MonkeyPatch)
     assert command.running() == "none is running"
     monkeypatch.setattr(command, "find_runs", lambda: [SimpleNamespace(title="b"), SimpleNamespace(title="a")])
     assert command.running() == "running: a, b"
+
+
+class House:
+    """Runs that go on, each with a guard that says what a test puts down; and what is said to each of them."""
+
+    def __init__(self) -> None:
+        self.runs: list[Any] = []
+        self.says: dict[str, Message | None] = {}
+        self.sent: dict[str, list[tuple[str, Message]]] = {}
+        self.unreached: list[str] = []
+
+    def run(self, title: str, says: Message | None, topics: Sequence[str] = ("estop", "robot/runstop")) -> None:
+        self.runs.append(SimpleNamespace(title=title, folder=Path(title), info=SimpleNamespace(topics=topics)))
+        self.says[title] = says
+
+    def sender(self, run: Any, topic: str, *, provenance: str) -> Any:
+        def publish(message: Message) -> None:
+            self.sent.setdefault(run.title, []).append((topic, message))
+
+        return SimpleNamespace(publish=publish, close=lambda: None)
+
+    def hear(self, run: Any, topics: Sequence[str], asked: object, *, for_s: float) -> Iterator[Arrival | None]:
+        assert isinstance(asked, StopSignal), "Ctrl-C ends it"
+        if (said := self.says[run.title]) is None:
+            return
+        for message in (MOVING, said):
+            topic = "guard/answer" if isinstance(message, GuardAnswer) else "guard/state"
+            yield Arrival(topic, encode(Envelope(topic, "guard", 1, 0), message), 0, 0)
+
+
+@pytest.fixture
+def house(monkeypatch: pytest.MonkeyPatch) -> House:
+    house = House()
+    monkeypatch.setattr(command, "find_runs", lambda: house.runs)
+    monkeypatch.setattr(command, "unreached", lambda: house.unreached)
+    monkeypatch.setattr(command, "token_of", lambda folder: f"token of {folder}")
+    monkeypatch.setattr(command, "Sender", house.sender)
+    monkeypatch.setattr(command, "hear", house.hear)
+    monkeypatch.setattr(command, "SystemClock", lambda: SimpleNamespace(now_ns=lambda: AT_NS))
+    return house
+
+
+AT_NS = 7_000_000_000
+PRESSED = EStop(source=TERMINAL, is_pressed=True, why="pressed by Ana")
+STOPPED = answer("runstop", now_ns=AT_NS)
+REFUSED = answer("runstop", now_ns=AT_NS, is_accepted=False)
+
+
+def test_a_stop_that_names_no_run_goes_to_each_and_each_is_told_by_its_title(house: House, capsys: Told) -> None:
+    house.run("kitchen (pid 10)", LATCHED)
+    house.run("hall (pid 20)", LATCHED)
+    assert command.obey("estop", None, "Ana", as_json=False) == 0
+    told = capsys.readouterr()
+    assert sorted(told.out.splitlines()) == [
+        "hall (pid 20): estopped: emergency stop: x",
+        "kitchen (pid 10): estopped: emergency stop: x",
+    ]
+    assert told.err == ""
+    assert house.sent == {"kitchen (pid 10)": [("estop", PRESSED)], "hall (pid 20)": [("estop", PRESSED)]}
+
+
+@pytest.mark.parametrize(("kitchen", "hall"), [(LATCHED, MOVING), (MOVING, LATCHED), (MOVING, MOVING)])
+def test_one_of_several_that_is_not_stopped_is_told_by_the_exit_code(
+    house: House, kitchen: GuardState, hall: GuardState
+) -> None:
+    house.run("kitchen (pid 10)", kitchen)
+    house.run("hall (pid 20)", hall)
+    assert command.obey("estop", None, "Ana", as_json=False) == 1
+
+
+def test_a_runstop_that_names_no_run_is_pressed_at_each_and_who_refuses_is_told(house: House, capsys: Told) -> None:
+    house.run("kitchen (pid 10)", STOPPED)
+    house.run("hall (pid 20)", REFUSED)
+    assert command.obey("runstop", None, "Ana", as_json=False) == 1
+    assert sorted(capsys.readouterr().out.splitlines()) == [
+        "hall (pid 20): runstop: refused: it moves",
+        "kitchen (pid 10): runstop: accepted",
+    ]
+    assert house.sent == {
+        title: [("robot/runstop", service(f"token of {title}", "runstop", "Ana", AT_NS))]
+        for title in ("kitchen (pid 10)", "hall (pid 20)")
+    }
+    house.says["hall (pid 20)"] = STOPPED
+    assert command.obey("runstop", None, "Ana", as_json=False) == 0
+
+
+@pytest.mark.parametrize(("do", "said"), [("estop", LATCHED), ("runstop", STOPPED)])
+def test_a_program_is_told_of_each_run_in_a_line_of_its_own(house: House, capsys: Told, do: Any, said: Message) -> None:
+    house.run("kitchen (pid 10)", said)
+    house.run("hall (pid 20)", said)
+    assert command.obey(do, None, "Ana", as_json=True) == 0
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [msgspec.to_builtins(said)] * 2
+
+
+@pytest.mark.parametrize("do", ["estop", "runstop"])
+def test_a_guard_that_is_silent_is_named_and_keeps_no_other_from_its_stop(house: House, capsys: Told, do: Any) -> None:
+    house.run("kitchen (pid 10)", None)
+    house.run("hall (pid 20)", LATCHED if do == "estop" else STOPPED)
+    assert command.obey(do, None, "Ana", as_json=False) == 1
+    told = capsys.readouterr()
+    assert told.err == f"polyrhythm guard: kitchen (pid 10): {sentence('guard.says_nothing')}\n"
+    assert told.out.startswith("hall (pid 20): "), "and nothing is said for the kitchen"
+    assert told.out.count("\n") == 1
+
+
+def test_a_run_that_has_no_such_stop_is_not_asked_and_one_alone_needs_no_title(house: House, capsys: Told) -> None:
+    house.run("kitchen (pid 10)", LATCHED, topics=("estop",))
+    house.run("hall (pid 20)", STOPPED, topics=("robot/runstop",))
+    assert command.obey("estop", None, "Ana", as_json=False) == 0
+    assert capsys.readouterr() == ("estopped: emergency stop: x\n", "")
+    assert list(house.sent) == ["kitchen (pid 10)"]
+    assert command.obey("runstop", None, "Ana", as_json=False) == 0
+    assert capsys.readouterr() == ("runstop: accepted\n", "")
+    assert list(house.sent) == ["kitchen (pid 10)", "hall (pid 20)"]
+
+
+@pytest.mark.parametrize(
+    ("do", "acts"),
+    [
+        ("state", False), ("estop", False), ("runstop", False),
+        ("resume", True), ("home", True), ("stow", True), ("release", True),
+    ],
+)  # fmt: skip
+def test_only_what_stops_or_asks_needs_no_name_at_a_run_of_another_login(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, do: Any, acts: bool
+) -> None:
+    monkeypatch.setattr(command, "find_runs", list)
+    monkeypatch.setattr(command, "unreached", list)
+    with pytest.raises(PolyrhythmError):
+        desk.obey(do, wanted=None)
+    assert desk.attached == [(None, "laptop", acts)]
+
+
+def test_a_run_that_cannot_be_read_is_told_after_the_others_were_stopped(house: House, capsys: Told) -> None:
+    house.unreached = ["the attic cannot be read", "nor the cellar"]
+    assert command.obey("estop", None, "Ana", as_json=False) == 1
+    unread = "polyrhythm guard: the attic cannot be read\npolyrhythm guard: nor the cellar\n"
+    assert capsys.readouterr() == ("", unread)
+    house.run("hall (pid 20)", LATCHED)
+    assert command.obey("estop", None, "Ana", as_json=False) == 1
+    assert capsys.readouterr() == ("estopped: emergency stop: x\n", unread)
+    assert house.sent == {"hall (pid 20)": [("estop", PRESSED)]}
+
+
+def test_a_question_goes_to_one_run_and_tells_of_none_that_cannot_be_read(
+    house: House, monkeypatch: pytest.MonkeyPatch, capsys: Told
+) -> None:
+    house.unreached = ["the attic cannot be read"]
+    house.run("hall (pid 20)", LATCHED)
+    monkeypatch.setattr(command, "attach", lambda wanted, *_, **__: house.runs[0])
+    assert command.obey("state", None, "Ana", as_json=False) == 0
+    assert capsys.readouterr() == ("estopped: emergency stop: x\n", "")
+
+
+def test_who_names_a_run_stops_that_one_and_is_told_of_no_other(
+    house: House, monkeypatch: pytest.MonkeyPatch, capsys: Told
+) -> None:
+    house.unreached = ["the attic cannot be read"]
+    house.run("kitchen (pid 10)", LATCHED)
+    house.run("hall (pid 20)", LATCHED)
+    monkeypatch.setattr(command, "attach", lambda wanted, *_, **__: house.runs[wanted == "hall"])
+    assert command.obey("estop", "hall", "Ana", as_json=False) == 0
+    assert capsys.readouterr() == ("estopped: emergency stop: x\n", "")
+    assert list(house.sent) == ["hall (pid 20)"]
