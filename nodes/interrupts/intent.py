@@ -565,13 +565,15 @@ def _is_now(clause: MatchedClause, one: Match) -> bool:
 
 def _is_said_of(clause: MatchedClause, what: str, whom: Sequence[str]) -> bool:
     """Whether a phrase of the first table and one of the others stand there in one language, now and not denied."""
+    if what not in clause.found:
+        return False
     served = _served(clause) if what == "path" else ()
     said = [(one.name, one.end, one.end - one.start) for one in clause.of(*whom) if one.start not in served]
     does = {(name, end) for name, end, words in said if words > 1 and name not in _VERB_LAST and what == "hurting"}
     return any(
         any(name == one.name and (end != one.start or (name, end) not in does) for name, end, _ in said)
         and _is_now(clause, one)
-        for one in clause.of(what)
+        for one in clause.found[what]
     )
 
 
@@ -614,7 +616,9 @@ def _is_negated(clause: MatchedClause, start: int, most_between: int = 2) -> boo
 
     It is of a language in which something is found there; "non" negates in Italian, and says no in French.
     """
-    before = [one for one in clause.of("negator") if start - most_between <= one.end <= start]
+    if "negator" not in clause.found:
+        return False
+    before = [one for one in clause.found["negator"] if start - most_between <= one.end <= start]
     if not before:
         return False
     languages = {one.name for matches in clause.found.values() for one in matches if one.start == start}
