@@ -153,7 +153,7 @@ interop-itself: $(STAMP)
 	tests/interop/service $(BIN)/python
 	tests/interop/aarch64 $(BIN)/python runs/interop/aarch64
 
-proof: $(STAMP) ## every proof on this commit, one after the other, into docs/results/proof.md: 175 minutes; FULL=1: a night and a day
+proof: $(STAMP) ## every proof on this commit, one after the other, into docs/results/proof.md: 180 minutes; FULL=1: a night and a day
 	$(BIN)/python -m bench.proof $(if $(FULL),--full)
 
 sbom: ## what ships with the three packages, with versions and licences, as CycloneDX and as a list in docs/results

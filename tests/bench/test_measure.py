@@ -2,6 +2,7 @@
 
 import pytest
 
+from bench.images import median_round
 from bench.measure import LOOP, PLAIN, PYTHON, run_nodes
 
 
@@ -18,3 +19,8 @@ def test_each_way_of_measuring_starts_its_graph_and_loses_nothing() -> None:
         )
         assert figures["lost"] == 0, way.name
         assert figures["hz"] > 0, way.name
+
+
+def test_the_median_round_is_a_pair_that_was_measured_together() -> None:
+    assert median_round([900.0, 300.0, 620.0], [600.0, 300.0, 400.0]) == (900.0, 600.0)
+    assert median_round([640.0], [500.0]) == (640.0, 500.0)
