@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from types import FrameType
 from typing import Any
@@ -16,19 +17,23 @@ OUCH = "Ouch! That's my toe!"
 
 
 def calls_of(text: str) -> int:
-    """How many calls, of Python's and of C's functions, understanding it takes."""
+    """How many calls, of Python's and of C's functions, understanding it takes; of a garbage collection none."""
     count = 0
 
     def note(_frame: FrameType, event: str, _argument: Any) -> None:
         nonlocal count
         count += event in ("call", "c_call")
 
-    before = sys.getprofile()
+    before, collects = sys.getprofile(), gc.isenabled()
+    gc.collect()
+    gc.disable()
     sys.setprofile(note)
     try:
         understand(text)
     finally:
         sys.setprofile(before)
+        if collects:
+            gc.enable()
     return count
 
 
