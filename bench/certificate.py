@@ -21,10 +21,9 @@ from pathlib import Path
 import msgspec
 
 from bench import mutants
+from bench.code_commit import ROOT, commit_of
 from runtime.errors import choices
-from runtime.launch.provenance import git_state
 
-ROOT = Path(__file__).resolve().parent.parent
 REQUIREMENTS = Path(__file__).with_name("requirements.toml")
 PAGE = ROOT / "docs" / "certificate.md"
 HAZARDS = ROOT / "docs" / "hazards.md"
@@ -177,7 +176,7 @@ def page(
         )
         lines.append(f"| {' | '.join(cells)} |")
     missing = "".join(f"- **Not shown**: {problem}\n" for problem in problems)
-    return HEAD.format(commit=git_state(ROOT), missing=missing) + "\n".join(lines) + "\n"
+    return HEAD.format(commit=commit_of(), missing=missing) + "\n".join(lines) + "\n"
 
 
 def _killed(count: mutants.Count | None = None, module: mutants.Module | None = None) -> str:

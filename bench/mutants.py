@@ -32,10 +32,9 @@ import libcst
 import msgspec
 
 from bench import marked
+from bench.code_commit import ROOT, commit_of
 from nodes.statistics.paired import wilson
-from runtime.launch.provenance import git_state
 
-ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reliability.md"
 RESULTS = ROOT / "docs" / "results" / "mutants.json"
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.toml")
@@ -322,7 +321,7 @@ def readable(name: str) -> str:
 
 def _count(target: Target, asked: argparse.Namespace) -> Count:
     start = time.monotonic()
-    commit, code = git_state(ROOT), digest(target)
+    commit, code = commit_of(), digest(target)
     with tempfile.TemporaryDirectory(prefix="mutants-") as place:
         folder = Path(place)
         _copy_tree(folder, target)

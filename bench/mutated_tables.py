@@ -31,8 +31,9 @@ from types import CodeType, FrameType, ModuleType
 
 import pytest
 
+from bench.code_commit import ROOT
 from bench.mutant_tests import is_random
-from bench.mutants import PLUGINS, ROOT, TARGETS, equivalent
+from bench.mutants import PLUGINS, TARGETS, equivalent
 
 GOAL = 0.97
 MODULES = {

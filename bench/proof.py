@@ -26,19 +26,15 @@ from types import FrameType
 
 import msgspec
 
+from bench.code_commit import ROOT, commit_of
 from runtime.operating_system.terminal import signals_of_end
 
-ROOT = Path(__file__).resolve().parents[1]
 NOTES = ROOT / "docs" / "results" / "proof.jsonl"
 PAGE = ROOT / "docs" / "results" / "proof.md"
-WRITTEN = ("docs/results", "docs/performance.md", "docs/performance.png", "docs/reliability.md", "docs/certificate.md",
-           "docs/decisions/held-out-sets.md")  # fmt: skip
-"""What the proofs themselves write: it does not make the code another one."""
 MACHINE = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
 PASSED = "passed"
 INTERRUPTED = 130
 ENDS_WITHIN_S = 30.0
-COMMIT_LETTERS = 12
 _CITED = re.compile(
     r"(?<!sha256 `)\b(?:(?<=commit )|(?<=commit `)|(?=[0-9]*[a-f])(?=[a-f]*[0-9])(?=[0-9a-f]{8}\b))[0-9a-f]{7,40}\b"
 )
@@ -206,19 +202,6 @@ def run(command: str, root: Path, name: str) -> tuple[int, str]:
             signal.signal(number, handler)
     said_so = re.search(rf"^{re.escape(name)}: (skipped: .*)", log.read_text(errors="replace"), re.MULTILINE)
     return INTERRUPTED if is_asked_to_end else process.returncode, said_so[1] if said_so else ""
-
-
-def commit_of(root: Path) -> str:
-    """The newest commit of more than what proofs write, with a word where the files differ from it."""
-    git = ["git", "-C", str(root)]
-    left_out = [f":!{path}" for path in WRITTEN]
-    asked = [*git, "log", "-1", "--format=%H", "--", ".", *left_out]
-    commit = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
-    changed = subprocess.run(
-        [*git, "status", "--porcelain", "--untracked-files=no", "--", ".", *left_out],
-        capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
-    return commit[:COMMIT_LETTERS] + (" with changes" if changed else "")
 
 
 def ended(root: Path, commit: str, *, is_full: bool) -> dict[str, Result]:

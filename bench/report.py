@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import platform
-import subprocess
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from bench import marked
+from bench.code_commit import commit_of
 from bench.result import Result
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -27,16 +27,10 @@ def machine() -> dict[str, object]:
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
-        "commit": _commit(),
+        "commit": commit_of() or "unknown",
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "load": round(os.getloadavg()[2], 1),
     }
-
-
-def _commit() -> str:
-    command = ["git", "describe", "--always", "--dirty"]
-    done = subprocess.run(command, cwd=DOCS, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "unknown"
 
 
 def _processor() -> str:

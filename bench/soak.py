@@ -19,10 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-from runtime.launch.provenance import git_state
+from bench.code_commit import ROOT, commit_of
 from runtime.supervision.registry import FoundRun, find_runs
 
-ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "results" / "soak.md"
 LOOK_S = 10.0
 PATIENCE_S = 120.0
@@ -171,7 +170,7 @@ def as_markdown(table: Sequence[Flatness], minutes: float, restarts: int, loads:
         [
             "# Soak of the laptop graph",
             "",
-            f"Written by `python -m bench.soak` on commit {git_state(ROOT)}: {minutes:g} minutes in real time, with a "
+            f"Written by `python -m bench.soak` on commit {commit_of()}: {minutes:g} minutes in real time, with a "
             f"look every {LOOK_S:g} s; {flat} of {len(table)} figures flat, {restarts} restarts. *Early* and *late*"
             " are medians of the second and of the last fifth. The machine's load average was between "
             f"{min(loads):.1f} and {max(loads):.1f} on {os.cpu_count()} cores.",

@@ -18,11 +18,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 
+from bench.code_commit import commit_of
 from bench.faults import table
 from bench.faults.lanes import left_s, run_all
 from bench.faults.matrix import MATRIX, Fault
 from bench.faults.outcome import ROOT, Outcome, Outcomes, fingerprint
-from runtime.launch.provenance import git_state
 from runtime.operating_system.real_time import may_have_fifo
 
 FILES = (ROOT / "runs" / "faults.jsonl", ROOT / "runs" / "faults-ordinary.jsonl")
@@ -83,7 +83,7 @@ def _finish(faults: Sequence[Fault], outcomes: Outcomes, asked: argparse.Namespa
         print(f"{summary}; no table written: that takes all faults of it and {FEWEST_TRIALS} trials", file=sys.stderr)
     else:
         load = (min(one.load for one in made), max(one.load for one in made))
-        text = table.as_markdown(rows, took_s=took_s, load=load, lanes=asked.lanes, commit=git_state(ROOT))
+        text = table.as_markdown(rows, took_s=took_s, load=load, lanes=asked.lanes, commit=commit_of())
         page = RESULTS / f"faults{'-ordinary' if asked.ordinary else ''}.md"
         page.write_text(f"# {table.TITLES[asked.ordinary]}\n\n{text}\n")
         print(f"{summary}; table written into {page.relative_to(ROOT)}", file=sys.stderr)

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from bench import mutant_tests
+from bench.code_commit import ROOT
 from bench.mutants import (
-    ROOT,
     TARGETS,
     Count,
     Module,

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from bench import proof
+from bench.code_commit import commit_of
 from bench.proof import PROOFS, Proof, main
 from tests.support.running import eventually
 from tests.support.sentences import sentence
@@ -83,14 +84,14 @@ def test_a_clone_with_the_results_committed_goes_on_where_this_machine_was(check
     git(checkout, "clone", "-q", ".", str(other))
     assert main([], proofs, other) == 0
     assert (runs_of(other, "one"), runs_of(other, "two")) == (0, 1)
-    assert proof.commit_of(other) == proof.commit_of(checkout), "results make no other code"
+    assert commit_of(other) == commit_of(checkout), "results make no other code"
 
 
 def test_what_a_machine_cannot_do_is_no_proof_and_is_tried_again(checkout: Path) -> None:
     bare = Proof("bare", "echo 'bare: skipped: only root can'", 1)
     assert main([], [bare], checkout) == 1
     assert table(checkout)[0][6] == "**skipped: only root can**"
-    assert proof.ended(checkout, proof.commit_of(checkout), is_full=False) == {}
+    assert proof.ended(checkout, commit_of(checkout), is_full=False) == {}
 
 
 def test_the_short_form_fits_into_a_sitting_and_says_what_it_leaves_out() -> None:
@@ -100,7 +101,7 @@ def test_the_short_form_fits_into_a_sitting_and_says_what_it_leaves_out() -> Non
 
 
 def test_figures_of_another_commit_are_named_on_the_page(checkout: Path) -> None:
-    commit = proof.commit_of(checkout)
+    commit = commit_of(checkout)
     (checkout / "docs" / "same.md").write_text(f"Measured on commit {commit[:8]}.")
     (checkout / "docs" / "other.md").write_text(
         "Commits `0123abcd` and 89ab0123 (sha256 `ac8e00f9`); a decade of 12345678 runs."
@@ -166,7 +167,7 @@ def test_ctrl_c_or_a_closed_terminal_ends_what_runs_and_the_same_command_goes_on
     eventually(lambda: (checkout / "runs" / "proof-long.log").exists(), "the second proof runs")
     os.kill(began.pid, number)
     assert began.wait(60) == proof.INTERRUPTED
-    assert set(proof.ended(checkout, proof.commit_of(checkout), is_full=False)) == {"first"}
+    assert set(proof.ended(checkout, commit_of(checkout), is_full=False)) == {"first"}
 
 
 def test_a_name_that_is_none_is_told(capsys: pytest.CaptureFixture[str]) -> None:
