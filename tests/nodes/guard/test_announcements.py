@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,9 +12,22 @@ import pytest
 
 from nodes.guard.arbitration import Arbitration, SeatConfig
 from nodes.guard.estop_signal import EstopSignals
+from nodes.guard.feed import WatchdogFeed
+from nodes.guard.lasting_faults import CommandedMotion
 from nodes.guard.node import MOST_ESTOP_SOURCES, Guard
 from nodes.guard.persistence import SavedState, place_of, read
-from nodes.msgs import DriverOrder, EStop, GuardAnswer, GuardState, Interrupt, JointCommand, RobotService, SeatRequest
+from nodes.guard.watchdog import ECHO
+from nodes.msgs import (
+    DriverOrder,
+    EStop,
+    GuardAnswer,
+    GuardState,
+    Interrupt,
+    JointCommand,
+    RobotService,
+    RobotState,
+    SeatRequest,
+)
 from nodes.msgs.signature import Signatures, order, request, service, token_of
 from nodes.stretch.limits import STRETCH_3
 from runtime import Node, Publisher, Simulation, every
@@ -428,6 +442,62 @@ def test_a_press_by_signal_names_the_account_and_is_answered_once_the_robot_brak
     assert pressed.is_closed
     Guard().on_stop()  # without signals there is nothing to close
     Guard().settle()  # and before a start nothing that could be gone
+
+
+class Watching:
+    """A watchdog that answers until a test says otherwise, and what it was told when."""
+
+    def __init__(self) -> None:
+        self.modes, self.at_ns, self.ended_ns, self.answers = list[str](), list[int](), list[int](), True
+        self.asked: CommandedMotion | None = None
+        self.state: RobotState | None = None
+
+    def tell(self, mode: str, asked: CommandedMotion, state: RobotState | None, now_ns: int) -> bool:
+        self.asked, self.state = asked, state
+        self.modes.append(mode)
+        self.at_ns.append(now_ns)
+        return self.answers
+
+    def close(self, now_ns: int) -> None:
+        self.ended_ns.append(now_ns)
+
+
+def test_the_watchdog_is_told_at_every_second_tick_what_is_asked_and_measured_and_that_the_guard_ends() -> None:
+    room, its = Room(), Watching()
+    room.guard.watchdog = cast(WatchdogFeed, its)
+    room.run(1.0)
+    assert set(its.modes) == {"moving"}
+    assert {after - before for before, after in pairwise(its.at_ns)} == {to_ns(0.04)}
+    assert its.asked is not None
+    assert [joint.position for joint in its.asked.joints] == pytest.approx(HOME)
+    assert its.asked.base_v_mps == pytest.approx(0.2, abs=0.001)
+    assert its.state is not None
+    assert 0 <= its.at_ns[-1] - its.state.read_ns <= to_ns(0.02)
+    room.guard.on_stop()
+    assert its.ended_ns == [room.sim.clock.now_ns()]
+
+
+def test_a_watchdog_that_does_not_answer_is_a_stop_of_the_guards_that_is_told_once() -> None:
+    room, its = Room(), Watching()
+    room.guard.watchdog, its.answers = cast(WatchdogFeed, its), False
+    said, text = room.run(0.5), sentence("guard.watchdog_is_silent")
+    assert room.interrupts == [Interrupt(id="guard-1", depth="stop", text=text, by="guard", cause="guard")]
+    assert (said.mode, said.reason) == ("stopped", sentence("guard.stopped_by", by="guard", why=text))
+    assert its.at_ns[0] <= said.held_ns < its.at_ns[0] + to_ns(0.001), "before the next tick"
+
+
+@pytest.mark.parametrize("has_watchdog", [True, False])
+def test_a_run_with_a_watchdog_has_time_from_its_start_until_that_must_answer(
+    tmp_path: Path, has_watchdog: bool
+) -> None:
+    guard = Guard(memory="run")
+    programs = ("watchdog",) if has_watchdog else ("another",)
+    guard.run_info = RunFacts.of({"registry": str(tmp_path), "launch_file": "x/robot.toml", "programs": programs})
+    guard.on_start()
+    assert (guard.watchdog is not None) is (tmp_path / ECHO).exists() is has_watchdog
+    if guard.watchdog is not None:
+        assert guard.watchdog.tell("disarmed", CommandedMotion((), 0.0, 0.0), None, guard.clock.now_ns())
+    guard.on_stop()
 
 
 def test_a_guard_whose_state_file_cannot_be_read_says_that_it_does_not_know_and_why(

@@ -11,6 +11,7 @@ import pytest
 from nodes.guard.command_sources import MOST_SOURCES, ORDERS, RESTARTED_NS, CommandSources
 from nodes.guard.commanded_body import SERVICE_STARTS_NS, CommandedBody, Control, ControlEvent
 from nodes.guard.immediate_faults import GuardSettings, Monitors
+from nodes.guard.lasting_faults import RANGE_SHARE
 from nodes.guard.retreat import TOUCHED, Due, DueEvent, WayBack
 from nodes.guard.soft_hold import HOLDS, LONGEST_HOLD_NS, HoldEvent, HoldState, SoftHold
 from nodes.guard.space import Space
@@ -105,6 +106,18 @@ def test_a_joint_that_is_not_where_its_way_ends_stays_where_it_is(lift_m: float,
     assert [isnan(there) for there in step.position] == [stays] + [False] * 7
     assert step.position[1:] == STOW[1:]
     assert step.base_v_mps < 0.0
+
+
+def test_a_joint_that_is_off_by_just_the_margin_still_goes_along() -> None:
+    way, arm = WayBack(STRETCH_3), STRETCH_3.joints[1]
+    way.note(moving(0, STOW, ZEROS, 0.3), 0.5)
+    margin_m = RANGE_SHARE * (arm.highest - arm.lowest)
+    way.note(standing(0, (STOW[0], STOW[1] + margin_m, *STOW[2:])), 0.02)
+    way.touch()
+    assert way.begin(7, is_false_alarm=False)
+    step = way.step(0.02)
+    assert step is not None
+    assert step.position == STOW
 
 
 def body_in(control: Control) -> CommandedBody:
