@@ -303,3 +303,30 @@ def test_who_says_yes_before_asking_whether_it_can_go_on_lets_it_go_on() -> None
 @pytest.mark.parametrize("text", ["Halt nein nach links", "Stop nope the other way"])
 def test_a_no_behind_a_stop_begins_what_is_said_besides(text: str) -> None:
     assert beside_stop(text) == text.partition(" ")[2]
+
+
+def test_ten_words_may_be_a_stop_that_was_written_otherwise_and_eleven_are_none() -> None:
+    assert understand("s top " * 5).wants == "stop"
+    assert understand("please " + "s top " * 5).wants != "stop"
+
+
+def test_a_word_of_refusal_around_a_stop_denies_it() -> None:
+    assert understand("don't stop don't").wants != "stop", "only two that stand together refuse, and deny nothing"
+
+
+@pytest.mark.parametrize(
+    ("harmless", "stops"),
+    [
+        ("the kid biting", "biting the kid"),
+        ("our dog squeezing", "squeezing our dog"),
+        ("the man still pushing", "the dog running at you"),  # who comes may stand before that
+        ("give me the cup in front of you", "tell me what is pinching"),  # who is given something may be hurt
+    ],
+)
+def test_who_does_the_hurting_or_is_given_something_is_not_hurt_by_it(harmless: str, stops: str) -> None:
+    assert understand(harmless).wants != "stop"
+    assert understand(stops).wants == "stop"
+
+
+def test_who_breaks_off_with_a_cry_and_begins_a_sentence_with_a_stop_means_it() -> None:
+    assert understand("My god please wait the lid").wants == "stop"
