@@ -330,3 +330,12 @@ def test_who_does_the_hurting_or_is_given_something_is_not_hurt_by_it(harmless: 
 
 def test_who_breaks_off_with_a_cry_and_begins_a_sentence_with_a_stop_means_it() -> None:
     assert understand("My god please wait the lid").wants == "stop"
+
+
+@pytest.mark.parametrize("text", ["Ruhig, tut nicht weh", "Tranquilo, no me duele"])
+def test_a_calming_word_before_what_does_not_hurt_is_no_stop(text: str) -> None:
+    assert understand(text).wants != "stop"
+
+
+def test_a_verb_of_four_letters_is_known_without_its_ending() -> None:
+    assert find(("nim",)).is_corrected
