@@ -97,6 +97,7 @@ TARGETS = (
             "tests/nodes/guard/stops/test_pressure_release.py",
             "tests/nodes/guard/stops/test_robots_latch.py",
             "tests/nodes/guard/test_space.py",
+            "tests/nodes/guard/test_watchdog_table.py",
             "tests/nodes/guard/test_sideways.py",
             "tests/nodes/guard/untrusted/test_false_states.py",
             "tests/nodes/guard/stops/test_who_lifts.py",

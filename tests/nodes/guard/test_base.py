@@ -124,8 +124,10 @@ def test_a_base_that_never_comes_to_rest_and_one_whose_odometry_is_dead_press_it
     assert base.machine.needs_runstop(base.now_ns)
 
 
-def test_a_base_that_stands_still_in_a_stop_is_left_alone() -> None:
+@pytest.mark.parametrize("place_m", [(0.0, 0.0), (2.0, -3.0), (-2.0, 3.0)])
+def test_a_base_that_stands_still_in_a_stop_is_left_alone_wherever_it_is(place_m: tuple[float, float]) -> None:
     base = Base()
+    base.x_m, base.y_m = place_m
     base.stand()
     base.shows = lambda state: msgspec.structs.replace(  # type: ignore[type-var]  # a Struct
         state, base_x_m=state.base_x_m + 0.002 * math.sin(base.seq), base_v_mps=0.004

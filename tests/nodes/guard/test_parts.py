@@ -12,7 +12,7 @@ from nodes.guard.command_sources import MOST_SOURCES, ORDERS, RESTARTED_NS, Comm
 from nodes.guard.commanded_body import SERVICE_STARTS_NS, CommandedBody, Control, ControlEvent
 from nodes.guard.immediate_faults import GuardSettings, Monitors
 from nodes.guard.lasting_faults import RANGE_SHARE
-from nodes.guard.retreat import TOUCHED, Due, DueEvent, WayBack
+from nodes.guard.retreat import TOUCHED, Due, DueEvent, TrailStep, WayBack
 from nodes.guard.soft_hold import HOLDS, LONGEST_HOLD_NS, HoldEvent, HoldState, SoftHold
 from nodes.guard.space import Space
 from nodes.guard.stop_latch import CROWD, LIFTED_BY, MOST_STOPPERS, Key, Latch, Lock
@@ -128,6 +128,13 @@ def body_in(control: Control) -> CommandedBody:
     if control == "service":
         body.serve(0)
     return body
+
+
+def test_a_way_back_that_is_not_free_is_braked_for_from_that_moment_on() -> None:
+    body = body_in("engaged")
+    body.space = Space(STRETCH_3, (), {"wall": (-2.0, 2.0, -2.0, 2.0, -1.0, 2.0)})
+    assert not body.go_back(TrailStep(STOW, -0.1, 0.0, 0.02), 0.02, 7)
+    assert body.held_ns == 7
 
 
 CONTROLS: dict[Control, tuple[Control, ...]] = {  # after arming, losing it, serving, and the end of that

@@ -18,10 +18,9 @@ from nodes.guard import watchdog
 from nodes.guard.feed import SILENT_NS, WatchdogFeed
 from nodes.guard.lasting_faults import CommandedMotion
 from nodes.guard.watchdog import ECHO, FEED, LOOK_S, SILENT_S, Presser, Watch
-from runtime.errors import UserError
-from runtime.launch.file import load
+from tests.support.guard.driving import DRIVING
 from tests.support.running import Runs, eventually, is_alive
-from tests.support.sentences import pattern, sentence
+from tests.support.sentences import sentence
 
 STEP_S = LOOK_S
 DRIVES = (0.3, 0.0, 0.0)
@@ -311,67 +310,7 @@ def test_a_socket_that_was_deleted_from_the_folder_of_the_run_is_made_again(tmp_
         assert (tmp_path / name).exists()
 
 
-# --- in a launch file, and beside a run
-
-DRIVING = """
-[nodes.driver]
-use     = "nodes.robot.driver:Driver"
-process = "robot"
-params  = { robot = "nodes.sim.kinematic:KinematicRobot" }
-
-[nodes.guard]
-use     = "nodes.guard.node:Guard"
-process = "robot"
-params  = { arm = "auto", memory = "run" }
-
-[nodes.reflex]
-use     = "nodes.interrupts.reflex:Reflex"
-process = "robot"
-
-[nodes.policy]
-use = "tests.support.guard.driving:Ahead"
-
-[watchdog]
-"""
-
-
-@pytest.mark.parametrize(
-    ("table", "noted"),
-    [("runstop = 'true'\nstate = '{python} -c 1'", 0), ("runstop = 'no-such-button --now'\nstate = './none'", 2)],
-)
-def test_a_command_that_is_not_on_this_machine_is_noted(tmp_path: Path, table: str, noted: int) -> None:
-    file = tmp_path / "watched.toml"
-    file.write_text(DRIVING + table)
-    assert len([note for place, note in load(file).notes() if place == "watchdog"]) == noted
-
-
-WRONG = (
-    (DRIVING + "runstops = 'x'", pattern("runtime.watchdog_key")),
-    (DRIVING + "runstop = 'x \"y'", pattern("runtime.watchdog_quotes")),
-    ('[nodes.talker]\nuse = "nodes.hello:Talker"\n[watchdog]\n', pattern("runtime.watchdog_alone")),
-)
-
-
-@pytest.mark.parametrize(("text", "wrong"), WRONG)
-def test_a_table_that_is_wrong_or_watches_nobody_is_refused(tmp_path: Path, text: str, wrong: str) -> None:
-    file = tmp_path / "watched.toml"
-    file.write_text(text)
-    with pytest.raises(UserError, match=wrong):
-        load(file)
-
-
-def test_a_real_robot_without_a_watchdog_is_noted_and_one_with_it_is_not(tmp_path: Path) -> None:
-    told = {
-        has: any("[watchdog]" in note for _, note in load(_real(tmp_path, has_watchdog=has)).notes()) for has in (0, 1)
-    }
-    assert told == {0: True, 1: False}
-
-
-def _real(place: Path, *, has_watchdog: int) -> Path:
-    file = place / f"real{has_watchdog}.toml"
-    text = DRIVING.replace("nodes.sim.kinematic:KinematicRobot", "tests.support.robots.real_robot:RealRobot")
-    file.write_text(text.replace('arm = "auto", ', "") if has_watchdog else text.replace("[watchdog]", ""))
-    return file
+# --- beside a run
 
 
 @pytest.fixture

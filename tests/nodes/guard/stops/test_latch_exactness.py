@@ -66,6 +66,14 @@ def test_contacts_are_named_in_order_and_heard_when_they_were_read() -> None:
     assert story.machine.check_monitors(story.now_ns) == "", "the same contact is no news"
 
 
+def test_what_is_no_contact_is_heard_when_it_is_found() -> None:
+    story = driving()
+    see(story, read_ns=story.now_ns - to_ns(0.01))
+    later_ns = story.now_ns + to_ns(2.0)
+    assert story.machine.check_monitors(later_ns) not in ("", "contact")
+    assert story.machine.report().stop_heard_ns == later_ns
+
+
 def test_a_contact_during_a_stop_of_any_kind_changes_neither_cause_nor_mode() -> None:
     for latch in ("stop", "estop"):
         story = driving()

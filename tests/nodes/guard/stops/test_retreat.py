@@ -144,7 +144,7 @@ def test_a_stop_without_touch_needs_no_way_back() -> None:
 
 def test_the_way_is_what_was_measured_from_its_end_and_never_longer_than_a_second() -> None:
     trail = Trail()
-    assert not trail
+    assert (bool(trail), trail.end) == (False, ())
     for number in range(200):
         state = standing(number, (number * 0.001, *HOME[1:]))
         trail.note(msgspec.structs.replace(state, base_v_mps=0.1), 0.02)  # type: ignore[type-var]  # a Struct
