@@ -145,7 +145,7 @@ class VLMWork:
             self.deeds.ask(now.now_ns)
             self.send_again()  # the same one, which a policy that knows it just goes on with
         else:
-            self.deeds.drop()
+            self.deeds.drop(is_let_run=True)
 
     def afresh(self, now: Moment) -> None:
         """Decide afresh, with the next tick."""
@@ -253,6 +253,8 @@ class VLMWork:
         return self._carry_out(self.choice(self.situation(now)), now)
 
     def _carry_out(self, decision: Decision, now: Moment) -> Decision:
+        if decision.skill == "keep" and self.deeds.is_let_run and not self.hold.is_stopped:
+            decision = replace(decision, skill="hold")  # a policy whose stop is lifted goes on by itself
         if decision.skill != "keep":
             task_id = self.task.id if self.task is not None else ""
             self._node.send(self.deeds.begin(decision, task_id, self._node.name, now.now_ns))

@@ -35,6 +35,7 @@ class Deeds:
         self.reasons: dict[str, str] = {}  # of the last one
         self.steps: dict[str, int] = {}  # failures by skill and thing, in this subtask
         self.looks = self.rounds = 0  # since the scene was changed; that it began to look round
+        self.is_let_run = False  # what was dropped: the policy is at it until it hears of another action
         self._count = 0
         self._asked_ns = 0
         self._hand_since_ns = 0  # one is waited for
@@ -67,7 +68,7 @@ class Deeds:
             arguments=decision.arguments or aimed_at(decision.target),
             text=decision.text,
         )
-        self.done_for = task_id
+        self.done_for, self.is_let_run = task_id, False
         self.rounds += decision.skill == LOOK_ROUND
         self.outcome, self._step = "running", decision.step
         self.ask(now_ns)
@@ -77,8 +78,9 @@ class Deeds:
         """The action is sent, or somebody else is asked for it."""
         self.is_answered, self._asked_ns = False, now_ns
 
-    def drop(self) -> None:
-        """Nothing is under way any more: decide afresh."""
+    def drop(self, *, is_let_run: bool = False) -> None:
+        """Decide afresh; nothing is under way any more, unless the policy is let run until then."""
+        self.is_let_run = is_let_run and (self.is_let_run or self.is_running)
         self.doing = None
 
     def drop_unanswered(self, now_ns: int) -> None:

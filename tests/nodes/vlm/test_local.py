@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import cast
+from typing import Literal, cast
 
 import msgspec
 import mujoco
@@ -286,6 +286,25 @@ def test_a_stop_starts_nothing_and_going_on_decides_afresh() -> None:
     bench.vlm.interrupted(Interrupt(id="reflex-2", depth="resume", text="Go on", by="Sam"))
     bench.look(1)
     assert [action.skill for action in bench.actions] == ["pick", "pick"]
+
+
+@pytest.mark.parametrize(("state", "by_word"), [("wait", True), ("done", True), ("wait", False), ("done", False)])
+def test_a_lifted_stop_lets_no_deed_go_on_that_is_not_to_be_done_now(
+    state: Literal["wait", "done"], by_word: bool
+) -> None:
+    bench = at_work()
+    bench.vlm.interrupted(Interrupt(id="reflex-1", depth="stop", text="Stop, not there!", by="Sam"))
+    bench.vlm.follow(GuardState(mode="stopped", reason="Sam"))
+    bench.vlm.take_subtask(msgspec.structs.replace(CUPS, state=state))  # type: ignore[type-var]  # a Struct
+    bench.look(1)
+    assert [action.skill for action in bench.actions] == ["pick"], "the guard holds the robot"
+    if by_word:
+        bench.vlm.interrupted(Interrupt(id="reflex-2", depth="resume", text="Go on", by="Sam"))
+    bench.vlm.follow(GuardState(mode="holding", reason="resumed"))
+    bench.look(3)
+    assert [action.skill for action in bench.actions] == ["pick", "hold"], "a policy goes on by itself"
+    bench.vlm.take_subtask(CUPS)
+    assert bench.actions[-1].skill == "pick"
 
 
 def test_it_believes_the_guard_about_being_stopped() -> None:
