@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import msgspec
 
@@ -171,6 +170,10 @@ _NEEDLESS = re.compile(
 _REPENTS = re.compile(r"\b(?:changed my mind|second thoughts?|thought better of)\b", re.I)
 _ALLOWS = re.compile(r"(?<!can )\byou (?:can|may|might)(?! not)\b(?!.*\?)", re.I)
 _SELF_ASKED = re.compile(r"\W*(?:and )?which(?: one)?\?\W*", re.I)
+_FOR_ME = re.compile(
+    r"(?:^|(?<=[.,;!?] ))(?:(?P<what>(?:the|that|this)(?: [a-z]+)+?)(?:'s| is)(?: (?:meant )?for me| mine)"
+    r"|mine(?:'s| is) (?P<which>(?:the|that|this)(?: [a-z]+)+?))(?=\W*$|[.,;!?])", re.I
+)  # fmt: skip
 _IS_MINE = re.compile(r"\b(?:is|are|was|were) (?:not )?(?:the|that|this|it|one) .*\bmine\b|\bwhich\b.*\bmine\b")
 """Asks whose it is."""
 _WHAT_ABOUT = re.compile(r"\W*(?:(?:and|but|so|oh|well)\W+)*(?:what|how) about ((?:the|that|this) [^,.!?]+)\?\W*", re.I)
@@ -554,10 +557,11 @@ class Dialogue:
         text, said = self._with_made(text, speaker, now_ns)
         if said:
             return said
+        text = self._as_chosen(text, speaker)
         before, scene = self.owners, with_owners(self._scene, {**self._cups_made(), **self.owners})
         self.around = replace(self.around, scene=scene)
         said_plainly = self.household.written(text)
-        self.owners, rest = owners_told(said_plainly, scene, speaker, before, partial(meant_by, self))
+        self.owners, rest = owners_told(said_plainly, scene, speaker, before, self._named_owned)
         own = [one for one in self._things() if self.owners.get(one.id) != before.get(one.id)]
         if not own:
             return self._listen_to(with_owned(text, scene, speaker), speaker, now_ns)
@@ -574,6 +578,25 @@ class Dialogue:
         more = self._listen_to(with_owned(rest, scene, speaker), speaker, now_ns) if is_more else ""
         is_kept = ids <= self.kept
         return _joined([said if is_kept else "", "" if more in ("I see.", "All right.", said) and is_kept else more])
+
+    def _as_chosen(self, text: str, speaker: str) -> str:
+        """ "The green one's for me", of what is being given to who says so, who had asked for any: that one instead."""
+        order, said = self.order, _FOR_ME.search(text.replace("’", "'"))
+        if said is None or order is None or order.skill != "hand_over" or self.by != speaker:
+            return text
+        is_any = not self._named_ids(self.causes.get(order, ("", ""))[1])
+        kind = order.things[0].label if order.things else ""  # a question about others may stand open beside it
+        things = self._named_owned(said["what"] or said["which"], kind=kind)
+        if not is_any or len(things) != 1 or things[0].label != kind:
+            return text
+        self.owners = {**self.owners, things[0].id: speaker}
+        return f"{said.string[: said.start()]}Actually, give me the {things[0].name}{said.string[said.end() :]}"
+
+    def _named_owned(self, words: str, *, is_behind: bool = False, kind: str = "") -> tuple[SeenObject, ...]:
+        """What somebody says is theirs: by its place in the row as well, where that is the same from each side."""
+        spelled = spelled_out(words, self._scene, self.names, self._speaker, kind or self._kind_meant())
+        words = words if spelled.reply else spelled.text
+        return () if spelled.views else meant_by(self, words, is_behind=is_behind)
 
     def _keep_owned(self, own: Sequence[SeenObject], text: str, speaker: str, now_ns: int) -> str:
         """What is somebody's is left from now on, unless it is ordered all the same."""

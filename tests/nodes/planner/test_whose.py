@@ -9,6 +9,7 @@ from tests.nodes.planner.two_hands import KitchenHands, TableHands, Turn
 from tests.support.sentences import sentence
 
 EVERYTHING = "Put everything {goal}, would you?"
+RIGHTMOST = {TableHands: "green", KitchenHands: "white"}
 
 
 @BOTH
@@ -352,3 +353,31 @@ def test_what_is_nobodys_is_ordered_behind_what_is_somebodys(hands: type[TableHa
     world = played(hands, [("Ann", "The white {thing} is mine."), ("Ben", words)])
     assert "blue" in moved(world)
     assert not {"red", "white"} & set(moved(world))
+
+
+@BOTH
+@pytest.mark.parametrize("seconds", [2, 5])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The white one's for me.", "The white one is mine.", "Mine's the white {thing}.",
+        "The white one's for me. You can leave the others.", "The one {right} is for me. Leave the others.",
+    ],
+)  # fmt: skip
+def test_of_any_that_is_asked_for_the_one_that_is_hers_is_handed_over(
+    hands: type[TableHands], words: str, seconds: int
+) -> None:
+    meant = RIGHTMOST[hands] if "{right}" in words else "white"
+    words = words.replace("{right}", "on the right")
+    world = played(hands, ["Give me a {thing}.", seconds, words, 16])
+    assert world.ends() == {f"{meant} {world.thing}": "person"}
+    for order, who in (("Give me the red {thing}.", "Ann"), ("Give me a {thing}.", "Ben")):
+        world = played(hands, [order, seconds, (who, "The white one's for me."), 12])
+        assert world.ends() == {f"red {world.thing}": "person"}
+
+
+@BOTH
+def test_what_is_hers_may_be_told_by_its_place_in_the_row(hands: type[TableHands]) -> None:
+    thing = f"{RIGHTMOST[hands]} {hands.thing}"
+    world = played(hands, ["The {thing} on the right is mine.", ("Ben", f"Whose is the {thing}?")])
+    assert world.last.startswith(sentence("planner.owns", owner="Ann", thing=thing))
