@@ -2,7 +2,7 @@
 
 What users import stands in `__all__` below. The files of this folder:
 
-- what a node is made of: `node`, `ports`, `message`, `qos`, `services`, `clock`, `errors`
+- what a node is made of: `node`, `ports`, `message`, `qos`, `services`, `clock`, `external_call`, `errors`
 - inputs that are read together: `alignment`
 - what a node may tell besides: `abilities`
 - what a call knows: `context` (ages and causes), `run_facts`

@@ -21,6 +21,7 @@ from examples.train_eyes.scenes import FOCAL_PX, Shown, views_of
 from examples.train_eyes.shapes import Split
 from nodes.msgs import JOINTS, RobotState
 from nodes.perception.point_cloud import Shot
+from nodes.sim.camera import FARTHEST_M
 from nodes.sim.messages import BodyPart, ObjectTruth, Truth
 from nodes.sim.rendering.renderer import RayRenderer
 from nodes.sim.robot import SimRobot
@@ -125,7 +126,7 @@ def from_rooms(first: int, last: int) -> Iterator[tuple[NDArray[np.uint8], NDArr
         truth: Truth = msgspec.structs.replace(nothing, objects=things, dirty_places=dirty)  # type: ignore[type-var]
         model = mujoco.MjModel.from_xml_string(build_stretch(layout, truth))
         data = mujoco.MjData(model)
-        renderer = RayRenderer(model, "head", WIDTH, HEIGHT)
+        renderer = RayRenderer(model, "head", WIDTH, HEIGHT, FARTHEST_M)
         for _ in range(3):
             place = kitchen.places[drawn.choice(("table", "table", "countertop", "sink", "shelf", "tray", "bin"))]
             x, y = place.centre_m

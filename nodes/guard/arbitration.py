@@ -11,17 +11,11 @@ import msgspec
 from nodes.interrupts.fence_issuer import FenceIssuer
 from nodes.msgs import SeatRequest
 from runtime.clock import to_s
-from runtime.coordination.lease import Kind, Lease
+from runtime.coordination.lease import RENEWED_WITHIN_S, Kind, Lease
 from runtime.message import Epochs
 
 TOLD_LATE_S = 0.2
 """A ladder may have heard the holder's last word so much earlier than the guard."""
-
-RENEWED_WITHIN_S = 0.6
-"""A person's lease ends when it was not renewed for this long: the person's tool, or the link to it, is gone.
-
-The person's last command is valid for the guard's `lifespan_s` only, so the robot is held well before.
-"""
 
 
 class LadderStep(msgspec.Struct, frozen=True):

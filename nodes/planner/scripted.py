@@ -11,18 +11,17 @@ import msgspec
 from nodes.interrupts.intent import understand
 from nodes.msgs import Feedback, GuardState, Interrupt, Scene, SceneDescription, SkillCatalogue, Subtask, Utterance
 from nodes.planner.memory import keep, remembered
-from nodes.planner.orders import Surroundings, is_vague
+from nodes.planner.orders import Surroundings
 from nodes.planner.partner import Objections, doubt_about
 from nodes.planner.talk.dialogue import Dialogue
 from nodes.planner.talk.household import household_of
+from nodes.planner.talk.looking_before_asking import LOOKS_FOR_S, looks_first
 from nodes.seats.seat_node import SeatNode
 from runtime import RELIABLE, Fence, Publisher, QoS, Subscription, every, on, to_s
 
 HISTORY_KEPT = 100
 KNOWS_WITHIN_S = 8.0
 """How long an utterance waits for the first scene and the first skills; then it is answered without."""
-SEES_WITHIN_S = 3.0
-"""So long a robot that looks round waits before it asks which thing is meant: more of them may come into sight."""
 
 ANSWERED_BY = "rules answer here, at once; no model is asked"
 """What the person at the terminal is told first."""
@@ -96,11 +95,7 @@ class ScriptedPlanner(SeatNode):
         before = self._looked_round()
         self.mind = replace(before)
         reply = self.mind.hear(text, speaker, self.clock.now_ns())
-        asked = self.mind.open("order")
-        asks_which = asked is not None and asked not in before.questions and asked.awaits == "thing"
-        new = self.mind.order if self.mind.number != before.number else None
-        is_open = new is not None and any(is_vague(one) and not one.is_any for one in new.things)
-        if may_wait and (asks_which or is_open) and not before.around.scene.is_looked:
+        if may_wait and looks_first(before, self.mind):
             self.mind, self.which = before, (self.clock.now_ns(), Utterance(speaker=speaker, text=text))
             return
         self._tell(before, reply)
@@ -159,7 +154,7 @@ class ScriptedPlanner(SeatNode):
         if self.unheard and self._knows():
             self._catch_up()
         if self.which is not None:
-            is_late = to_s(self.clock.now_ns() - self.which[0]) > SEES_WITHIN_S
+            is_late = to_s(self.clock.now_ns() - self.which[0]) > LOOKS_FOR_S
             if scene.is_looked or is_late:
                 self._settle_which()
         before = self._looked_round()

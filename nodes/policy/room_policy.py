@@ -15,6 +15,7 @@ import msgspec
 from nodes.msgs import JOINTS, Action, Feedback, RobotState, Scene, SeenObject, SeenPerson, SkillSpec, Utterance
 from nodes.policy.expert import RATE_HZ, ExpertPolicy
 from nodes.policy.hand_over import HAND_OVER, onto_palm
+from nodes.policy.people_in_the_way import PATIENCE_S, is_hand_near, is_somebody_ahead
 from nodes.policy.sight import spot_of
 from nodes.policy.skill_catalogue import PLACE, SPECS, THING, Plan
 from nodes.policy.skill_phases import LEAVE, PICK, SET_DOWN, Phase, Spot, plan
@@ -23,12 +24,6 @@ from nodes.sim.messages import Obstacles
 from nodes.sim.world.world_file import FreeSpace, Place, WorldFile, load_world
 from runtime import Publisher, QoS, Subscription, every, on
 
-NEAR_HAND_M = 0.24
-"""A hand this near to where the arm goes is in its way."""
-AHEAD_M, WIDE_M = 0.75, 0.38
-"""Somebody this far ahead of a base that drives, and this far beside its way, is in its way."""
-GIVE_UP_S = 8.0
-"""A base waits this long for somebody to step aside; then it looks for another way."""
 RINSE_S = 2.5
 ABOVE_FLOOR_M = 0.03
 RINSE_ASIDE_M, RINSE_ROOM_M = 0.08, 0.13
@@ -141,7 +136,7 @@ class KitchenPolicy(ExpertPolicy):
             return
         self.waited_s += 1 / RATE_HZ
         phase = self.progress.phase
-        if phase is not None and phase.drives and self.waited_s > GIVE_UP_S and self.current is not None:
+        if phase is not None and phase.drives and self.waited_s > PATIENCE_S and self.current is not None:
             self.is_over = True
             self._answer(Feedback(action_id=self.current.id, status="failure", why="somebody is in the way"))
         self.progress = replace(self.progress, goal=self.motion.resting(state, self.progress.held))
@@ -169,22 +164,10 @@ class KitchenPolicy(ExpertPolicy):
         if phase is None or spot is None:
             return False
         if phase.drives or (phase.goes and abs(state.base_v_mps) > 0.05):
-            return self._is_somebody_ahead(spot, state)
+            return is_somebody_ahead(spot, state, self.obstacles.latest())
         if self.current is None or self.current.skill in WITH_PEOPLE or phase.lift == "travel":
             return False
-        hands = [one.hand_m for one in super()._seen_people() if one.hand_m is not None]
-        return any(math.dist((x, y), (spot.x_m, spot.y_m)) < NEAR_HAND_M for x, y, _ in hands)
-
-    def _is_somebody_ahead(self, spot: Spot, state: RobotState) -> bool:
-        near = self.obstacles.latest()
-        for x, y, radius in near.people if near is not None else ():
-            dx, dy = x - state.base_x_m, y - state.base_y_m
-            bearing = math.atan2(spot.y_m - state.base_y_m, spot.x_m - state.base_x_m)
-            ahead = dx * math.cos(bearing) + dy * math.sin(bearing)
-            beside = abs(dy * math.cos(bearing) - dx * math.sin(bearing))
-            if -0.2 < ahead < AHEAD_M and beside < WIDE_M + radius / 2:
-                return True
-        return False
+        return is_hand_near(spot, super()._seen_people())
 
     def _plan(self, action: Action, state: RobotState, held: Spot | None) -> Plan | str:
         match action.skill:

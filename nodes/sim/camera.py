@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 CAMERAS = ("head", "wrist", "room")
 BACKENDS = ("rays", "gl", "auto")
+FARTHEST_M = 20.0
+"""Depth is 0 beyond."""
 
 
 class WorldView:
@@ -32,7 +34,7 @@ class WorldView:
 
         self._model = model
         self._data = mujoco.MjData(self._model)
-        self._renderer = make_renderer(self._model, camera, width, height, backend)
+        self._renderer = make_renderer(self._model, camera, width, height, backend, FARTHEST_M)
         self.focal_px = self._renderer.focal_px
 
     def fits(self, world: World) -> bool:

@@ -26,7 +26,7 @@ from runtime.commands.broken_promises import PROMISES, lines, not_kept
 from runtime.commands.companions import check_companions, make_view, reported
 from runtime.commands.message_counts import MessageCounts
 from runtime.errors import PolyrhythmError, UserError, choices
-from runtime.execution.log_lines import log_to
+from runtime.execution.log_filter import log_to
 from runtime.hosts.joining import joining
 from runtime.launch.checks.class_check import place_of_problem
 from runtime.launch.file import Launch, as_recorded, check, find, load, resolve

@@ -12,6 +12,11 @@ from typing import Literal
 from runtime.message import Envelope, Message
 
 LEASE_TOPIC = "lease"
+RENEWED_WITHIN_S = 0.6
+"""A person's lease ends when it was not renewed for this long: the person's tool, or the link to it, is gone.
+
+What the person ordered last is shorter valid by itself, so nothing goes on until then.
+"""
 
 Kind = Literal["model", "person", "script", "replay"]
 

@@ -6,5 +6,5 @@ or on threads with `process_priorities`; `direct_call` is the common case of a m
 and `worker_view` what a blocking handler sees of its node.
 
 What is told of it: `health_report`, with the budgets that `path_meter` measures; `failures` of handlers, `long_calls`
-and `held_up` of what takes too long, and `log_lines`.
+and `held_up` of what takes too long, and `log_filter`.
 """

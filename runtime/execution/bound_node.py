@@ -33,7 +33,7 @@ from runtime.execution.recorder_queue import ARRAY_BYTES, OTHER_BYTES, ByteBudge
 from runtime.execution.timers import Deadline, FollowingTimer, TimerState
 from runtime.execution.worker_view import AssignedByOthers, SharedValues, WorkerView
 from runtime.journal.answers import AnsweredClock
-from runtime.journal.calls import Journal, JournalClock, JournalLog
+from runtime.journal.journal import Journal, JournalClock, JournalLog
 from runtime.launch.tables.budgets_table import PathBudget
 from runtime.message import UNKNOWN_NS, Envelope, Message, Stamped, array_fields
 from runtime.node import DeadlineWatch, Node, Timer, handlers_of, ports_of

@@ -18,7 +18,7 @@ from runtime.clock import run_to_end, to_ns
 from runtime.coordination.lease import SeatHolders
 from runtime.errors import GraphError, PolyrhythmError
 from runtime.execution.executor import Executor, Transport
-from runtime.execution.log_lines import log_to
+from runtime.execution.log_filter import log_to
 from runtime.launch.graph import Graph, NodeSpec, specs_of
 from runtime.launch.one_file import check_seconds, check_seed, seats_of
 from runtime.launch.tables.seats_table import SeatTable, as_data, holders_of, topics_of

@@ -20,9 +20,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from runtime.clock import Clock, TimeSource, close_call, no_answer, to_s
+from runtime.clock import Clock, TimeSource, to_s
 from runtime.context import current_call
 from runtime.errors import NoAnswerError, RecordingError
+from runtime.external_call import close_call, no_answer
 from runtime.renamed import name_today
 
 T = TypeVar("T")

@@ -25,7 +25,7 @@ import msgspec
 from runtime.coordination.lease import SeatHolders
 from runtime.errors import PolyrhythmError, fault_of_machine
 from runtime.execution.executor import Deliver, Executor, Lost, Transport
-from runtime.execution.log_lines import log_to
+from runtime.execution.log_filter import log_to
 from runtime.execution.process_priorities import RealTimeStart
 from runtime.execution.straight_loop import new_loop
 from runtime.hosts.hosts_table import GatewayPlan

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, NoReturn, TypeVar
 
-from runtime.clock import NS_PER_S, TimeSource, answer_of, close_runner
+from runtime.clock import NS_PER_S, TimeSource, close_runner
 from runtime.context import current_call
 from runtime.errors import EscapeError, NoAnswerError, UserError
+from runtime.external_call import answer_of
 from runtime.virtual.sandbox import DeterminismGuard
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol
 
-from runtime.clock import answer_of, to_ns
+from runtime.clock import to_ns
 from runtime.context import HandlerContext, NodeAges, captured_ns_of, inherit
 from runtime.coordination.fence import PreemptionEpochs
 from runtime.coordination.health import Health
@@ -22,6 +22,7 @@ from runtime.coordination.lease import SeatHolders
 from runtime.errors import GraphError, PolyrhythmError
 from runtime.execution.bound_node import BoundNode
 from runtime.execution.health_report import health_of
+from runtime.external_call import answer_of
 from runtime.journal.calls import calls_topic
 from runtime.launch.graph import Graph, NodeSpec, health_topic, specs_of
 from runtime.launch.one_file import seats_of

@@ -20,6 +20,7 @@ from bridges.web.recordings.recordings_folder import OpenedRecording, Recordings
 
 ROLES = {"operator": "operator", "viewer": VIEWER}
 LIST_NS = 2_000_000_000
+MOST_LISTED = 60
 _NAME = re.compile(r"\w[\w -]{0,31}")
 
 
@@ -120,7 +121,7 @@ class RecordingsHandler:
                 reader.name = ""
         if is_news or now_ns - self.listed_ns >= LIST_NS:
             self.listed_ns = now_ns
-            self._list = self.folder.names()
+            self._list = self.folder.listed(MOST_LISTED)
             found = agreement(self.folder.all_ratings(), self.folder.scales, self.folder.scores())
             self._agreement = [asdict(one) for one in found]
 

@@ -21,7 +21,6 @@ from runtime.errors import UserError
 RATED = ".ratings.jsonl"
 QUIET_S = 3.0
 """A file that was written to within that time is still being recorded."""
-MOST_LISTED = 60
 MOST_OPEN = 3
 """Recordings in memory at a time; one holds 4800 pictures at most."""
 
@@ -53,8 +52,8 @@ class RecordingsFolder:
         self.problems: dict[str, str] = {}
         self.reading: dict[str, ReaderProcess] = {}
 
-    def names(self) -> list[dict[str, Any]]:
-        """The finished recordings, newest first, each with how many have rated it."""
+    def finished(self) -> list[tuple[float, str]]:
+        """When each finished recording was written, s, and its path in the folder; newest first."""
         found = []
         for path in (*self.folder.glob("*.mcap"), *self.folder.glob("*/*.mcap")):
             try:
@@ -64,11 +63,14 @@ class RecordingsFolder:
             except OSError:
                 continue  # it is gone again
             if self.now_s() - written_s >= QUIET_S:
-                found.append((written_s, path))
-        newest = sorted(found, reverse=True)[:MOST_LISTED]
+                found.append((written_s, str(path.relative_to(self.folder))))
+        return sorted(found, reverse=True)
+
+    def listed(self, most: int) -> list[dict[str, Any]]:
+        """The newest of them for a page, each with how many have rated it."""
         return [
-            {"name": str(path.relative_to(self.folder)), "at_s": round(at_s), "raters": len(_raters(path))}
-            for at_s, path in newest
+            {"name": name, "at_s": round(at_s), "raters": len(_raters(self.folder / name))}
+            for at_s, name in self.finished()[:most]
         ]
 
     def ask(self, name: str) -> str:
@@ -76,7 +78,7 @@ class RecordingsFolder:
         if name in self.opened:
             self.opened[name] = self.opened.pop(name)
             return ""
-        if name not in {one["name"] for one in self.names()}:  # a path that leads elsewhere is none of these
+        if name not in {one for _, one in self.finished()}:  # a path that leads elsewhere is none of these
             return "there is no such recording, or it is not finished yet"
         if name not in self.reading:
             self.reading[name] = ReaderProcess(self.folder / name)

@@ -19,7 +19,7 @@ from nodes.recording.replay.spoken import SpokenLines
 from nodes.recording.replay.tape import Tape, dues_of
 from runtime.clock import to_s
 from runtime.errors import UserError, choices
-from runtime.execution.log_lines import log_to
+from runtime.execution.log_filter import log_to
 from runtime.execution.timers import TimerState
 from runtime.launch.file import Launch, check, resolve
 from runtime.launch.graph import NodeSpec

@@ -21,12 +21,13 @@ from nodes.mcap.schema import Document
 from nodes.msgs import Image
 from nodes.recording.bag.diff import Difference, first_difference
 from nodes.recording.replay.inputs import Inputs, body, picture
-from runtime.clock import TimeSource, close_call, to_s
+from runtime.clock import TimeSource, to_s
 from runtime.context import AgeRules, HandlerContext, current_call
 from runtime.coordination.fence import Fence, PreemptionEpochs
 from runtime.errors import RecordingError
 from runtime.execution.bound_node import BoundNode, NodeOutput
 from runtime.execution.worker_view import WorkerView
+from runtime.external_call import close_call
 from runtime.journal import answers
 from runtime.journal.answers import CANCELLED, SLEPT, WOKEN
 from runtime.journal.calls import CallRecord, Calls

@@ -25,7 +25,6 @@ from runtime.errors import UserError
 Frame = tuple[NDArray[np.uint8], NDArray[np.float32]]
 """rgb (height, width, 3) and depth_m (height, width) along the optical axis, 0 where nothing is hit."""
 
-FARTHEST_M = 20.0
 TILE_RGB = (0.80, 0.75, 0.68), (0.75, 0.70, 0.63)
 SKY_RGB = (0.80, 0.87, 0.93)
 AMBIENT, LAMP, HEADLIGHT = 0.46, 0.36, 0.26
@@ -47,14 +46,19 @@ class Renderer(Protocol):
         ...
 
 
-def make_renderer(model: mujoco.MjModel, camera: str, width: int, height: int, backend: str) -> Renderer:
-    """The renderer of a back end ("rays" or "gl") for one camera. Raises UserError for another name."""
+def make_renderer(
+    model: mujoco.MjModel, camera: str, width: int, height: int, backend: str, farthest_m: float
+) -> Renderer:
+    """The renderer of a back end ("rays" or "gl") for one camera, whose depth is 0 from `farthest_m` on.
+
+    Raises UserError for another name.
+    """
     if camera not in HIDDEN_GROUP:
         raise UserError(f"camera {camera!r} is unknown; known: {', '.join(HIDDEN_GROUP)}")
     if backend == "rays":
-        return RayRenderer(model, camera, width, height)
+        return RayRenderer(model, camera, width, height, farthest_m)
     if backend == "gl":
-        return GlRenderer(model, camera, width, height)
+        return GlRenderer(model, camera, width, height, farthest_m)
     raise UserError(f"rendering back end {backend!r} is unknown; known: rays, gl")
 
 
@@ -76,12 +80,12 @@ def _camera(model: mujoco.MjModel, name: str) -> int:
 class RayRenderer:
     """One ray per pixel centre, shaded from the surface's colour and normal by one lamp and a light at the camera."""
 
-    def __init__(self, model: mujoco.MjModel, camera: str, width: int, height: int) -> None:
+    def __init__(self, model: mujoco.MjModel, camera: str, width: int, height: int, farthest_m: float) -> None:
         self._camera_id = _camera(model, camera)
         self.focal_px = focal_length_px(model, self._camera_id, height)
         across = (np.arange(width) + 0.5 - width / 2) / self.focal_px
         up = (height / 2 - np.arange(height) - 0.5) / self.focal_px
-        self._caster = Caster(model, HIDDEN_GROUP[camera], across, up, FARTHEST_M)
+        self._caster = Caster(model, HIDDEN_GROUP[camera], across, up, farthest_m)
         surfaces = self._caster.surfaces
         self._across, self._up = across.astype(np.float32)[None, :], up.astype(np.float32)[:, None]
         self._cosine = (1.0 / np.sqrt(self._across**2 + self._up**2 + 1.0)).astype(np.float32)
@@ -193,7 +197,7 @@ Pixels = NDArray[np.uint8]
 class GlRenderer:
     """mujoco's own OpenGL renderer, without shadows. At most one per process, and always from the same thread."""
 
-    def __init__(self, model: mujoco.MjModel, camera: str, width: int, height: int) -> None:
+    def __init__(self, model: mujoco.MjModel, camera: str, width: int, height: int, farthest_m: float) -> None:
         self._camera_id = _camera(model, camera)
         self.focal_px = focal_length_px(model, self._camera_id, height)
         self._option = mujoco.MjvOption()
@@ -201,6 +205,7 @@ class GlRenderer:
         self._option.geomgroup[HIDDEN_GROUP[camera]] = 0
         self._option.sitegroup[:] = 0
         self._renderer = mujoco.Renderer(model, height, width)
+        self._farthest_m = farthest_m
 
     def render(self, data: mujoco.MjData) -> Frame:
         """Draw colour, then depth."""
@@ -212,7 +217,7 @@ class GlRenderer:
         renderer.enable_depth_rendering()
         depth = renderer.render().astype(np.float32)
         renderer.disable_depth_rendering()
-        return rgb, np.where(depth < FARTHEST_M * 0.99, depth, np.float32(0.0))
+        return rgb, np.where(depth < self._farthest_m * 0.99, depth, np.float32(0.0))
 
     def close(self) -> None:
         """Release the OpenGL context."""

@@ -26,7 +26,7 @@ class GeometryEyes(VLMEyes):
         self.images = Images()
 
     def look(self, now: Moment) -> EyesAsk:
-        from nodes.perception.colors import colours_in_view
+        from nodes.perception.colour_patches import colours_in_view
 
         newest, images = now.image, self.images
         if newest is not None and newest.message.depth_m is None and newest.message.captured_ns != images.looked_ns:

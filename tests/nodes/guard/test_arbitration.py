@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from nodes.guard.arbitration import RENEWED_WITHIN_S, Arbitration, LadderStep, SeatConfig
+from nodes.guard.arbitration import Arbitration, LadderStep, SeatConfig
 from nodes.msgs import Interrupt, SeatRequest
 from runtime.clock import to_ns
 from runtime.coordination.fence import Fence
-from runtime.coordination.lease import Lease
+from runtime.coordination.lease import RENEWED_WITHIN_S, Lease
 from tests.support.sentences import sentence
 
 NOW_NS = to_ns(100.0)

@@ -8,6 +8,7 @@ import msgspec
 import mujoco
 
 from nodes.msgs import JOINTS, Image, RobotState
+from nodes.sim.camera import FARTHEST_M
 from nodes.sim.messages import BodyPart
 from nodes.sim.rendering.renderer import RayRenderer
 from nodes.sim.robot import SimRobot
@@ -58,7 +59,7 @@ class DrawnKitchen:
         data.qpos[model.joint("head_tilt").qposadr[0]] = tilt
         mujoco.mj_kinematics(model, data)
         mujoco.mj_camlight(model, data)
-        renderer = RayRenderer(model, "head", 480, 360)
+        renderer = RayRenderer(model, "head", 480, 360, FARTHEST_M)
         rgb, depth_m = renderer.render(data)
         state = self.robot.read(self.now_ns)
         position = list(state.position)

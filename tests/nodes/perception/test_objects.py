@@ -14,6 +14,7 @@ from nodes.msgs import JOINTS, RobotState, SeenObject
 from nodes.perception.colors import colour_codes, name_colour
 from nodes.perception.objects import find_objects, is_at_foot, place_is_empty
 from nodes.perception.point_cloud import Shot, back_project
+from nodes.sim.camera import FARTHEST_M
 from nodes.sim.rendering.renderer import RayRenderer
 from nodes.sim.world.table_scene import BIN_XY_M, BIN_Z_M, TABLE_HEIGHT_M
 from nodes.sim.world.world_file import Thing
@@ -72,7 +73,7 @@ def look(
         first = model.joint(f"{scene.things[0].name}_free").qposadr[0]
         data.qpos[first : first + 3] = (*fallen, scene.things[0].height_m / 2)
     mujoco.mj_forward(model, data)
-    camera = RayRenderer(model, "head", 160, 120)
+    camera = RayRenderer(model, "head", 160, 120, FARTHEST_M)
     rgb, depth = camera.render(data)
     zeros = (0.0,) * len(JOINTS)
     state = RobotState(

@@ -20,6 +20,7 @@ from nodes.robot.robot_from_launch import load_body, load_limits, outline_of
 from nodes.robot_file.body import FileBody, body_of_file
 from nodes.robot_file.inverse_kinematics import Pose
 from nodes.robot_file.model import load_robot
+from nodes.sim.camera import FARTHEST_M
 from nodes.sim.file_robot import FileRobot
 from nodes.sim.kinematic import KinematicRobot
 from nodes.sim.rendering.renderer import RayRenderer
@@ -365,7 +366,7 @@ def test_names_and_meshes_of_other_peoples_files_are_taken(tmp_path: Path) -> No
     assert 0.03 < part.radius_m < 0.15
     robot = FileRobot(name)
     robot.start(0)
-    seen = RayRenderer(robot.model, "room", 160, 120).render(robot.data)[1]
+    seen = RayRenderer(robot.model, "room", 160, 120, FARTHEST_M).render(robot.data)[1]
     assert (seen > 0).any()
 
 

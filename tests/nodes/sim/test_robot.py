@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from nodes.msgs import JOINTS, JointCommand, RobotState
+from nodes.sim.camera import FARTHEST_M
 from nodes.sim.messages import BodyPart
 from nodes.sim.rendering.renderer import make_renderer
 from nodes.sim.robot import SimRobot
@@ -106,7 +107,7 @@ def test_whoever_sits_down_at_the_console_sees_the_table_in_the_first_picture(la
     robot = SimRobot(**driver["robot_params"])
     robot.start(0)
     at_first = robot.read(0).position
-    rgb, _ = make_renderer(robot.model, "head", 96, 72, "rays").render(robot.data)
+    rgb, _ = make_renderer(robot.model, "head", 96, 72, "rays", FARTHEST_M).render(robot.data)
     saturated = np.ptp(rgb.astype(int), axis=2) > 80
     assert saturated.mean() > 0.02, "cups, balls and a bin; a wall is grey"
     robot.advance(1_000_000_000)

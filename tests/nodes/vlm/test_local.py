@@ -28,6 +28,7 @@ from nodes.msgs import (
 )
 from nodes.policy.hand_over import HAND_OVER
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
+from nodes.sim.camera import FARTHEST_M
 from nodes.sim.rendering.renderer import RayRenderer
 from nodes.stretch import kinematics as k
 from nodes.stretch.body import BODY
@@ -90,7 +91,7 @@ def picture(
         cup = model.joint("blue_cup_free").qposadr[0]
         data.qpos[cup : cup + 7] = (*cup_m, *turned(1, lies_rad))
     mujoco.mj_forward(model, data)
-    camera = RayRenderer(model, "head", 160, 120)
+    camera = RayRenderer(model, "head", 160, 120, FARTHEST_M)
     rgb, depth = camera.render(data)
     return Image(camera="head", captured_ns=0, rgb=rgb, depth_m=depth, focal_px=camera.focal_px)
 

@@ -10,14 +10,13 @@ from typing import Any, cast
 
 import msgspec
 
-from nodes.guard.arbitration import RENEWED_WITHIN_S
 from nodes.guard.node import Guard
 from nodes.msgs import JointCommand, SeatRequest
 from nodes.msgs.interrupt import PREEMPTS
 from nodes.msgs.signature import GOOD_FOR_NS, make_token, request
 from runtime.clock import to_ns
 from runtime.context import HandlerContext, current_call
-from runtime.coordination.lease import Lease, SeatHolders
+from runtime.coordination.lease import RENEWED_WITHIN_S, Lease, SeatHolders
 from runtime.message import Envelope, Message, Stamped
 from runtime.run_facts import RunFacts
 from tests.support.guard.guard_story import MS

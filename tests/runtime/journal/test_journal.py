@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from runtime.journal.calls import Calls, Journal
+from runtime.journal.calls import Calls
+from runtime.journal.journal import Journal
 from runtime.launch.graph import NodeSpec
 from runtime.message import Message, Stamped
 from runtime.node import Node, every, on

@@ -14,9 +14,10 @@ from nodes.mcap.file import BagReader
 from nodes.msgs import Utterance
 from nodes.recording.replay.command import main as replay_main
 from runtime import Node, Publisher, Simulation, UserError, every, run
-from runtime.clock import ANSWER_TIMEOUT_S, SystemClock
+from runtime.clock import SystemClock
 from runtime.commands.run import main as run_main
 from runtime.errors import NoAnswerError
+from runtime.external_call import ANSWER_TIMEOUT_S
 from tests.support.sentences import sentence
 
 TIMEOUT_S = 0.05

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from nodes.msgs import JOINTS
+from nodes.sim.camera import FARTHEST_M
 from nodes.sim.rendering.casting import Caster
 from nodes.sim.rendering.pixel_grid import NOTHING
-from nodes.sim.rendering.renderer import FARTHEST_M, make_renderer
+from nodes.sim.rendering.renderer import make_renderer
 from nodes.sim.world.mjcf import HIDDEN_GROUP
 from tests.support.table import build_scene
 
@@ -62,7 +63,7 @@ def test_a_box_around_the_eye_is_seen_from_within() -> None:
     model = mujoco.MjModel.from_xml_string(xml)
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
-    rgb, depth_m = make_renderer(model, "head", 16, 12, "rays").render(data)
+    rgb, depth_m = make_renderer(model, "head", 16, 12, "rays", FARTHEST_M).render(data)
     assert depth_m == pytest.approx(np.full((12, 16), 2.0), abs=1e-5)
     assert (rgb[..., 0] > 0).all()
 
@@ -83,7 +84,7 @@ def test_a_thing_alone_is_seen_ahead_and_not_behind(shape: str, ahead_m: float) 
     model = mujoco.MjModel.from_xml_string(xml)
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
-    _, depth_m = make_renderer(model, "head", 16, 12, "rays").render(data)
+    _, depth_m = make_renderer(model, "head", 16, 12, "rays", FARTHEST_M).render(data)
     if ahead_m > 0:
         assert depth_m[5:7, 7:9] == pytest.approx(np.full((2, 2), 1.5), abs=0.02)
     else:
@@ -97,7 +98,7 @@ def test_a_disc_close_behind_the_eye_is_not_seen() -> None:
     model = mujoco.MjModel.from_xml_string(xml)
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
-    _, depth_m = make_renderer(model, "head", 16, 12, "rays").render(data)
+    _, depth_m = make_renderer(model, "head", 16, 12, "rays", FARTHEST_M).render(data)
     assert (depth_m == 0.0).all()
 
 
@@ -107,7 +108,7 @@ def test_a_cylinder_around_the_eye_is_seen_from_within() -> None:
     model = mujoco.MjModel.from_xml_string(xml)
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
-    _, depth_m = make_renderer(model, "head", 16, 12, "rays").render(data)
+    _, depth_m = make_renderer(model, "head", 16, 12, "rays", FARTHEST_M).render(data)
     assert depth_m[5:7, 7:9] == pytest.approx(np.full((2, 2), 2.0), abs=0.02)
     assert depth_m.all()
 
@@ -115,4 +116,4 @@ def test_a_cylinder_around_the_eye_is_seen_from_within() -> None:
 def test_a_mesh_is_refused_in_words() -> None:
     xml = """<mujoco><worldbody><camera name="head"/><geom type="ellipsoid" size="1 2 3"/></worldbody></mujoco>"""
     with pytest.raises(ValueError, match="ELLIPSOID; expected box, plane"):
-        make_renderer(mujoco.MjModel.from_xml_string(xml), "head", 16, 12, "rays")
+        make_renderer(mujoco.MjModel.from_xml_string(xml), "head", 16, 12, "rays", FARTHEST_M)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from nodes.msgs import JOINTS
+from nodes.sim.camera import FARTHEST_M
 from nodes.sim.rendering.renderer import Frame, make_renderer
 from nodes.sim.world.table_scene import TABLE_HEIGHT_M
 from nodes.sim.world.world_file import Thing
@@ -32,7 +33,7 @@ def draw(seed: int = 0) -> tuple[Frame, float, tuple[Thing, ...]]:
             data.joint(name).qpos = value
     mujoco.mj_kinematics(model, data)
     mujoco.mj_camlight(model, data)
-    renderer = make_renderer(model, "head", WIDTH, HEIGHT, "rays")
+    renderer = make_renderer(model, "head", WIDTH, HEIGHT, "rays", FARTHEST_M)
     return renderer.render(data), renderer.focal_px, scene.things
 
 
@@ -89,7 +90,7 @@ def test_casting_many_rays_at_once_hits_what_single_rays_hit() -> None:
     mujoco.mj_kinematics(model, data)
     mujoco.mj_camlight(model, data)
     for camera in ("head", "wrist"):
-        renderer = make_renderer(model, camera, 32, 24, "rays")
+        renderer = make_renderer(model, camera, 32, 24, "rays", FARTHEST_M)
         _, depth_m = renderer.render(data)
         axes = data.camera(camera).xmat.reshape(3, 3)
         seen = np.array([group != {"head": 2, "wrist": 3}[camera] for group in range(6)], dtype=np.uint8)
@@ -120,7 +121,7 @@ def test_rays_need_no_opengl() -> None:
         "model = mujoco.MjModel.from_xml_string(build_scene().xml)\n"
         "data = mujoco.MjData(model)\n"
         "mujoco.mj_forward(model, data)\n"
-        "rgb, depth_m = make_renderer(model, 'head', 16, 12, 'rays').render(data)\n"
+        "rgb, depth_m = make_renderer(model, 'head', 16, 12, 'rays', 20.0).render(data)\n"
         "assert rgb.shape == (12, 16, 3) and depth_m.max() > 0.5\n"
     )
     subprocess.run([sys.executable, "-c", program], env=environment, check=True, timeout=60)
@@ -129,6 +130,6 @@ def test_rays_need_no_opengl() -> None:
 def test_an_unknown_back_end_or_camera_is_refused_with_the_choices() -> None:
     model = mujoco.MjModel.from_xml_string(build_scene().xml)
     with pytest.raises(UserError, match="known: rays, gl"):
-        make_renderer(model, "head", 16, 12, "vulkan")
+        make_renderer(model, "head", 16, 12, "vulkan", FARTHEST_M)
     with pytest.raises(UserError, match="known: head, wrist"):
-        make_renderer(model, "tail", 16, 12, "rays")
+        make_renderer(model, "tail", 16, 12, "rays", FARTHEST_M)

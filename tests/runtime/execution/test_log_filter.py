@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import runtime
-from runtime.execution.log_lines import is_of_the_run
+from runtime.execution.log_filter import is_of_the_run
 
 LIBRARY = str(Path(sysconfig.get_path("purelib")) / "httpx2" / "_client.py")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from nodes.perception.colors import MOST, colours_in_view
+from nodes.perception.colour_patches import MOST, colours_in_view
 
 Pixels = NDArray[np.uint8]
 
