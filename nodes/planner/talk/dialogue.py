@@ -368,9 +368,9 @@ class Dialogue:
         self.questions = tuple(filter(is_open, self.questions))
 
     def ask(self, asked: OpenQuestion) -> str:
-        """Ask, and no longer ask the same; of an order, one thing at a time."""
+        """Ask, and no longer ask the same; of an order, one thing at a time. "It" is no longer what was answered."""
         kept = [one for one in self.questions if one.text != asked.text and not (one.about == asked.about == "order")]
-        self.questions = (*kept, asked)
+        self.questions, self.was_answered = (*kept, asked), False
         return asked.text
 
     def ask_whether(self, things: Sequence[Reference], now_ns: int, *, at_stop: bool = False) -> str:
@@ -407,17 +407,21 @@ class Dialogue:
         says: list[str] = []
         for asked in self.questions:
             again_s, within_s = WAITS[asked.about]
-            waited_s = to_s(now_ns - asked.since_ns)
-            if waited_s >= within_s:
+            waited_s, left = to_s(now_ns - asked.since_ns), asked.at_stake
+            keeps = tuple(one for one in self._held() if self.ids_of((one,)) <= self.ids_of(left))
+            told = f"I understood no answer for {within_s:.0f} seconds, so I"
+            if keeps and asked.is_late:
+                continue
+            if waited_s >= within_s and keeps:
+                self.ask(replace(asked, is_late=True))
+                says.append(f"{told} keep hold of {named(keeps)}.")
+            elif waited_s >= within_s:
                 self._close(asked)
-                left, more = "it", self.goes_on() if asked.awaits else ""
-                if spared := asked.spares or (asked.choices if asked.about in ("leave", "still", "may") else ()):
-                    left, more = named(spared), ""
-                    self.leave(spared)
-                says.append(f"I understood no answer for {within_s:.0f} seconds, so I leave {left}. {more}".strip())
+                self.leave(left)
+                says.append(f"{told} leave {named(left) if left else 'it'}.")
+                says.append("" if left or not asked.awaits else self.goes_on().strip())
             elif again_s and waited_s >= again_s and asked.times == 1:
-                self.questions = tuple(replace(one, times=2) if one == asked else one for one in self.questions)
-                says.append(asked.text)
+                says.append(self.ask(replace(asked, times=2)))
         offers = bool(self._offered())
         self.offering_ns = (self.offering_ns or now_ns) if offers else 0
         if offers and self.later and to_s(now_ns - self.offering_ns) >= TAKES_WITHIN_S and not self._is_held():
@@ -696,9 +700,7 @@ class Dialogue:
         is_named = any(one.kind not in ("", "*") or one.colour for one in beside)
         target = self.target()
         is_other = target is not None and target not in things
-        helped = self.open("help") if self.was_answered else None
-        is_open = helped is not None and not self.ids_of(self._about(helped)) <= {one.id for one in things}
-        is_open = is_open or self.open("deed", "may", "still", "instead") is not None
+        is_open = self.open("deed", "may", "still", "instead") is not None
         if is_named or is_open or (is_other and re.search(r"\b(?:not|leave|stop|keep|never)\b|n't\b", text, re.I)):
             return text
         asked = next((one for one in self._asked() if one.awaits == "thing"), None)
@@ -1954,10 +1956,8 @@ class Dialogue:
         if intent.why == "instead":
             self._drop_all()
         is_new = not is_answer and not self._asked()
-        if is_new and not intent.is_addition and (text := self._contradiction(intent, now_ns, other)):
-            whose = [self.owners.get(one, speaker) for order in intent.orders for one in self.ids_of(order.things)]
-            owner = next((one for one in whose if one != speaker and one == self.by), "")
-            return self.ask(OpenQuestion("instead", text, now_ns, intent.orders, of=owner))
+        if is_new and not intent.is_addition and (instead := self._contradiction(intent, now_ns, speaker)):
+            return self.ask(instead)
         named_so = tuple(self._brought_back(self._pointed_out(order)) for order in _apart(intent.orders))
         orders = tuple(map(self._sparing, named_so))
         if [one.things for one in orders] != [one.things for one in named_so] and not self.lift(orders):
@@ -2081,24 +2081,26 @@ class Dialogue:
         thing = self._thing(order)
         self.origin = (self._place_of(thing) if thing is not None else "") or self.origin
 
-    def _contradiction(self, intent: Intent, now_ns: int, other: str) -> str:
+    def _contradiction(self, intent: Intent, now_ns: int, speaker: str) -> OpenQuestion | None:
         """What to ask where the order contradicts one of a moment ago and does not correct it, or one of another."""
         new = intent.orders[0]
         is_soon = not self._each and self.ordered_ns > 0 and to_s(now_ns - self.ordered_ns) < CONTRADICTS_WITHIN_S
-        is_placed = bool(new.place) and new.skill == "place"
-        if not (is_placed or (other and new.skill == "hand_over")) or not (
-            other or (is_soon and not intent.is_correction)
-        ):
-            return ""
-        for order in self.orders if self._each else self.orders[:1]:
+        for order in self.orders:
+            who = self.causes.get(order, (self.by, ""))[0]
+            other = who if who != speaker else ""
+            is_apart = new.place if new.skill == "place" else other and new.skill == "hand_over"
+            is_apart = is_apart and order.skill == "place" and order.place != new.place
             is_same = any(covers(one, two) or covers(two, one) for one in order.things for two in new.things)
-            if order.skill == "place" and order.place != new.place and is_same:
-                if other and self._is_of_washing(order):
-                    return ""
-                if other:
-                    return f"{other} said the {order.place}. Shall I {small(describe(new))} instead?"
-                return f"You said the {order.place} a moment ago. Shall I use the {new.place} instead?"
-        return ""
+            if not (is_apart and is_same and (other or (is_soon and not intent.is_correction))):
+                continue
+            if other and self._is_of_washing(order):
+                return None
+            text = f"You said the {order.place} a moment ago. Shall I use the {new.place} instead?"
+            text = f"{other} said the {order.place}. Shall I {small(describe(new))} instead?" if other else text
+            about = self._about(intent)
+            of = other if other in {self.owners.get(one, "") for one in self.ids_of(about)} else ""
+            return OpenQuestion("instead", text, now_ns, intent.orders, choices=about, of=of)
+        return None
 
     def _is_of_washing(self, order: Order) -> bool:
         """Whether it goes there only as all that is washed does, and nobody has said so."""
@@ -2436,11 +2438,11 @@ class Dialogue:
             found, ident = meant
             thing, whom = self._thing(Order("", (Reference(id=ident),))), self.cups.get(ident, "")
             if thing is not None and whom not in ("", speaker) and _TO_ME.search(text) and not restricts(text):
-                order, self.spoken = Order("hand_over", self.refs((thing,))), (ident,)
-                self.was_answered = self.is_answer = True
-                who = capital(whom)
+                order, who = Order("hand_over", self.refs((thing,))), capital(whom)
                 text = f"The coffee in the {thing.name} is {who}'s. {who}, shall I hand it over to {capital(speaker)}?"
-                return "", self.ask(OpenQuestion("order", text, now_ns, (order,), missing="yes", of=whom))
+                said = self.ask(OpenQuestion("order", text, now_ns, (order,), missing="yes", of=whom))
+                self.spoken, self.was_answered, self.is_answer = (ident,), True, True
+                return "", said
             if thing is not None and (whom in ("", speaker) or not _EMPTIES.search(text)):
                 text = f"{text[: found.start()]}the {thing.name}{text[found.end() :]}"
         return text, ""

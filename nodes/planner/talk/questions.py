@@ -41,7 +41,7 @@ class OpenQuestion:
     orders: tuple[Order, ...] = ()  # what is done after a yes, or with what is answered
     missing: Literal["", "place", "thing", "yes"] = ""  # of an order
     choices: tuple[Reference, ...] = ()
-    spares: tuple[Reference, ...] = ()  # what is left alone where nobody answers, if it is not the choices
+    spares: tuple[Reference, ...] = ()  # what is at stake, if it is not the choices
     at_m: tuple[float, float] = (0.0, 0.0)  # help: where the thing stood
     is_at_stop: bool = False  # asked beside a stop, and asked again when that is lifted
     is_held: bool = False
@@ -50,6 +50,7 @@ class OpenQuestion:
     of: str = ""  # who alone answers it: whose the thing is, or who said that it is to be left; "": anybody
     is_view: bool = False  # from whose side it is seen: the first choice is the robot's
     times: int = 1
+    is_late: bool = False  # nobody answered in time, and what is in the hand stays there until somebody does
 
     def may_answer(self, speaker: str) -> bool:
         """Whether this person's words answer it."""
@@ -59,6 +60,11 @@ class OpenQuestion:
     def awaits(self) -> Literal["", "place", "thing", "yes"]:
         """What words answer it; "" where only what is seen does."""
         return self.missing or _ANSWERS.get(self.about, "")
+
+    @property
+    def at_stake(self) -> tuple[Reference, ...]:
+        """What is left alone where nobody answers."""
+        return self.spares or (self.choices if self.about in _HOLDS else ())
 
     @property
     def holds(self) -> bool:

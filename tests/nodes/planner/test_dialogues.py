@@ -57,6 +57,34 @@ def test_what_somebody_said_something_of_is_left_unless_a_yes_follows(hands: typ
 
 
 @BOTH
+@pytest.mark.parametrize(
+    "turns",
+    [
+        ["Hm, the red one ..."], [("Ben", "No, the red one goes on the table.")],
+        ["Stop! The red one ... oh, I don't know.", 1, "Go on."],
+    ],
+)  # fmt: skip
+def test_what_is_in_the_hand_stays_there_until_somebody_answers(hands: type[TableHands], turns: list[Turn]) -> None:
+    world = hands()
+    world.play(f"Put the red {world.thing} {world.goal}.", 5, *turns)
+    assert world.mind.subtask is not None
+    assert world.mind.subtask.state == "wait", "it has asked"
+    world.work(2 * LONG_S)
+    assert [(place, world.says[-1]) for place in world.ends().values()] == [
+        ("robot", sentence("planner.keeps_hold", seconds=30, things=f"the red {world.thing}"))
+    ]
+    world.play("Yes.", LONG_S)
+    assert "robot" not in world.ends().values()
+
+
+@BOTH
+def test_of_two_people_nobody_is_followed_where_neither_answers(hands: type[TableHands]) -> None:
+    order = "Put the white {thing} and the red {thing} {goal}."
+    world = played(hands, [order, ("Ben", "Put the red {thing} on the table.")])
+    assert moved(world) == ["white"]
+
+
+@BOTH
 @pytest.mark.parametrize("text", ["5", "Five.", "2, please."])
 def test_a_number_that_answers_nothing_is_asked_about(hands: type[TableHands], text: str) -> None:
     order = "Put the red {thing} {goal}."
@@ -922,3 +950,13 @@ def test_no_deed_is_told_that_failed() -> None:
     assert task is not None
     world.told(SceneDescription(text="", subtask_id=task.id, progress="failed", why="it is stuck"))
     assert world.mind.deeds == ()
+
+
+@BOTH
+def test_who_has_ordered_it_contradicts_nobody_though_another_has_ordered_since(hands: type[TableHands]) -> None:
+    """Each thing has its own orderer: the white one Ann, the red one Ben."""
+    for who, colour, is_asked in (("Ann", "white", False), ("Ben", "white", True), ("Ann", "red", True)):
+        world = hands()
+        world.play(f"Put the white {world.thing} {world.goal}.", 1, ("Ben", f"And the red {world.thing}, too."), 6)
+        reply = world.play((who, f"Put the {colour} {world.thing} on the table."))
+        assert ("instead?" in reply) == is_asked, (who, colour)

@@ -1508,6 +1508,19 @@ def test_what_is_asked_of_a_thing_that_nobody_ordered_holds_no_other_and_its_tak
     assert [ident for _, ident, _ in planned(mind)][:2] == ["mug-1", "mug-2"]
 
 
+def test_it_is_what_was_answered_last_and_not_what_somebody_was_asked_to_move_before() -> None:
+    orange = thing("orange-1", "orange", "orange", x_m=0.6)
+    plate = thing("plate-1", "plate", "white", width_m=0.16)
+    mind = mind_with(plate, thing("apple-1", "apple", "red", x_m=0.9), orange)
+    hear(mind, "Put the plate in the sink.", 1.0, "Ben")
+    hear(mind, "Take the orange.", 3.0, "Ben")
+    holding(mind, "orange-1")
+    hear(mind, "Where is the apple?", 13.0, "Ben")
+    hear(mind, "Can I have it, please?", 15.0)
+    assert ("hand_over", "apple-1", "") in planned(mind)
+    assert ("hand_over", "orange-1", "") not in planned(mind)
+
+
 def test_what_stands_where_it_was_to_go_is_not_told_as_still_to_do() -> None:
     mind = mind_with(RED, BLUE)
     hear(mind, "Put the red mug on the tray.")
