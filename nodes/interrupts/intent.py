@@ -81,17 +81,10 @@ _VERB_LAST = ("hi", "ja", "ko", "tr")
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What one utterance asks for; kinds, colours and places are in the robot's own words ("cup", "blue", "bin")."""
+    """What one utterance asks for; what an order is about, the planner reads."""
 
     wants: Wants
-    can_do: bool = False  # an order whose verb is to put things somewhere
-    kind: str = ""
-    is_everything: bool = False
-    where: str = ""
-    excluding: tuple[str, ...] = ()  # colours to leave alone
-    including: tuple[str, ...] = ()  # colours wanted
     is_about_current: bool = False  # objects to what is being done, without naming it
-    puts_back: bool = False
     takes_back: bool = False  # says that what made the robot stop was a false alarm
     is_sure: bool = True  # stop: said plainly, and not a bare "ah" or "hey"
     is_pain: bool = False  # stop: somebody is hurt, caught or touched
@@ -152,29 +145,16 @@ def forget() -> None:
 
 @lru_cache(maxsize=KNOWN_UTTERANCES)
 def _understand(text: str) -> Meaning:
-    said = clauses_in(text)
-    clauses, takes_back = _take_back(said)
+    clauses, takes_back = _take_back(clauses_in(text))
     if _is_plain_stop(clauses):
-        return _stop(clauses)
-    excluding, including = _colours(clauses)
-    kinds = [match.name for clause in clauses for match in clause.of("kind")]
-    places = [match.name for clause in clauses for match in clause.of("place")]
-    is_everything = any(_is_everything(clause) for clause in clauses)
+        return Meaning(wants="stop", is_pain=_is_pain(clauses), is_caught=_is_caught(clauses))
+    names_colour, names_kind = _names_colour(clauses), any(clause.has("kind") for clause in clauses)
     is_whole = not is_clipped(text)  # what nobody looked at may say anything
-    wants = _wants(clauses, bool(including), bool(excluding), is_whole)
+    wants = _wants(clauses, names_colour, is_whole)
     talk = _talk(clauses) if wants == "nothing" else ""
     return Meaning(
         wants=wants,
-        can_do=wants == "order"
-        and any(clause.opens("put", "courtesy") for clause in clauses)
-        and bool(kinds or is_everything or places),
-        kind=kinds[0] if kinds else "",
-        is_everything=is_everything,
-        where=places[0] if places else "",
-        excluding=excluding,
-        including=including,
-        is_about_current=wants == "amend" and not (excluding or including or kinds),
-        puts_back=any(clause.has("back") for clause in clauses),
+        is_about_current=wants == "amend" and not (names_colour or names_kind),
         takes_back=takes_back and wants != "stop" and is_whole,
         is_sure=wants != "stop",
         asks_in_vain=wants not in ("stop", "resume")
@@ -184,20 +164,10 @@ def _understand(text: str) -> Meaning:
         is_listening=talk == "backchannel",
         talk=talk,
         is_told=any(not _NOT_NOW.isdisjoint(clause.found) or bool(_reports(clause)) for clause in clauses),
-        is_short=_is_short(clauses, text) and not (wants == "nothing" and kinds),
+        is_short=_is_short(clauses, text) and not (wants == "nothing" and names_kind),
         may_stop=wants not in ("resume", "stop")
         and (_calls_parent(clauses) or any(_may_stop(one) for one in (*clauses, *_wishes_in_two(clauses)))),
     )
-
-
-def _stop(clauses: Sequence[MatchedClause]) -> Meaning:
-    """A plain stop; colours that it names ("Stop! Not the blue one!") are kept for when the robot goes on."""
-    excluding, including = _colours(clauses)
-    kinds = [match.name for clause in clauses for match in clause.of("kind")]
-    return Meaning(
-        wants="stop", excluding=excluding, including=including, kind=kinds[0] if kinds else "",
-        is_pain=_is_pain(clauses), is_caught=_is_caught(clauses),
-    )  # fmt: skip
 
 
 # --- stops
@@ -724,7 +694,7 @@ def _lifts(clauses: Sequence[MatchedClause]) -> bool:
 # --- the rest
 
 
-def _wants(clauses: Sequence[MatchedClause], names_something: bool, has_exclusion: bool, is_whole: bool) -> Wants:
+def _wants(clauses: Sequence[MatchedClause], names_colour: bool, is_whole: bool) -> Wants:
     if _is_bare_sound(clauses):
         return "stop"
     if is_whole and _lifts(clauses):
@@ -737,7 +707,7 @@ def _wants(clauses: Sequence[MatchedClause], names_something: bool, has_exclusio
         return "amend"
     if any(clause.opens("order", "courtesy") or clause.ends("order_end") for clause in clauses):
         return "order"
-    if has_exclusion or names_something or any(_corrects(clause) for clause in clauses):
+    if names_colour or any(_corrects(clause) for clause in clauses):
         return "amend"
     return "nothing"
 
@@ -793,26 +763,9 @@ def _is_known_script(text: str) -> bool:
     return 2 * known >= len(letters) and _NOT_RUSSIAN.isdisjoint(text.casefold())
 
 
-def _colours(clauses: Sequence[MatchedClause]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Colours to leave alone, and colours wanted; "I like the blue cup" wants none."""
-    excluding: list[str] = []
-    including: list[str] = []
-    for clause in clauses:
-        if "colour" in clause.found and not clause.opens("liking", "courtesy", "backchannel"):
-            first = min((one.start for one in clause.of("negator")), default=len(clause.words))
-            for colour in clause.found["colour"]:
-                (excluding if colour.start > first else including).append(colour.name)
-    return tuple(dict.fromkeys(excluding)), tuple(dict.fromkeys(c for c in including if c not in excluding))
-
-
-def _is_everything(clause: MatchedClause) -> bool:
-    """Whether things of any kind are meant: "all the cups" means cups, "all but the cup" means everything else."""
-    if clause.has("everything"):
-        return True
-    for every in clause.of("all"):
-        kinds = [one.start for one in clause.of("kind") if one.start >= every.end]
-        return not kinds or any(every.end <= one.start and one.end <= kinds[0] for one in clause.of("negator"))
-    return False
+def _names_colour(clauses: Sequence[MatchedClause]) -> bool:
+    """Whether a colour is wanted, or to be left alone; "I like the blue cup" wants none."""
+    return any(clause.has("colour") and not clause.opens("liking", "courtesy", "backchannel") for clause in clauses)
 
 
 def _take_back(clauses: Sequence[MatchedClause]) -> tuple[tuple[MatchedClause, ...], bool]:

@@ -4,44 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from nodes.interrupts.intent import Meaning, says_yes, understand
-
-
-def test_an_order_names_kind_and_destination() -> None:
-    assert understand("Tidy up, please: put the cups in the bin") == Meaning(
-        wants="order", can_do=True, kind="cup", where="bin"
-    )
-
-
-@pytest.mark.parametrize(
-    ("text", "excluding", "including"),
-    [
-        ("No, not the blue one", ("blue",), ()),
-        ("Leave the blue one alone", ("blue",), ()),
-        ("Put everything except the blue and the red one in the bin", ("blue", "red"), ()),
-        ("Take the green one, not the yellow one", ("yellow",), ("green",)),
-        ("No, the green one", (), ("green",)),
-        ("Don't touch the blue cup!", ("blue",), ()),
-        ("Nein, nicht die blaue Tasse", ("blue",), ()),
-        ("不要蓝色的", ("blue",), ()),
-        ("The red ones, but not the blue ones.", ("blue",), ("red",)),
-    ],
-)
-def test_colours_behind_a_negator_are_left_alone(
-    text: str, excluding: tuple[str, ...], including: tuple[str, ...]
-) -> None:
-    meaning = understand(text)
-    assert (meaning.excluding, meaning.including) == (excluding, including)
+from nodes.interrupts.intent import says_yes, understand
 
 
 @pytest.mark.parametrize("text", ["No!", "That's wrong.", "Not that one.", "No, no."])
 def test_an_objection_without_a_name_is_about_what_is_being_done(text: str) -> None:
     assert understand(text).is_about_current
-
-
-def test_an_order_beyond_the_robot_is_understood_as_an_order_it_cannot_do() -> None:
-    meaning = understand("Make me a coffee")
-    assert (meaning.wants, meaning.can_do) == ("order", False)
 
 
 @pytest.mark.parametrize(
@@ -60,29 +28,8 @@ def test_a_liking_changes_nothing(text: str, wants: str) -> None:
     assert understand(text).wants == wants
 
 
-def test_put_it_back_is_a_correction_that_returns_the_thing() -> None:
-    meaning = understand("No, put it back!")
-    assert (meaning.wants, meaning.puts_back) == ("amend", True)
-
-
-def test_everything_is_no_kind() -> None:
-    meaning = understand("Clear everything into the box")
-    assert (meaning.can_do, meaning.is_everything, meaning.kind, meaning.where) == (True, True, "", "bin")
-
-
-@pytest.mark.parametrize(
-    ("text", "is_everything", "kind"),
-    [
-        ("Put all the cups in the bin", False, "cup"),
-        ("Leg alle Tassen in die Kiste", False, "cup"),
-        ("Put all of it in the bin", True, ""),
-        ("Put all but the blue cup in the bin", True, "cup"),
-        ("Put everything in the bin, the cup too", True, "cup"),
-    ],
-)
-def test_all_of_a_kind_is_not_all_there_is(text: str, is_everything: bool, kind: str) -> None:
-    meaning = understand(text)
-    assert (meaning.is_everything, meaning.kind) == (is_everything, kind)
+def test_put_it_back_is_a_correction() -> None:
+    assert understand("No, put it back!").wants == "amend"
 
 
 def test_going_on_is_asked_and_refused_in_one_breath() -> None:

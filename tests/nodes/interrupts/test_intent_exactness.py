@@ -94,64 +94,11 @@ def test_what_an_utterance_is_that_wants_nothing(text: str, talk: str) -> None:
     assert meaning.is_listening == (talk == "backchannel")
 
 
-@pytest.mark.parametrize(
-    ("text", "kind", "where", "can_do"),
-    [
-        ("put the cup in the bin", "cup", "bin", True),
-        ("put everything in the bin", "", "bin", True),
-        ("put all but the cup in the bin", "cup", "bin", True),
-        ("pick the cup", "cup", "", False),
-        ("put it", "", "", False),
-        ("bring me the bottle", "bottle", "", True),
-        ("the cup", "cup", "", False),
-    ],
-)
-def test_an_order_can_be_done_where_it_puts_a_thing_or_puts_it_somewhere(
-    text: str, kind: str, where: str, *, can_do: bool
-) -> None:
-    meaning = understand(text)
-    assert (meaning.kind, meaning.where, meaning.can_do) == (kind, where, can_do)
-
-
-@pytest.mark.parametrize(
-    ("text", "is_everything"),
-    [
-        ("put everything in the bin", True),
-        ("put all the cups in the bin", False),
-        ("put all but the cup in the bin", True),
-        ("put the cup in the bin", False),
-    ],
-)
-def test_all_is_everything_but_of_a_kind(text: str, *, is_everything: bool) -> None:
-    assert understand(text).is_everything is is_everything
-
-
-@pytest.mark.parametrize(
-    ("text", "excluding", "including"),
-    [
-        ("not the blue one, the green one", ("blue",), ("green",)),
-        ("the blue one, not the blue one", ("blue",), ()),
-        ("the blue, the blue one", (), ("blue",)),
-        ("the green one, the blue one", (), ("green", "blue")),
-        ("not the red, not the blue and not the red one", ("red", "blue"), ()),
-        ("Stop! Not the blue cup!", ("blue",), ()),
-        ("the cup", (), ()),
-    ],
-)
-def test_colours_are_wanted_or_left_alone_once_each_in_their_order(
-    text: str, excluding: tuple[str, ...], including: tuple[str, ...]
-) -> None:
-    meaning = understand(text)
-    assert (meaning.excluding, meaning.including) == (excluding, including)
-
-
 def test_a_correction_without_a_name_is_about_what_is_done_now() -> None:
     assert understand("No, not that one").is_about_current
     assert not understand("No, not the blue one").is_about_current
     assert not understand("No, not the cup").is_about_current
     assert not understand("Make me a coffee").is_about_current
-    assert understand("put it back").puts_back
-    assert not understand("put it in the bin").puts_back
 
 
 @pytest.mark.parametrize(

@@ -226,10 +226,5 @@ def test_an_excuse_beside_a_cry_takes_nothing_back() -> None:
     assert (meaning.wants, meaning.takes_back) == ("stop", False)
 
 
-def test_all_of_a_kind_but_one_is_not_everything() -> None:
-    meaning = understand("Put all the cups but not the blue one in the bin")
-    assert (meaning.kind, meaning.is_everything) == ("cup", False)
-
-
 def test_the_robots_name_is_robot_where_nobody_gave_it_one() -> None:
     assert Reflex().speaker == "robot"
