@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 
 def pearson(first: Sequence[float], second: Sequence[float]) -> float | None:
@@ -34,34 +32,29 @@ def randolph_kappa(ratings: Sequence[Sequence[int]], categories: int) -> float |
     return (sum(shares) / len(shares) - chance) / (1.0 - chance)
 
 
-def weighted_kappa(
-    first: Sequence[int], second: Sequence[int], categories: int, weights: Literal["linear", "quadratic"] = "quadratic"
-) -> float | None:
-    """Two raters on ordered categories 0..k-1, near misses counted less; None where chance leaves nothing to explain.
+def weighted_kappa(first: Sequence[int], second: Sequence[int], categories: int) -> float | None:
+    """Two raters on ordered categories 0..k-1, near misses counted less, by the square of how far they are off.
 
-    Cohen, Psychological Bulletin 70 (1968). Raises ValueError for series of different lengths.
+    None where chance leaves nothing to explain. Cohen, Psychological Bulletin 70 (1968). Raises ValueError for series
+    of different lengths.
     """
     if len(first) != len(second):
         raise ValueError(f"{len(first)} and {len(second)} ratings; expected one of each rater for each item")
     if not first or categories < 2:
         return None
     places = np.arange(categories)
-    far = np.abs(places[:, None] - places[None, :]) / (categories - 1)
-    if weights == "quadratic":
-        far = far**2
+    far = ((places[:, None] - places[None, :]) / (categories - 1)) ** 2
     seen = np.zeros((categories, categories))
     np.add.at(seen, (np.asarray(first), np.asarray(second)), 1.0 / len(first))
     expected = float((np.outer(seen.sum(1), seen.sum(0)) * far).sum())
     return None if expected == 0.0 else 1.0 - float((seen * far).sum()) / expected
 
 
-Level = Literal["nominal", "ordinal", "interval", "ratio"]
+def krippendorff_alpha(ratings: Sequence[Sequence[float | None]]) -> float | None:
+    """Any number of raters on an ordinal scale, with gaps: items x raters, None where one did not rate.
 
-
-def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level) -> float | None:
-    """Any number of raters, with gaps: items x raters, None where one did not rate; None where nothing varies.
-
-    Krippendorff, Content Analysis (2004), chapter 11. Items with fewer than two ratings count nothing.
+    Krippendorff, Content Analysis (2004), chapter 11. Items with fewer than two ratings count nothing; None
+    where nothing varies.
     """
     items = [[float(value) for value in item if value is not None] for item in ratings]
     items = [item for item in items if len(item) > 1]
@@ -74,36 +67,18 @@ def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level) 
         counts = np.bincount([place[value] for value in item], minlength=len(values)).astype(np.float64)
         together += (np.outer(counts, counts) - np.diag(counts)) / (len(item) - 1)
     totals = together.sum(1)
-    far = _distances(np.asarray(values), totals, level)
+    middle = np.cumsum(totals) - totals / 2
+    far = (middle[:, None] - middle[None, :]) ** 2
     count = float(totals.sum())
     chance = (np.outer(totals, totals) - np.diag(totals)) / (count - 1)
     return 1.0 - float((together * far).sum()) / float((chance * far).sum())
 
 
-def _distances(values: NDArray[np.float64], totals: NDArray[np.float64], level: Level) -> NDArray[np.float64]:
-    """Squared differences of all pairs of values, on that level of measurement."""
-    one, other = values[:, None], values[None, :]
-    if level == "nominal":
-        return np.asarray(one != other, dtype=np.float64)
-    if level == "interval":
-        return np.asarray((one - other) ** 2)
-    if level == "ratio":
-        both = one + other
-        return np.asarray(np.divide(one - other, both, out=np.zeros_like(both), where=both != 0) ** 2)
-    below = np.cumsum(totals)
-    middle = below - totals / 2
-    return np.asarray((middle[:, None] - middle[None, :]) ** 2)
+def icc(ratings: Sequence[Sequence[float]]) -> float | None:
+    """Intraclass correlation of one rater, of items x raters without gaps, by absolute agreement.
 
-
-Model = Literal["one-way", "two-way random", "two-way mixed"]
-
-
-def icc(ratings: Sequence[Sequence[float]], model: Model, *, of_mean: bool = False) -> float | None:
-    """Intraclass correlation of items x raters, without gaps: of one rater, or of all raters' mean.
-
-    Shrout and Fleiss, Psychological Bulletin 86 (1979): one-way is their case 1 (other raters for each item), two-way
-    random their case 2 (absolute agreement), two-way mixed their case 3 (consistency). None for fewer than two items or
-    raters, or where nothing varies. Raises ValueError where an item lacks a rating.
+    Shrout and Fleiss, Psychological Bulletin 86 (1979), case 2. None for fewer than two items or raters, or where
+    nothing varies. Raises ValueError where an item lacks a rating.
     """
     if len({len(item) for item in ratings}) > 1:
         raise ValueError("an item lacks a rating; expected one of each rater, or leave the item out")
@@ -115,20 +90,10 @@ def icc(ratings: Sequence[Sequence[float]], model: Model, *, of_mean: bool = Fal
     between = raters * float(((table.mean(1) - mean) ** 2).sum()) / (items - 1)
     of_raters = items * float(((table.mean(0) - mean) ** 2).sum())
     within = float(((table - table.mean(1, keepdims=True)) ** 2).sum())
-    one_way = within / (items * (raters - 1))
     rest = (within - of_raters) / ((items - 1) * (raters - 1))
-    judges = of_raters / (raters - 1)
-    if model == "one-way":
-        below = between if of_mean else between + (raters - 1) * one_way
-        above = between - one_way
-    elif model == "two-way random":
-        spread = judges - rest
-        below = between + (spread / items if of_mean else (raters - 1) * rest + raters * spread / items)
-        above = between - rest
-    else:
-        below = between if of_mean else between + (raters - 1) * rest
-        above = between - rest
-    return above / below if below else None
+    spread = of_raters / (raters - 1) - rest
+    below = between + (raters - 1) * rest + raters * spread / items
+    return (between - rest) / below if below else None
 
 
 def merged(score: float, low: int, high: int, classes: int = 5) -> int:

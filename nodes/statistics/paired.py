@@ -80,7 +80,7 @@ class Mean:
     count: int
 
 
-def mean_of(by_cluster: Mapping[str, Sequence[float]], seed: int = 0) -> Mean | None:
+def mean_of(by_cluster: Mapping[str, Sequence[float]]) -> Mean | None:
     """The mean over all values and its percentile bootstrap over clusters (scenarios); None without values."""
     groups = [np.asarray(values, dtype=np.float64) for _, values in sorted(by_cluster.items()) if len(values)]
     if not groups:
@@ -90,14 +90,14 @@ def mean_of(by_cluster: Mapping[str, Sequence[float]], seed: int = 0) -> Mean | 
     mean = float(sums.sum() / counts.sum())
     if len(groups) < 2:
         return Mean(mean, None, None, len(groups))
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(0)
     draws = generator.integers(0, len(groups), size=(MEAN_RESAMPLES, len(groups)))
     means = sums[draws].sum(axis=1) / counts[draws].sum(axis=1)
     low, high = np.percentile(means, [2.5, 97.5])
     return Mean(mean, float(low), float(high), len(groups))
 
 
-def permutation_p(differences: Sequence[float], seed: int = 0) -> float | None:
+def permutation_p(differences: Sequence[float]) -> float | None:
     """Two-sided p of a mean paired difference of 0, by flipping signs; exact up to 13 pairs, else sampled."""
     values = np.asarray(differences, dtype=np.float64)
     if values.size == 0:
@@ -106,7 +106,7 @@ def permutation_p(differences: Sequence[float], seed: int = 0) -> float | None:
     if is_exact:
         flips = np.arange(2**values.size)[:, None] >> np.arange(values.size) & 1
     else:
-        flips = np.random.default_rng(seed).integers(0, 2, size=(PERMUTATIONS, values.size))
+        flips = np.random.default_rng(0).integers(0, 2, size=(PERMUTATIONS, values.size))
     means = np.abs((flips * 2.0 - 1.0) @ values) / values.size
     as_far = means >= abs(values.mean()) - 1e-12
     return float(as_far.mean()) if is_exact else float((as_far.sum() + 1) / (PERMUTATIONS + 1))

@@ -129,9 +129,9 @@ def agreement(
                 len({rating.rater for rating in own}),
                 len(items),
                 randolph_kappa(classes, CLASSES),
-                krippendorff_alpha(list(items.values()), "ordinal"),
+                krippendorff_alpha(list(items.values())),
                 _mean_weighted_kappa(whole, scale.high - scale.low + 1),
-                icc(whole, "two-way random") if whole else None,
+                icc(whole) if whole else None,
                 len(pairs),
                 pearson([human for human, _ in pairs], [machine for _, machine in pairs]),
             )
