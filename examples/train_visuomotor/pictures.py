@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from examples.train_visuomotor.lessons import BIN, HEIGHT_PX, NAMES, WIDTH_PX, Rows, plane_of
 from nodes.msgs import JOINTS
+from nodes.robot_file.model import followers, let_follow
 from nodes.sim.camera import WorldView, model_of
 from nodes.sim.messages import World
-from nodes.sim.physics import followers
 from nodes.sim.world.room_mjcf import CAMERA_FOVY_DEG
 from nodes.sim.world.table_scene import BIN_XY_M, TABLE_HEIGHT_M
 from nodes.stretch.kinematics import GRIPPER, from_odometry, head_camera_pose, wrist_camera_pose
@@ -91,8 +91,7 @@ class Painter:
         qpos[self.joint] = [joints[place] for place in self.felt]
         qpos[self.base] = pose
         qpos[self.fingers] = joints[GRIPPER] / 2
-        for follower, leader, polynomial in self.followers:
-            qpos[follower] = sum(part * qpos[leader] ** power for power, part in polynomial)
+        let_follow(qpos, self.followers)
         for place, where in zip(self.thing, things, strict=True):
             qpos[place : place + 3] = where
         mocap = self.parked.copy()

@@ -296,8 +296,12 @@ def _bare(key: str) -> str:
     return re.sub(r"[\s_\-]", "", key).casefold()
 
 
-def texts_of(ours: Mapping[str, object], prompt: str, kind: type[A]) -> A:
-    """Our texts as that type, with the keys of a TOML file `prompt` in place of ours ("": none). Raises UserError."""
+def texts_beside(module: str, prompt: str, kind: type[A]) -> A:
+    """The texts of the TOML file beside a module, with the keys of another, `prompt`, in place of ours ("": none).
+
+    Raises UserError where that one cannot be read.
+    """
+    ours = read_toml(Path(module).with_suffix(".toml"))
     own = read_toml(Path(prompt)) if prompt else {}
     try:
         return msgspec.convert({**ours, **own}, kind)

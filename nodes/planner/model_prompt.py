@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections import deque
 from collections.abc import Collection, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
 
-from nodes.models.answers import ModelError, named, one_of, quoted, read_answer, schema_of, texts_of
+from nodes.models.answers import ModelError, named, one_of, quoted, read_answer, schema_of, texts_beside
 from nodes.msgs import Condition, Interrupt, Reference, Saying, Scene, SceneDescription, SkillSpec, Subtask, Utterance
 from nodes.planner.orders import Surroundings
 
@@ -86,12 +84,8 @@ class PlannerTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def words(prompt: str = "") -> PlannerTexts:
-    """The data file beside this module; another `prompt` is a file that has its `system` or other keys otherwise.
-
-    Raises UserError where that cannot be read.
-    """
-    ours = tomllib.loads(Path(__file__).with_name("model_prompt.toml").read_text("utf-8"))
-    return texts_of(ours, prompt, PlannerTexts)
+    """Ours, or with a file `prompt` that has its `system` or other keys otherwise. Raises UserError."""
+    return texts_beside(__file__, prompt, PlannerTexts)
 
 
 def skills_text(skills: Sequence[SkillSpec]) -> str:

@@ -33,11 +33,7 @@ _MET = {True: ("met", "green"), False: ("not met", "red"), None: ("too few to ju
 
 def print_summary(summary: Summary, console: Console | None = None) -> None:
     """Print the tables on the console, standard output by default."""
-    console = console or Console()
-    if console.width > WIDEST:
-        console.width = WIDEST
-    console.print()
-    console.print(_headline(summary))
+    console = _begun(summary, console or Console())
     console.print(_facts(summary))
     tables = (
         (summary.interrupts, _interrupts),
@@ -51,20 +47,12 @@ def print_summary(summary: Summary, console: Console | None = None) -> None:
             console.print()
             console.print(table(summary))
     console.print()
-    for sentence in summary.damage:
-        console.print(Text(f"damaged: {sentence}", style="yellow"))
-    for sentence in summary.beyond_ranges:
-        console.print(Text(plain(sentence), style="yellow"))
-    console.print(_places(summary))
+    _end(summary, console)
 
 
 def print_result(summary: Summary, console: Console | None = None) -> None:
     """What somebody wants to know who has just watched the run, and three commands that go on from there."""
-    console = console or Console()
-    if console.width > WIDEST:
-        console.width = WIDEST
-    console.print()
-    console.print(_headline(summary))
+    console = _begun(summary, console or Console())
     grid = _first_rows(summary, "")
     if summary.interrupts:
         grid.add_row("interrupts", _interrupters(summary))
@@ -74,17 +62,30 @@ def print_result(summary: Summary, console: Console | None = None) -> None:
     if ill := [node.node for node in summary.nodes if node.errors or node.starts > 1]:
         grid.add_row("with errors or restarts", Text(", ".join(ill), style="red"))
     console.print(grid)
-    for sentence in summary.damage:
-        console.print(Text(f"damaged: {sentence}", style="yellow"))
-    for sentence in summary.beyond_ranges:
-        console.print(Text(plain(sentence), style="yellow"))
-    console.print(_places(summary))
+    _end(summary, console)
     console.print()
     failed = summary.is_success is False or bool(summary.not_kept)
     console.print(Text("to find out why" if failed else "three things to try next", style="bold"))
     for command, does in _next(summary)[: 2 if failed else 3]:
         console.print(Text(f"  {command}"), soft_wrap=True)
         console.print(Text(f"      {does}", style="dim"))
+
+
+def _begun(summary: Summary, console: Console) -> Console:
+    """The console, with the headline on it."""
+    console.width = min(console.width, WIDEST)
+    console.print()
+    console.print(_headline(summary))
+    return console
+
+
+def _end(summary: Summary, console: Console) -> None:
+    """What may be wrong with the figures, and where everything lies."""
+    for sentence in summary.damage:
+        console.print(Text(f"damaged: {sentence}", style="yellow"))
+    for sentence in summary.beyond_ranges:
+        console.print(Text(plain(sentence), style="yellow"))
+    console.print(_places(summary))
 
 
 def _interrupters(summary: Summary) -> str:

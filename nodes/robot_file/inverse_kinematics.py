@@ -17,7 +17,7 @@ from nodes.msgs import JointVector
 from nodes.robot.products import product
 from nodes.robot.protocol import Twist
 from nodes.robot_file.engine import mujoco
-from nodes.robot_file.model import GRIPPER, PREFIX, RobotModel, ties
+from nodes.robot_file.model import GRIPPER, PREFIX, RobotModel, followers, let_follow
 
 Floats = NDArray[np.float64]
 
@@ -55,8 +55,7 @@ class FileKinematics:
         ]
         self._lowest = np.array([joint.lowest for joint in self.limits.joints])
         self._highest = np.array([joint.highest for joint in self.limits.joints])
-        places = self._model.jnt_qposadr
-        self._followers = [(places[one], places[leader], how) for one, (leader, how) in ties(self._model).items()]
+        self._followers = followers(self._model)
         names = [joint.name for joint in self.limits.joints]
         self.gripper = names.index(GRIPPER) if GRIPPER in names else None
         self._arm = np.array([place for place in range(len(names)) if place != self.gripper])
@@ -146,8 +145,7 @@ class FileKinematics:
         qpos = self._data.qpos
         for value, places, driven in zip(position, self._groups, self.robot.driven, strict=True):
             qpos[places] = driven.factor * value + driven.offset
-        for follower, leader, polynomial in self._followers:
-            qpos[follower] = sum(part * qpos[leader] ** power for power, part in enumerate(polynomial))
+        let_follow(qpos, self._followers)
         mujoco.mj_kinematics(self._model, self._data)
         mujoco.mj_comPos(self._model, self._data)
         mujoco.mj_camlight(self._model, self._data)

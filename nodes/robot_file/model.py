@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from nodes.msgs import JointVector
 from nodes.robot.looks import mesh_path
@@ -553,6 +554,18 @@ def ties(model: mujoco.MjModel) -> dict[int, tuple[int, list[float]]]:
         for number in range(model.neq)
         if model.eq_type[number] == mujoco.mjtEq.mjEQ_JOINT and model.eq_obj2id[number] >= 0
     }
+
+
+def followers(model: mujoco.MjModel) -> list[tuple[int, int, list[float]]]:
+    """The same by places in `qpos`: of each that follows, of the one that it follows, and the polynomial."""
+    place = model.jnt_qposadr
+    return [(int(place[one]), int(place[leader]), how) for one, (leader, how) in ties(model).items()]
+
+
+def let_follow(qpos: Any, tied: Iterable[tuple[int, int, list[float]]]) -> None:
+    """Put those `followers` where the others take them."""
+    for follower, leader, polynomial in tied:
+        qpos[follower] = sum(part * qpos[leader] ** power for power, part in enumerate(polynomial))
 
 
 def _followers(model: mujoco.MjModel, joint: str) -> list[str]:

@@ -20,6 +20,7 @@ from nodes.msgs import JointCommand, JointVector, RobotState
 from nodes.robot.products import product
 from nodes.robot.protocol import JointLimit
 from nodes.robot_file.engine import mujoco
+from nodes.robot_file.model import followers, let_follow
 from nodes.sim.grip import Grip
 from nodes.sim.hand_over import PersonsHand
 from nodes.sim.house_rules import RULE_PERIOD_S, HouseRules
@@ -368,21 +369,7 @@ class PhysicsRobot(RobotInSimulation):
         index = self._index
         for value, places in zip((position * index.factor + index.offset).tolist(), index.qpos, strict=True):
             self.data.qpos[places] = value / len(places)
-        for follower, leader, polynomial in followers(self.model):
-            self.data.qpos[follower] = sum(part * self.data.qpos[leader] ** power for power, part in polynomial)
-
-
-def followers(model: mujoco.MjModel) -> list[tuple[int, int, list[tuple[int, float]]]]:
-    """Joints that an equality ties to another one: their places, and powers with their factors."""
-    return [
-        (
-            int(model.jnt_qposadr[model.eq_obj1id[number]]),
-            int(model.jnt_qposadr[model.eq_obj2id[number]]),
-            [(power, float(part)) for power, part in enumerate(model.eq_data[number, :5])],
-        )
-        for number in range(model.neq)
-        if model.eq_type[number] == mujoco.mjtEq.mjEQ_JOINT and model.eq_obj2id[number] >= 0
-    ]
+        let_follow(self.data.qpos, followers(self.model))
 
 
 def _by_joint(values: Vector, first: Places, shared: list[tuple[int, list[int]]]) -> Vector:

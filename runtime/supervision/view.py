@@ -92,16 +92,11 @@ class PlainView:
         print(f"[{seconds:6.1f} s] {plain(text)}", flush=True)
 
 
-class SilentView:
+class SilentView(PlainView):
     """Prints errors only, on standard error: for `--json`."""
-
-    shows: tuple[type[Message], ...] = ()
 
     def __init__(self, title: str = "", *, live: bool = False) -> None:
         """Takes the arguments of every view."""
-
-    def message(self, stamped: Stamped[Any]) -> None:
-        """Do nothing."""
 
     def process(self, name: str, pid: int, state: str) -> None:
         """Do nothing."""
@@ -110,12 +105,6 @@ class SilentView:
         """Print an error on standard error; ignore other lines."""
         if level in ("error", "critical"):
             print(f"{source}: {plain(text)}", file=sys.stderr, flush=True)
-
-    def refresh(self, now_ns: int) -> None:
-        """Do nothing."""
-
-    def close(self) -> None:
-        """Do nothing."""
 
 
 class ViewLog(logging.Handler):

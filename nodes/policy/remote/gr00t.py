@@ -11,9 +11,8 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Unpack, cast
+from typing import Any, Unpack
 
-import msgpack
 import msgspec
 import numpy as np
 import zmq
@@ -31,6 +30,7 @@ from nodes.policy.remote.policy_server import (
     as_answer,
     lacking,
     numbers,
+    packed,
     padded,
     unpacked,
 )
@@ -297,14 +297,12 @@ class Gr00tSession:
 def pack(value: object) -> bytes:
     """Pack a request as GR00T's own client does; arrays become .npy files."""
 
-    def with_array(found: object) -> object:
-        if isinstance(found, np.ndarray):
-            file = io.BytesIO()
-            np.save(file, found, allow_pickle=False)
-            return {"__ndarray_class__": True, "as_npy": file.getvalue()}
-        raise TypeError(f"a {type(found).__name__} cannot be sent")
+    def as_file(array: NDArray[Any]) -> dict[str, object]:
+        file = io.BytesIO()
+        np.save(file, array, allow_pickle=False)
+        return {"__ndarray_class__": True, "as_npy": file.getvalue()}
 
-    return cast(bytes, msgpack.packb(value, default=with_array))
+    return packed(value, as_file)
 
 
 def unpack(data: bytes) -> object:

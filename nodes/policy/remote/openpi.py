@@ -8,9 +8,8 @@ error. Nothing is unpickled. Questions carry no number, so after a late answer t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Unpack, cast
+from typing import TYPE_CHECKING, Unpack
 
-import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,6 +22,7 @@ from nodes.policy.remote.policy_server import (
     array_of,
     as_answer,
     lacking,
+    packed,
     padded,
     unpacked,
 )
@@ -163,13 +163,10 @@ class OpenPiSession:
 
 def pack(value: object) -> bytes:
     """Pack as `openpi_client.msgpack_numpy` does: arrays by their bytes, type and shape."""
-
-    def with_array(found: object) -> object:
-        if isinstance(found, np.ndarray):
-            return {b"__ndarray__": True, b"data": found.tobytes(), b"dtype": found.dtype.str, b"shape": found.shape}
-        raise TypeError(f"a {type(found).__name__} cannot be sent")
-
-    return cast(bytes, msgpack.packb(value, default=with_array))
+    return packed(
+        value,
+        lambda one: {b"__ndarray__": True, b"data": one.tobytes(), b"dtype": one.dtype.str, b"shape": one.shape},
+    )
 
 
 def unpack(data: bytes) -> object:

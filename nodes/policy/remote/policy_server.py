@@ -160,6 +160,17 @@ class ServerPolicy(OnnxPolicy):
         self._server.close()
 
 
+def packed(value: object, form: Callable[[NDArray[Any]], dict[Any, Any]]) -> bytes:
+    """A request by msgpack, each array in that form. Raises TypeError for what cannot be sent."""
+
+    def with_array(found: object) -> object:
+        if isinstance(found, np.ndarray):
+            return form(found)
+        raise TypeError(f"a {type(found).__name__} cannot be sent")
+
+    return cast(bytes, msgpack.packb(value, default=with_array))
+
+
 def unpacked(data: bytes, read: Callable[[dict[Any, Any]], object]) -> object:
     """What msgpack packed, each dictionary as `read` gives it. Raises ValueError for what is none."""
     try:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
-from nodes.models.answers import ModelError, named, one_of, quoted, read_answer, schema_of, texts_of
+from nodes.models.answers import ModelError, named, one_of, quoted, read_answer, schema_of, texts_beside
 from nodes.msgs import SkillSpec, Subtask
 from nodes.planner.model_prompt import skills_text
 from nodes.vlm.choice.giving_up import tried
@@ -115,12 +113,8 @@ class VLMTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def words(prompt: str = "") -> VLMTexts:
-    """The data file beside this module; another `prompt` is a file that has its `system` or other keys otherwise.
-
-    Raises UserError where that cannot be read.
-    """
-    ours = tomllib.loads(Path(__file__).with_name("model_prompt.toml").read_text("utf-8"))
-    return texts_of(ours, prompt, VLMTexts)
+    """Ours, or with a file `prompt` that has its `system` or other keys otherwise. Raises UserError."""
+    return texts_beside(__file__, prompt, VLMTexts)
 
 
 def system_prompt(coordinates: Coordinates, texts: VLMTexts | None = None) -> str:
