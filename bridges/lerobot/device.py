@@ -285,9 +285,9 @@ def found_python(named: str = "") -> str:
     raise RobotError(f"there is no LeRobot in {ENVIRONMENT}: polyrhythm lerobot install, or say python=")
 
 
-def known_types(python: str = "") -> dict[str, list[str]]:
+def known_types() -> dict[str, list[str]]:
     """The types of devices that LeRobot and its plug-ins know there, by kind. Raises UserError."""
-    command = [found_python(python), "-I", str(SIDE), "known"]
+    command = [found_python(""), "-I", str(SIDE), "known"]
     try:
         told = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=CONNECT_S * 2, env=foreign_environment()

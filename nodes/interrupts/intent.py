@@ -107,11 +107,6 @@ class Meaning:
         return self.wants == "resume"
 
     @property
-    def is_order(self) -> bool:
-        """Whether it gives the robot a new task."""
-        return self.wants == "order"
-
-    @property
     def is_unclear(self) -> bool:
         """Whether it may be a shout that nobody understood."""
         is_unknown = self.wants == "nothing" and not self.talk and self.is_short and not self.takes_back

@@ -2,7 +2,7 @@
 
 A participant hears `Observation`s on its seat's own topic (`seat_topic`), and nothing else of the episode: what one may
 know never travels on another's topic. The first one holds the `Briefing`. Where `asks` is "act" (your turn) or "bid"
-(asynchronous talk: how much you want the floor), it publishes one `Reply` on `REPLY_TOPIC`. The reply has the same
+(asynchronous talk: how much you want the floor), it publishes one `Reply` on `episode/reply`. The reply has the same
 `episode`, `seat` and `ask`; one to an older `ask` counts for nothing. `Outcome` and `Scores` are for all to hear.
 """
 
@@ -30,8 +30,6 @@ Timing = Literal["", "interrupted", "interrupts", "overlaps", "yields"]
 ACT_KINDS: tuple[ActKind, ...] = ("speak", "non-verbal communication", "action", "none", "leave")
 SEATS = 16
 """The most participants of an episode."""
-
-REPLY_TOPIC = "episode/reply"
 
 
 def seat_topic(seat: int) -> str:

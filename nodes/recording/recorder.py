@@ -185,7 +185,7 @@ class Recorder(ForRobot, Node):
         if not continues or self._wall_offset_ns is None:
             # In virtual time always the same day, so that the same seed gives the same file.
             self._wall_offset_ns = VIRTUAL_DAY_NS if self.clock.is_virtual else wall_time_ns() - self.clock.now_ns()
-        part = next_part(path, continues=True) if continues else self._part(path, metadata)
+        part = next_part(path) if continues else self._part(path, metadata)
         if self._zero_ns is not None:  # a piece of the run, which can be read alone
             begin_ns = self.clock.now_ns() if self._ring is None else self._ring.begin_ns
             metadata |= {ZERO: str(self._zero_ns), BEGIN: str(begin_ns)}
@@ -215,12 +215,12 @@ class Recorder(ForRobot, Node):
             before = BagReader(path)
             self._zero_ns, self._wall_offset_ns = zero_ns_of(before.metadata), before.wall_offset_ns
             self.missed.goes_on(last_written(parts_of(path), self.clock))
-            part = next_part(path, continues=True)
+            part = next_part(path)
             self._before = f"the recorder was started again; what came before is in {path.name}"
             self.log.warning("%s holds the first part of this recording; going on in %s", path, part.name)
             return part
         if path.exists() and head_of(path) is not None:
-            part = next_part(path, continues=True)
+            part = next_part(path)
             self._before = f"{path.name} holds another recording"
             self.log.warning(
                 "%s holds another recording, which is left as it is; this one goes into %s", path, part.name

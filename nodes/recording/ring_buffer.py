@@ -70,12 +70,12 @@ def free_space(path: Path) -> tuple[float, float]:
     return disk.f_bavail * disk.f_frsize / 1e6, disk.f_bavail / max(1, disk.f_blocks)
 
 
-def next_part(path: Path, *, continues: bool) -> Path:
+def next_part(path: Path) -> Path:
     """The first file of that recording that does not exist yet."""
     from nodes.mcap.parts import part_of
 
     number = 1
-    while continues and part_of(path, number).exists():
+    while part_of(path, number).exists():
         number += 1
     return part_of(path, number)
 

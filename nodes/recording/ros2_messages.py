@@ -45,8 +45,6 @@ PADDING = "structure_needs_at_least_one_member"
 """Of a message without fields: a byte of its CDR that has no name for anybody who reads it."""
 SEND_GOAL, CANCEL = "control_msgs/action/FollowJointTrajectory_SendGoal", "action_msgs/srv/CancelGoal"
 EVENT_INFO = "service_msgs/msg/ServiceEventInfo"
-SERVICES = (TRIGGER, SET_BOOL)
-"""The services that are called by name."""
 
 _ACTION_TYPES = {
     "control_msgs/msg/JointTolerance": "string name\nfloat64 position\nfloat64 velocity\nfloat64 acceleration",

@@ -147,13 +147,13 @@ def _tables(run: FoundRun) -> str:
     return ", ".join(f"[seats.{seat}]" for seat in run.info.seats) or "no [seats.*]"
 
 
-def leases(run: FoundRun, for_s: float = LIST_S) -> dict[str, Lease]:
-    """The present lease of each seat, as heard within `for_s` seconds. Raises PolyrhythmError where none is heard."""
+def leases(run: FoundRun) -> dict[str, Lease]:
+    """The present lease of each seat, as heard within `LIST_S` seconds. Raises PolyrhythmError where none is heard."""
     found: dict[str, Lease] = {}
     if not run.info.seats or LEASE_TOPIC not in run.info.topics:
         raise PolyrhythmError(f"nobody issues leases in {run.title}: it has {_tables(run)}, or no guard")
     with StopSignal() as stop_signal:
-        for arrival in hear(run, [LEASE_TOPIC], stop_signal, for_s=for_s):
+        for arrival in hear(run, [LEASE_TOPIC], stop_signal, for_s=LIST_S):
             if arrival is not None:
                 lease = decode(arrival.frames, Lease).message
                 found[lease.seat] = lease

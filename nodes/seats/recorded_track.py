@@ -67,11 +67,8 @@ class RecordedTrack:
         return [note for note in found if newest.get(note.topic, note) is note]
 
 
-def read_score(
-    path: Path, seat: str, types: Mapping[str, type[Message]], *, from_s: float = 0.0, for_s: float | None = None
-) -> RecordedTrack:
-    """The messages that the seat's holder published on these topics, from `from_s` seconds of run time on, for `for_s`
-    seconds.
+def read_score(path: Path, seat: str, types: Mapping[str, type[Message]], *, from_s: float = 0.0) -> RecordedTrack:
+    """The messages that the seat's holder published on these topics, from `from_s` seconds of run time on.
 
     `types` gives the message class of each topic. Ids of actions and subtasks get the recording's name as a prefix, so
     that nobody takes them for those of the present run. Raises RecordingError where the file is no recording, and
@@ -95,9 +92,8 @@ def read_score(
                 seen.add(record.topic)
             message = types.get(record.topic)
             at_ns = envelope.published_ns - start_ns - to_ns(from_s)
-            is_within = at_ns >= 0 and (for_s is None or at_ns <= to_ns(for_s))
             is_holder_s = envelope.source == holder if holder else envelope.seat == seat
-            if message is not None and is_within and is_holder_s:
+            if message is not None and at_ns >= 0 and is_holder_s:
                 notes.append((at_ns, record.topic, _renamed(record.message(message), name)))
     if not notes:
         raise UserError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nodes.robot.products import product
 from nodes.robot_file.engine import mujoco
@@ -17,8 +16,6 @@ RELEASE_M = 0.006
 
 AWAKE_STEPS = 25
 """Steps in which a thing that was let go may not fall asleep: it hangs still at first, and has a way to fall."""
-
-Vector = NDArray[np.float64]
 
 
 def fix(model: mujoco.MjModel, data: mujoco.MjData, weld: int, hand: int, thing: int) -> None:

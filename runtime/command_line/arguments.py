@@ -122,14 +122,14 @@ def add_launch_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def new_path(asked: Path | None, default: Path, option: str = "--out") -> Path:
+def new_path(asked: Path | None, default: Path) -> Path:
     """Where a command writes: what somebody named, or else the next free one of `default`.
 
     Raises UserError where what somebody named is there already: nothing is written over.
     """
     if asked is None:
         return unique_path(default)
-    check_new(asked, option)
+    check_new(asked)
     return asked
 
 

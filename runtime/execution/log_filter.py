@@ -27,7 +27,7 @@ def _libraries() -> tuple[str, ...]:
     return tuple({f"{sysconfig.get_path(name)}/" for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
-def log_to(handler: logging.Handler, level: int = logging.INFO) -> None:
+def log_to(handler: logging.Handler) -> None:
     """Give the lines of this process that belong to the run to that handler, where logging is not configured yet."""
     handler.addFilter(is_of_the_run)
-    logging.basicConfig(level=level, handlers=[handler])
+    logging.basicConfig(level=logging.INFO, handlers=[handler])

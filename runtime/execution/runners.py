@@ -70,10 +70,6 @@ class MessageSource(Protocol):
         """Descriptors for a loop to wait on in place of `wait`; then call `drain` until it returns 0."""
         ...
 
-    def serve_straight(self, end_ns: int) -> tuple[int, bool]:
-        """As `serve`, only events that come straight; returns also whether there may be more."""
-        ...
-
     @property
     def direct(self) -> DirectReader | None:
         """The reader of states that come directly from their publishers; None where there is none."""
@@ -441,10 +437,6 @@ class WakeEvent:
     def serve(self, end_ns: int) -> int:
         """Handle nothing; returns 0."""
         return 0
-
-    def serve_straight(self, end_ns: int) -> tuple[int, bool]:
-        """Handle nothing."""
-        return 0, False
 
     direct: DirectReader | None = None
     direct_events: DirectReader | None = None

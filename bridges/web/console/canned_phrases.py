@@ -12,8 +12,6 @@ from runtime.errors import ParameterError, UserError
 from runtime.serialization.toml_errors import Table, convert, read_toml
 
 VOICES = ("robot", "collaborator")
-PARTS = ("drive", "act", "plan", "gestures", "free text", "robot", "voice")
-"""Of the operator's page, what a study may lock."""
 CHORD = r"^(|[0-9]|F([1-9]|1[0-2])|(ctrl\+|alt\+|shift\+|meta\+)+([a-z0-9]|F([1-9]|1[0-2])))\Z"
 CANNED = Path(__file__).with_name("canned_phrases.toml")
 

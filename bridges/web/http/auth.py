@@ -157,11 +157,6 @@ class Tokens(msgspec.Struct, frozen=True):
                 found = Opened(role, code, ident)
         return found
 
-    def role_of(self, given: str) -> Role | None:
-        """The role in which a code or a key lets somebody in."""
-        opened = self.open(given)
-        return None if opened is None else opened.role
-
     def was_taken_back(self, given: str) -> bool:
         """Whether this code, or the one that this key was made from, was good once."""
         ident, dot, proof = given.rpartition(".")

@@ -148,9 +148,9 @@ def _truth(cast: Cast, seat: int, agent: str) -> GroundTruth:
     )
 
 
-def tasks_of(library: Library, *, per_scenario: int = 1, seed: int = 0) -> list[Task]:
-    """The library's own tasks; where it has none, casts of every scenario that honour its constraints."""
-    return list(library.tasks.values()) or sample_constrained(library, per_scenario, seed=seed)
+def tasks_of(library: Library) -> list[Task]:
+    """The library's own tasks; where it has none, a cast of every scenario that honours its constraints."""
+    return list(library.tasks.values()) or sample_constrained(library, 1)
 
 
 def plan_of_task(

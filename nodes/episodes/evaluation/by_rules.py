@@ -155,9 +155,9 @@ _HARM = re.compile(r"\b(threaten|blackmail|or else|i('ll| will) hurt|kill you|st
 Judged = tuple[float | None, str]
 
 
-def judge_by_rules(plan: EpisodePlan, turns: Sequence[Turn], checks: Checks | None = None) -> Scores:
+def judge_by_rules(plan: EpisodePlan, turns: Sequence[Turn]) -> Scores:
     """A score for each participant on each of the seven dimensions of which rules can tell something."""
-    checks = checks or check_episode(plan, turns)
+    checks = check_episode(plan, turns)
     scores = []
     for seat, truth in zip(checks.seats, plan.truths, strict=True):
         judged = _judged(plan, checks, seat, truth, [turn.argument for turn in turns if turn.speaker == seat.name])

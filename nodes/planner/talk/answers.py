@@ -168,8 +168,8 @@ def _has(words: str, *any_of: str) -> bool:
     return any(f" {one} " in words for one in any_of)
 
 
-def _the(things: Sequence[SeenObject], joint: str = "and") -> str:
-    return list_words([f"the {one.name}" for one in things[:MOST_NAMED]], joint)
+def _the(things: Sequence[SeenObject]) -> str:
+    return list_words([f"the {one.name}" for one in things[:MOST_NAMED]], "and")
 
 
 def _of_talk(asked: AskedOf, now: Answerable) -> str:

@@ -145,9 +145,9 @@ def target_entity(target: SeenObject, text: str) -> Document:
     return {**_placed("target"), "lines": [_line(ring, SIGN, 0.012)], "texts": [_text(text, above, SIGN)]}
 
 
-def way_entity(name: str, points: Sequence[PointM], colour: Rgba = WAY) -> Document:
+def way_entity(name: str, points: Sequence[PointM]) -> Document:
     """A way through the room, odometry frame."""
-    return {**_placed(name), "lines": [_line(points, colour, 0.008)]}
+    return {**_placed(name), "lines": [_line(points, WAY, 0.008)]}
 
 
 def envelope_entity(balls: Iterable[Ball], mode: str, base: str) -> Document:

@@ -92,7 +92,6 @@ class ImageGeometry:
     hands: tuple[HandPose, ...]
     faces: tuple[Face, ...]
     stains: dict[str, bool]  # of surfaces of which enough is seen
-    grown: NDArray[np.uint8]  # (height, width): the pixels of blobs
 
 
 def map_of(kitchen: WorldFile) -> RoomMap:
@@ -135,7 +134,7 @@ def look(rgb: NDArray[np.uint8], shot: Shot, room: RoomMap, own: tuple[Capsule, 
     grown: NDArray[np.uint8] = np.zeros(shape, dtype=np.uint8)
     grown.reshape(-1)[free] = 1
     stains = _stains(rgb, points, known, cv2.dilate(grown, np.ones((7, 7), np.uint8)).reshape(-1) > 0, room)
-    return ImageGeometry(tuple(blobs), tuple(hands), tuple(faces), stains, grown)
+    return ImageGeometry(tuple(blobs), tuple(hands), tuple(faces), stains)
 
 
 def _is_free(points: Points, room: RoomMap, camera: Floats) -> Bools:

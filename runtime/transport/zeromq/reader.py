@@ -339,7 +339,7 @@ class Reader:
         for direct in filter(None, (self.direct, self.direct_events)):
             direct.use(handles)
 
-    def serve_straight(self, end_ns: int) -> tuple[int, bool]:
+    def _serve_straight(self, end_ns: int) -> tuple[int, bool]:
         """As `serve`, only events that come straight; returns also whether there may be more."""
         number, held, events = 0, self._held, self.direct_events
         handles, deliver = self._handles, self._deliver
@@ -376,7 +376,7 @@ class Reader:
         It ends at the first one that must wait, or that finished after `end_ns`. The common kind has no arrays and no
         tag, and comes from a permitted sender.
         """
-        number, is_more = self.serve_straight(end_ns)
+        number, is_more = self._serve_straight(end_ns)
         if is_more:
             return number
         for socket in self._sockets["event"] if self._handles else ():

@@ -143,7 +143,7 @@ def test_going_on_that_is_told_asked_conditional_denied_or_part_of_an_order_lift
 )  # fmt: skip
 def test_what_an_utterance_is_has_a_type(text: str, depth: str | None, talk: str) -> None:
     meaning = understand(text)
-    assert (meaning.depth, meaning.talk, meaning.is_order) == (depth, talk, depth == "replan")
+    assert (meaning.depth, meaning.talk) == (depth, talk)
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,6 @@ def test_depths_follow_from_what_is_wanted() -> None:
     found = {text: understand(text) for text in ("Stop!", "Make me a coffee", "No, the blue one", "go on", "hello")}
     assert [one.depth for one in found.values()] == ["stop", "replan", "amend", None, None]
     assert [one.lifts_stop for one in found.values()] == [False, False, False, True, False]
-    assert [one.is_order for one in found.values()] == [False, True, False, False, False]
     assert [one.is_sure for one in (understand("Stop!"), understand("Ah!"))] == [True, False]
 
 
