@@ -2865,9 +2865,9 @@ class Dialogue:
 
     def _next(self) -> str:
         """Begin what waits; or say what is done."""
-        if not self.later:
+        if not (self.later or self.questions):
             told, self.told = self.told, ()
-            return f"I am done: {list_words(told)}." if told and not self.questions else ""
+            return f"I am done: {list_words(told)}." if told else ""
         picked = self._away_from_people()
         if picked is None:
             return ""  # all that is left is where a person reaches now
