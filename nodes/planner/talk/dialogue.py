@@ -596,11 +596,11 @@ class Dialogue:
         self.owners = {**self.owners, things[0].id: speaker}
         return f"{said.string[: said.start()]}Actually, give me the {things[0].name}{said.string[said.end() :]}"
 
-    def _named_owned(self, words: str, *, kind: str = "") -> tuple[SeenObject, ...]:
+    def _named_owned(self, words: str, *, is_behind: bool = False, kind: str = "") -> tuple[SeenObject, ...]:
         """What somebody says is theirs: by its place in the row as well, where that is the same from each side."""
         spelled = spelled_out(words, self._scene, self.names, self._speaker, kind or self._kind_meant())
         words = words if spelled.reply else spelled.text
-        return () if spelled.views else meant_by(self, words)
+        return () if spelled.views else meant_by(self, words, is_behind=is_behind)
 
     def _keep_owned(self, own: Sequence[SeenObject], text: str, speaker: str, now_ns: int) -> str:
         """What is somebody's is left from now on, unless it is ordered all the same."""

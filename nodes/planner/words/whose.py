@@ -6,7 +6,8 @@ An owner may be absent, and need not have a name: "Ann's mother", "the dog". Pur
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 import msgspec
 
@@ -64,10 +65,14 @@ _OF_WHOM = re.compile(
 _LEAVES = re.compile(r"\b(?:stays?|leave (?:it|that|them)|hands off|nobody|no one|not|never)\b|n't\b", re.I)
 """What behind it says no more than that it is left: "..., so please don't touch it"."""
 
-Named = Callable[..., Sequence[SeenObject]]
-"""What words name, or, with `is_behind`, what "that" behind them means."""
 _FOR_ALL = re.compile(r"\b(?:nobody|no one|none of (?:us|you)|never|ever)\b", re.I)
 _NOT_EVEN_I = re.compile(r"\bnot even (?:me|us|i|myself)\b", re.I)
+
+
+class Named(Protocol):
+    """What words name, or, with `is_behind`, what "that" behind them means."""
+
+    def __call__(self, words: str, *, is_behind: bool = False) -> Sequence[SeenObject]: ...
 
 
 def binds_all(text: str, *, is_owner: bool) -> bool:
