@@ -35,27 +35,32 @@ _ALL = 1 << 20
 
 
 class MessageSource(Protocol):
-    """Where a thread receives messages by itself (`zeromq.Reader`)."""
+    """Where a thread receives messages by itself (`zeromq.Reader`); by default there are none."""
+
+    direct: DirectReader | None = None
+    """The reader of states that come directly from their publishers."""
+    direct_events: DirectReader | None = None
+    """The same for events."""
 
     def use(self, handles: Mapping[str, Handle]) -> None:
         """Set what handles messages of these topics directly when nothing else comes first."""
-        ...
+        return
 
     def serve(self, end_ns: int) -> int:
         """Handle waiting events directly until `end_ns`; returns how many there were."""
-        ...
+        return 0
 
     def drain(self, limit: int) -> int:
         """Deliver at most `limit` waiting messages; returns how many there were."""
-        ...
+        return 0
 
     def drain_states(self, limit: int) -> None:
         """Deliver the waiting states."""
-        ...
+        return
 
     def drain_events(self, limit: int) -> None:
         """Deliver at most `limit` waiting events."""
-        ...
+        return
 
     def wait(self, timeout_s: float | None) -> bool:
         """Return True once a message may have come or `wake` was called, False at the timeout; None has no limit."""
@@ -68,17 +73,7 @@ class MessageSource(Protocol):
     @property
     def fds(self) -> list[int]:
         """Descriptors for a loop to wait on in place of `wait`; then call `drain` until it returns 0."""
-        ...
-
-    @property
-    def direct(self) -> DirectReader | None:
-        """The reader of states that come directly from their publishers; None where there is none."""
-        ...
-
-    @property
-    def direct_events(self) -> DirectReader | None:
-        """The same for events."""
-        ...
+        return []
 
 
 class LaneRunner(Protocol):
@@ -414,33 +409,12 @@ class LoopRunner:
         self._drive()
 
 
-class WakeEvent:
+class WakeEvent(MessageSource):
     """A source without messages: what a thread waits on while others receive its messages."""
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
         self._has_rung = False
-
-    def drain(self, limit: int) -> int:
-        """Deliver nothing; returns how many messages there were, which is 0."""
-        return 0
-
-    def drain_states(self, limit: int) -> None:
-        """Deliver nothing."""
-
-    def drain_events(self, limit: int) -> None:
-        """Deliver nothing."""
-
-    def use(self, handles: Mapping[str, Handle]) -> None:
-        """Ignore the handlers: no message comes this way."""
-
-    def serve(self, end_ns: int) -> int:
-        """Handle nothing; returns 0."""
-        return 0
-
-    direct: DirectReader | None = None
-    direct_events: DirectReader | None = None
-    fds: list[int] = []  # noqa: RUF012  # never changed
 
     def wait(self, timeout_s: float | None) -> bool:
         """Return True once `wake` was called, False at the timeout."""

@@ -32,7 +32,7 @@ class View(Protocol):
 
     def message(self, stamped: Stamped[Any]) -> None:
         """Show a message that was published."""
-        ...
+        return
 
     def process(self, name: str, pid: int, state: str) -> None:
         """Show a changed process state: "started", "running", "stopped", "failed: WHY"."""
@@ -47,11 +47,11 @@ class View(Protocol):
 
     def refresh(self, now_ns: int) -> None:
         """Draw again; called about four times a second."""
-        ...
+        return
 
     def close(self) -> None:
         """The run is over."""
-        ...
+        return
 
 
 def shown_by(view: View) -> tuple[type[Message], ...] | None:
@@ -60,7 +60,7 @@ def shown_by(view: View) -> tuple[type[Message], ...] | None:
     return shows
 
 
-class PlainView:
+class PlainView(View):
     """Prints log lines and process states, with the seconds since the start."""
 
     shows: tuple[type[Message], ...] = ()
@@ -68,9 +68,6 @@ class PlainView:
     def __init__(self, title: str, *, live: bool = False) -> None:
         self._start_ns = SystemClock().now_ns()
         self._print(title)
-
-    def message(self, stamped: Stamped[Any]) -> None:
-        """Do nothing: it shows no messages."""
 
     def process(self, name: str, pid: int, state: str) -> None:
         """Print the changed state of a process."""
@@ -80,12 +77,6 @@ class PlainView:
         """Print a log line."""
         mark = "" if level in ("info", "notice") else f"{level}: "
         self._print(f"{source}: {mark}{text}", at_s)
-
-    def refresh(self, now_ns: int) -> None:
-        """Do nothing."""
-
-    def close(self) -> None:
-        """Do nothing."""
 
     def _print(self, text: str, at_s: float | None = None) -> None:
         seconds = (SystemClock().now_ns() - self._start_ns) * 1e-9 if at_s is None else at_s

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from bridges.robot_ports import OPTIONAL, RobotPorts
+from bridges.robot_ports import OPTIONAL, PagePorts, RobotPorts
 from bridges.web.http.graph_messages import DraftDecision, SeatWord, StudySetting
-from bridges.web.speech.ports import VoicePorts
 from nodes.msgs import (
     JOINTS,
     Action,
     ActionChunk,
     EStop,
-    GuardAnswer,
-    GuardOrder,
     Image,
-    Interrupt,
     JointCommand,
-    Mark,
     RecorderState,
     RobotService,
     RobotState,
@@ -25,7 +20,6 @@ from nodes.msgs import (
     Saying,
     Scene,
     SceneDescription,
-    SeatRequest,
     Sound,
     SoundSoFar,
     Subtask,
@@ -35,28 +29,23 @@ from nodes.msgs import (
     WizardResponse,
 )
 from nodes.robot.robot_from_launch import ForRobot
-from runtime import LEASE_TOPIC, RELIABLE, SOON, URGENT, Lease, Publisher, QoS, Subscription
+from runtime import RELIABLE, URGENT, Publisher, QoS, Subscription
 
 CANDIDATES = QoS(required=False, depth=8, candidates=True)
 """Also what those say who hold no seat: to be shown, never acted upon."""
 
 
-class ConsolePorts(ForRobot, VoicePorts, RobotPorts):
+class ConsolePorts(ForRobot, PagePorts, RobotPorts):
     """Everything that is heard is optional: a console shows what there is."""
 
-    provenance = "person"
     robot_parameter = "robot"
     made_for_joints = JOINTS
 
-    head_image = Subscription(Image, "head/image", qos=OPTIONAL)
     wrist_image = Subscription(Image, "wrist/image", qos=OPTIONAL)
-    room_image = Subscription(Image, "room/image", qos=OPTIONAL)
     robot = Subscription(RobotState, "robot/state", qos=OPTIONAL)
     setpoint = Subscription(JointCommand, "robot/command", qos=OPTIONAL)
     scene = Subscription(SceneDescription, "description", qos=OPTIONAL)
     believed = Subscription(Scene, "scene", qos=OPTIONAL)
-    leases = Subscription(Lease, LEASE_TOPIC, qos=OPTIONAL)
-    answers = Subscription(GuardAnswer, "guard/answer", qos=OPTIONAL)
     recorder = Subscription(RecorderState, "recorder/state", qos=OPTIONAL)
     chunk = Subscription(ActionChunk, "chunk", qos=OPTIONAL)
     status = Subscription(RobotStatus, "robot/status", qos=OPTIONAL)
@@ -68,17 +57,12 @@ class ConsolePorts(ForRobot, VoicePorts, RobotPorts):
     people_heard = Subscription(Sound, "microphone/speech", qos=OPTIONAL)
     people_so_far = Subscription(SoundSoFar, "microphone/so_far", qos=OPTIONAL)
     score = Subscription(TrainingScore, "training/score", qos=OPTIONAL)
-    marks = Subscription(Mark, "mark", qos=OPTIONAL)
     seat_words = Subscription(SeatWord, "console/seat", qos=OPTIONAL)
     settings = Subscription(StudySetting, "study/setting", qos=OPTIONAL)
     draft_decisions = Subscription(DraftDecision, "console/draft", qos=OPTIONAL)
 
     say_heard = Publisher(Utterance, "heard", qos=RELIABLE)
     say_said = Publisher(Utterance, "said", qos=RELIABLE)
-    interrupt = Publisher(Interrupt, "interrupt", qos=URGENT)
-    mark = Publisher(Mark, "mark", qos=RELIABLE)
-    request = Publisher(SeatRequest, "seat/request", qos=RELIABLE)
-    order = Publisher(GuardOrder, "guard/order", qos=SOON)
     estop = Publisher(EStop, "estop", qos=URGENT)
     voice_order = Publisher(VoiceOrder, "voice/order", qos=RELIABLE)
     service = Publisher(RobotService, "robot/service", qos=RELIABLE)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import msgspec
 
 from bridges.web.http.open_page import CameraStream, Session
+from bridges.web.http.page import PageHandler
 from bridges.web.http.wire import FrameSeen, FromBrowser, PageHello, WatchCameras
 from bridges.web.questionnaire.questionnaire import Item
 from bridges.web.recordings.ratings import Rating, Ratings, agreement
@@ -60,7 +61,7 @@ def greeting(session: Session, scales: tuple[Item, ...], recording: dict[str, An
     }
 
 
-class RatingHandler:
+class RatingHandler(PageHandler):
     """Serves one recording; called in the server's thread only. `now_s` is Unix time."""
 
     def __init__(
@@ -132,15 +133,9 @@ class RatingHandler:
         view.shown = ("frame", place)
         return {"camera": camera, "at_s": shown.times_s[place]}, shown.frames[place]
 
-    def joined(self, session: Session) -> None:
-        """A page was opened."""
-
     def left(self, session: Session) -> None:
         """A page is gone."""
         self._places.pop(session.ident, None)
-
-    def beat(self, now_ns: int) -> None:
-        """Nothing is to be done regularly."""
 
     def handle(self, session: Session, message: Any) -> None:
         """Go to a moment, or keep a rating."""

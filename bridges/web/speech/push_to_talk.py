@@ -15,10 +15,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from bridges.robot_ports import PagePorts
 from bridges.web.http.auth import TokenBucket
 from bridges.web.http.open_page import Session
 from bridges.web.http.wire import SoundPiece, Talk, Talked, Talks
-from bridges.web.speech.ports import VoicePorts
 from nodes.msgs import SOUND_BYTES_PER_S, SOUND_RATE_HZ, Sound, SoundSoFar, Speech, Utterance
 from runtime.clock import to_ns, to_s
 from runtime.errors import ParameterError
@@ -104,14 +104,14 @@ class _Person:
 class PushToTalk:
     """Everybody who speaks at the pages of one node."""
 
-    def __init__(self, ports: VoicePorts, run_info: RunFacts, name: str = "") -> None:
+    def __init__(self, ports: PagePorts, run_info: RunFacts, name: str = "") -> None:
         """`name` is that of the node."""
         self._ports = ports
         self._people: dict[str, _Person] = {}
         self._name = name
         self._number = 0
         self._told_ns, self._told_of = 0, ""  # that somebody speaks, and who; 0: that nobody does
-        self.is_understood = has_listener(run_info, VoicePorts.sound.topic, but=name)
+        self.is_understood = has_listener(run_info, PagePorts.sound.topic, but=name)
 
     def handle(self, session: Session, message: Talks, speaker: str, now_ns: int) -> None:
         """One who may speak does so, under that name."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from bridges.robot_ports import OPTIONAL, TalkPorts
+from bridges.robot_ports import OPTIONAL, PagePorts
 from bridges.web.console.feed import Recorders, is_stopped
 from bridges.web.console.signing import RequestSigner
 from bridges.web.http.auth import RESERVED
@@ -23,7 +23,6 @@ from bridges.web.http.page import Page
 from bridges.web.http.qr_code import path_of
 from bridges.web.http.wire import NoteMark, Resume, SoundPiece, StopPressed, Talk, Talked, Talks
 from bridges.web.recordings.list_page import RecordingsHandler, recordings
-from bridges.web.speech.ports import VoicePorts
 from bridges.web.speech.push_to_talk import STOP_WORDS, PushToTalk, load_stop_words
 from bridges.web.study import wire
 from bridges.web.study.condition import seat_problems
@@ -36,22 +35,16 @@ from bridges.web.study.trial_watch import TrialWatch, has_trial_recorder
 from bridges.web.study.views import experimenter_view, participant_view
 from nodes.msgs import (
     GuardAnswer,
-    GuardOrder,
-    Image,
     Interrupt,
     Mark,
     RecorderState,
     RunningTrial,
-    SeatRequest,
     Trial,
     Utterance,
     WizardResponse,
 )
 from runtime import (
-    LEASE_TOPIC,
     RELIABLE,
-    SOON,
-    URGENT,
     Lease,
     Message,
     Publisher,
@@ -105,7 +98,7 @@ def _read(protocol: str) -> Protocol:
     return read_protocol(Path(protocol) if protocol else EXAMPLE)
 
 
-class Study(VoicePorts, TalkPorts):
+class Study(PagePorts):
     """One participant at a time; the log says where the pages are.
 
     `protocol` is a TOML file (empty: the example that is shipped), `folder` where sessions are kept. A run that was
@@ -114,16 +107,10 @@ class Study(VoicePorts, TalkPorts):
     proxy leads here.
     """
 
-    provenance = "person"
     role = "ears"
     lan_parameter = "address"
 
-    head_image = Subscription(Image, "head/image", qos=OPTIONAL)
-    room_image = Subscription(Image, "room/image", qos=OPTIONAL)
-    leases = Subscription(Lease, LEASE_TOPIC, qos=OPTIONAL)
     responses = Subscription(WizardResponse, "console/response", qos=OPTIONAL)
-    marks = Subscription(Mark, "mark", qos=OPTIONAL)
-    answers = Subscription(GuardAnswer, "guard/answer", qos=OPTIONAL)
     recorder = Subscription(RecorderState, "trial_recorder/state", qos=OPTIONAL)
 
     trial = Publisher(Trial, "study/trial", qos=RELIABLE)
@@ -132,11 +119,7 @@ class Study(VoicePorts, TalkPorts):
     note = Publisher(StudyNote, "study/note", qos=RELIABLE)
     step = Publisher(StudyStep, "study/step", qos=RELIABLE)
     setting = Publisher(StudySetting, "study/setting", qos=RELIABLE)
-    request = Publisher(SeatRequest, "seat/request", qos=RELIABLE)
-    order = Publisher(GuardOrder, "guard/order", qos=SOON)
-    mark = Publisher(Mark, "mark", qos=RELIABLE)
     speak = Publisher(Utterance, "heard", qos=RELIABLE)
-    interrupt = Publisher(Interrupt, "interrupt", qos=URGENT)
 
     def __init__(
         self,
@@ -214,12 +197,12 @@ class Study(VoicePorts, TalkPorts):
         """Unix time as the clock counts on from the start: sessions outlive runs."""
         return round(self._epoch_s + self.clock.now_s(), 3)
 
-    @on(TalkPorts.heard)
+    @on(PagePorts.heard)
     def note_heard(self, message: Utterance) -> None:
         self._talking.note(message)
         self._spoken(message, "heard")
 
-    @on(TalkPorts.said)
+    @on(PagePorts.said)
     def note_said(self, message: Utterance) -> None:
         self._spoken(message, "said")
 

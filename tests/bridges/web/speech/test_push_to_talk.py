@@ -12,11 +12,11 @@ import msgspec
 import numpy as np
 import pytest
 
+from bridges.robot_ports import PagePorts
 from bridges.web.http import wire as console_wire
 from bridges.web.http.open_page import Session
 from bridges.web.http.server import STATIC
 from bridges.web.http.wire import SoundPiece, Talk, Talked
-from bridges.web.speech.ports import VoicePorts
 from bridges.web.speech.push_to_talk import (
     GONE_S,
     MOST_BYTES,
@@ -67,7 +67,7 @@ class Booth:
         self.ports = Ports()
         ports: Any = self.ports
         ports.clock = type("Clock", (), {"now_ns": lambda _: self.ports.now_ns})()
-        self.talking = PushToTalk(cast(VoicePorts, ports), RunFacts())
+        self.talking = PushToTalk(cast(PagePorts, ports), RunFacts())
         self.ada = Session("a", "participant", "Ada")
 
     def do(self, *messages: Any, session: Session | None = None, speaker: str = "Ada", after_s: float = 0.0) -> None:
