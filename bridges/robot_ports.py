@@ -1,4 +1,4 @@
-"""What bridges to people hear of a robot's graph, and say in it. All of it is optional: a bridge shows what there is."""
+"""What bridges to people hear of a robot's graph, and say in it. They show what there is: all of it is optional."""
 
 from __future__ import annotations
 

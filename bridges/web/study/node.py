@@ -206,11 +206,11 @@ class Study(PagePorts):
     def note_said(self, message: Utterance) -> None:
         self._spoken(message, "said")
 
-    @on(leases)
+    @on(PagePorts.leases)
     def note_lease(self, lease: Lease) -> None:
         self._effect.learn(lease)
 
-    @on(answers)
+    @on(PagePorts.answers)
     def note_answer(self, answer: GuardAnswer) -> None:
         self._signer.answered(answer)
 
@@ -231,7 +231,7 @@ class Study(PagePorts):
         except SessionRefused as refusal:
             self._not_kept("how long the wizard took", refusal)
 
-    @on(marks)
+    @on(PagePorts.marks)
     def note_mark(self, mark: Stamped[Mark]) -> None:
         """What a wizard marks in a trial, their own mistakes too, belongs to it; what the study has marked is there."""
         store, message = self.store, mark.message
