@@ -42,6 +42,10 @@ class Order(msgspec.Struct, frozen=True):
     place: str = ""
     relation: str = ""
 
+    def about(self, things: tuple[Reference, ...]) -> Order:
+        """The same order about these."""
+        return msgspec.structs.replace(self, things=things)
+
 
 class Unnamed(msgspec.Struct, frozen=True):
     """What is to be left alone and has no name in the words: "that one", "the one you hold". The scene tells which."""

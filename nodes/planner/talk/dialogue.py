@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import msgspec
@@ -379,7 +379,7 @@ class Dialogue:
         if self.order is not None and self.order.skill == "put_back":
             return ""  # nobody ordered that in so many words
         if not self._each and self.order is not None:
-            about = (_about_alone(self.order, tuple(things)),)
+            about = (self.order.about(tuple(things)),)
         if not about:
             return ""
         text = f"Shall I still {list_words(in_short(about))}?"
@@ -548,13 +548,9 @@ class Dialogue:
 
     def _spared_ids(self) -> set[str]:
         """What is to be left alone, or waits for a word whether it is."""
-        return self.kept | {
-            thing.id
-            for asked in self.questions
-            if asked.about in ("leave", "still")
-            for ref in asked.choices
-            for thing in self._fitting(ref)
-        }
+        return self.kept | self.ids_of(
+            ref for one in self.questions if one.about in ("leave", "still") for ref in one.choices
+        )
 
     def _listen(self, text: str, speaker: str, now_ns: int) -> str:
         self._show(now_ns)
@@ -677,7 +673,7 @@ class Dialogue:
             meant = [one for one in choices if covers(ref, one)]
             return meant[0] if ref.count == len(meant) == 1 else ref
 
-        orders = tuple(_about_alone(one, tuple(map(chosen, one.things))) for one in intent.orders)
+        orders = tuple(one.about(tuple(map(chosen, one.things))) for one in intent.orders)
         return (_with_orders(intent, orders) if choices else intent), talk
 
     def _bound(self, text: str) -> str:
@@ -801,7 +797,7 @@ class Dialogue:
             relation = relation_to(part.place, self._scene) if part.place else ""
             order = Order(part.skill or "place", alike, (), part.place, relation)
         elif last is not None and last.skill in ("place", "rinse", "hand_over"):
-            order = _about_alone(last, alike)  # "Now the cup on the left."
+            order = last.about(alike)  # "Now the cup on the left."
         text = _joined([said, f"{spelled.aside} Which one do you mean?"])
         if any(one.act == "spare" for one in parts_heard(self, parts[at])):
             return _joined([said, spelled.aside, self.ask_which(self.refs(things), now_ns)])
@@ -848,11 +844,8 @@ class Dialogue:
         is_order = all(one.type in ("order", "question") and not one.is_negated for one in self._clauses(spelled.text))
         if not self.orders or (is_order and not spelled.is_objection):
             return "Which one do you mean?"
-        held = held_by_robot(self._scene)
-        open_ones = [
-            one for one in self._things()
-            if one.id in held or any(is_still_meant(one, order, self._scene) for order in self.orders)
-        ]  # fmt: skip
+        ids = held_by_robot(self._scene) | self._meant_ids()
+        open_ones = [one for one in self._things() if one.id in ids]
         return self.ask_which(self.refs(open_ones) or self._ordered(), now_ns)
 
     def _ordered(self) -> tuple[Reference, ...]:
@@ -883,8 +876,7 @@ class Dialogue:
         if answer:
             return answer
         meaning, clauses = understand(text), self._clauses(text)
-        is_cancelled = any(clause.type == "cancel" for clause in clauses)
-        is_cancelled = is_cancelled or any(clause.type == "order" for clause in clauses)  # "Mm. Now wash the cup."
+        is_cancelled = any(clause.type in ("cancel", "order") for clause in clauses)  # "Mm. Now wash the cup."
         is_cancelled = is_cancelled or any(one.type == "unknown" and len(one.words) > 2 for one in clauses)
         is_waited_for = any(one.awaits for one in self.questions)
         if meaning.is_listening and not (is_waited_for or is_cancelled) and "thank" not in text.lower():
@@ -1000,17 +992,16 @@ class Dialogue:
     def _wondered(
         self, text: str, intent: Intent, clauses: Sequence[Clause], before: Sequence[Order], now_ns: int
     ) -> str:
-        """What to ask of the work, or to say of another thing, where something is only named; "" of other words."""
+        """What to ask of the work where something is only named; "" of other words."""
         if not self.orders or self._asked() or intent.is_addition or not wonders(text, clauses, before):
             return ""
         named_here = tuple(ref for order in intent.orders for ref in order.things if ref.colour or ref.id)
         told_of = (*named_here, *(one for one in intent.told_of if one.colour or one.label))
-        about = self.refs(self._under_way(told_of))
-        if about or not (apart := self._references_in(text)):
-            return self.ask_whether(about or self._ordered(), now_ns)
-        if wide := self.too_wide(apart):  # "What about the plate?", of which nothing is ordered
-            self.spoken, self.was_answered, self.is_answer = self._named_ids(text), True, True
-        return wide
+        about, is_no = self.refs(self._under_way(told_of)), any(one.type == "no" or one.nots for one in clauses)
+        beside = {*self._named_ids(text)} - self.kept - self._meant_ids()
+        if beside and not (about or is_no):
+            return self._as_well(beside, now_ns)  # "The apple?", which nobody has ordered
+        return self.ask_whether(about or self._ordered(), now_ns)
 
     def _assents(self, text: str) -> str:
         """What to say to "yes, the red one", where just that is under way; "" to other words."""
@@ -1120,7 +1111,7 @@ class Dialogue:
         apart |= self.kept | self._meant_ids()
         rest = [one for one in self._things() if self._place_of(one) in places and one.id not in apart]
         rest = [one for one in rest if one.label != self.household.wipes_with]
-        return _about_alone(order, self.refs(rest)) if rest and intent.why == "which" else None
+        return order.about(self.refs(rest)) if rest and intent.why == "which" else None
 
     def _wanted(self, intent: Intent) -> tuple[Reference, ...]:
         """ "I need it", of what is to be put somewhere: it stays, and nobody has asked to be given it."""
@@ -1166,11 +1157,15 @@ class Dialogue:
         said = "All right." if said == "I see." and is_forbidden else said
         named_beside = {one.id for part in parts_heard(self, text) if part.act == "name" for one in part.things}
         new = named_beside - self.kept - self._meant_ids() if intent.protected and self.orders else set()
-        if not new or self._asked():
-            return said
-        order = _about_alone(self.orders[0], self.refs([one for one in self._things() if one.id in new]))
-        text = f"Shall I {small(describe(order))} as well?"  # "The glass, yeah. Don't touch the jar."
-        return _joined([said, self.ask(OpenQuestion("order", text, now_ns, (order,), "yes"))])
+        is_more = bool(new) and not self._asked()  # "The glass, yeah. Don't touch the jar."
+        return _joined([said, self._as_well(new, now_ns) if is_more else ""])
+
+    def _as_well(self, ids: Collection[str], now_ns: int) -> str:
+        """Ask whether the same is to be done with these."""
+        order = self.orders[0].about(self.refs([one for one in self._things() if one.id in ids]))
+        text = f"Shall I {small(describe(order))} as well?"
+        asked = OpenQuestion("order", text, now_ns, (order,), "yes", is_more=True)
+        return self.too_wide(order.things) or self.ask(asked)
 
     def _is_gist(self, text: str, intent: Intent, clauses: Sequence[Clause]) -> bool:
         """Whether what the grammar left is looked at part by part; not what corrects the work, which is held."""
@@ -1304,11 +1299,11 @@ class Dialogue:
     def do_but_kept(self, orders: Sequence[Order], now_ns: int, speaker: str) -> str:
         """Do what nobody keeps of these, and ask about the rest who keeps it; "" where nothing of it is kept."""
         each = [(one, self._one_by_one(one.things)) for one in orders]
-        ids = {one.id for one in self.barred(_about_alone(one, things) for one, things in each)}
+        ids = {one.id for one in self.barred(one.about(things) for one, things in each)}
         free = [(one, tuple(ref for ref in things if not self.ids_of((ref,)) <= ids)) for one, things in each]
         left = [(one, tuple(ref for ref in things if self.ids_of((ref,)) <= ids)) for one, things in each]
-        rest = tuple(_about_alone(one, things) for one, things in free if things)
-        kept = tuple(_about_alone(one, things) for one, things in left if things)
+        rest = tuple(one.about(things) for one, things in free if things)
+        kept = tuple(one.about(things) for one, things in left if things)
         said = self.do(Intent("do", rest), now_ns, speaker) if ids and rest else ""
         return _joined([said, self.ask_keeper(kept, now_ns)]) if ids else ""
 
@@ -1357,7 +1352,7 @@ class Dialogue:
             return self._agreed(asked, now_ns, speaker)
         self._give_way(asked, self._about(asked))
         self._release(self.refs(self._kept_of(asked.orders)))
-        is_beside = bool(asked.of) and self.order is not None
+        is_beside = (bool(asked.of) or asked.is_more) and self.order is not None
         agreed = _with_orders(agreed or Intent("do"), asked.orders)
         agreed = msgspec.structs.replace(agreed, is_addition=agreed.is_addition or is_beside)
         return self.do(agreed, now_ns, speaker, is_answer=not is_beside)
@@ -1460,7 +1455,7 @@ class Dialogue:
             self._close(asked)
             self.talk = replace(talk, question=None, awaits="")
             about = self.refs([one for one in self._things() if one.id in ids])
-            return self.do(Intent("do", (_about_alone(asked.orders[0], about),)), now_ns, speaker, is_answer=True)
+            return self.do(Intent("do", (asked.orders[0].about(about),)), now_ns, speaker, is_answer=True)
         if asked.choices[2:] and order.things and order.things[0].count == 2 and asked.awaits == "thing":
             return self.ask(replace(asked, since_ns=now_ns))  # "Both", of three
         if asked.about == "order" and asked.choices and (one := self._chosen_among(asked.choices, intent, clauses)):
@@ -1577,7 +1572,7 @@ class Dialogue:
     def _choose(self, asked: OpenQuestion, one: Reference, now_ns: int) -> str:
         self._close(asked)
         self._give_way(asked, (one,))
-        return self.do(Intent("do", (_about_alone(asked.orders[0], (one,)),)), now_ns, self.by)
+        return self.do(Intent("do", (asked.orders[0].about((one,)),)), now_ns, self.by)
 
     # --- what is left alone
 
@@ -1881,10 +1876,6 @@ class Dialogue:
         if new := next((one for one in self._asked() if one not in asked_before), None):
             self._close(new)
             return self.ask(replace(new, text=said, since_ns=now_ns, is_at_stop=True, is_held=True, spares=things))
-        if rest.talk.question is not None:
-            missing, about = rest.talk.awaits, (rest.talk.question,)
-            asked = OpenQuestion("order", said, now_ns, about, missing, spares=things, is_at_stop=True, is_held=True)
-            return self.ask(asked)
         return _joined([said, self.ask_whether(things, now_ns, at_stop=True)])
 
     def _forbidden_in(self, text: str) -> tuple[Reference, ...]:
@@ -1964,7 +1955,7 @@ class Dialogue:
             return self.do_but_kept(orders, now_ns, speaker)
         if not self._each and (binned := self.lost(orders)):
             out, ids = self.refs(binned), {one.id for one in binned}
-            free = [_about_alone(one, tuple(x for x in one.things if self.ids_of((x,)) - ids)) for one in orders]
+            free = [one.about(tuple(x for x in one.things if self.ids_of((x,)) - ids)) for one in orders]
             rest = [_excluding(x, out, ()) if self.lost((one,)) else one for one, x in zip(orders, free, strict=True)]
             rest = [x for x in rest if x in orders or any(is_still_meant(y, x, self._scene) for y in self._things())]
             done = self.do(_with_orders(intent, tuple(rest)), now_ns, speaker) if rest else ""
@@ -2039,7 +2030,7 @@ class Dialogue:
             things = [one for one in self._things() if is_still_meant(one, order, self._scene)]
             things = sorted(things, key=lambda one: one.id not in held)
             whole = order.skill != "place" or not things
-            found += [order] if whole else [_about_alone(order, self.refs((one,))) for one in things]
+            found += [order] if whole else [order.about(self.refs((one,))) for one in things]
         return found
 
     def whole_without(self, apart: Sequence[Order]) -> tuple[Order, ...]:
@@ -2051,7 +2042,7 @@ class Dialogue:
             (order, tuple(one for one in order.things if one.count != 1 or not self.ids_of((one,)) <= ids))
             for order in self.orders
         ]
-        return tuple(_about_alone(order, things) for order, things in left if things or not order.things)
+        return tuple(order.about(things) for order, things in left if things or not order.things)
 
     def take_turns(self, orders: Sequence[Order], now_ns: int, speaker: str) -> str:
         """Do this in this turn; asked first where somebody else has ordered it in another."""
@@ -2117,7 +2108,7 @@ class Dialogue:
             ]  # fmt: skip
             is_open = is_vague(one) and not one.is_any and one.count == 1
             things += self.refs(meant) if is_open and len(meant) == 1 else [one]
-        return _about_alone(order, tuple(things))
+        return order.about(tuple(things))
 
     def _brought_back(self, order: Order) -> Order:
         """ "Put it back", "get it out again", of what is in no hand: to where it stood before it was brought away."""
@@ -2153,7 +2144,7 @@ class Dialogue:
             is_open = is_vague(one) and not one.is_any
             found = referents(Unnamed(label=one.label), None, self._scene) if is_open else Referents()
             things += self.refs(found.things) if found.by == "pointing" else [one]
-        return _about_alone(order, tuple(things))
+        return order.about(tuple(things))
 
     def _shown(self, intent: Intent) -> Intent | None:
         """The order with what somebody points at, or one that nobody keeps, where it lacks only that; else None."""
@@ -2165,7 +2156,7 @@ class Dialogue:
             return None
         found = referents(intent.unnamed[0], None, self._scene)
         shown = self.refs(found.things)
-        orders = tuple(_about_alone(one, shown) for one in intent.orders)
+        orders = tuple(one.about(shown) for one in intent.orders)
         return Intent("do", orders) if found.by == "pointing" else None
 
     def _sparing(self, order: Order) -> Order:
@@ -2694,7 +2685,7 @@ class Dialogue:
             return found[: max(reference.count, 1)], ""
         if order.skill == "take" and theirs:
             return theirs[:1], ""
-        about, names = (_about_alone(order, (reference,)),), sorted(f"the {one.name}" for one in found)
+        about, names = (order.about((reference,)),), sorted(f"the {one.name}" for one in found)
         text = f"Which {reference.label} do you mean: {list_words(names, 'or')}?"
         return [], self.ask(OpenQuestion("order", text, now_ns, about, missing="thing", choices=self.refs(found)))
 
@@ -3120,11 +3111,6 @@ def _with_orders(intent: Intent, orders: tuple[Order, ...]) -> Intent:
     return msgspec.structs.replace(intent, orders=orders)
 
 
-def _about_alone(order: Order, things: tuple[Reference, ...]) -> Order:
-    """The same order about these."""
-    return Order(order.skill, things, order.excluding, order.place, order.relation)
-
-
 def _apart(orders: Sequence[Order]) -> list[Order]:
     """ "Both cups, the red one first": the rest, but for that one, is one fewer."""
 
@@ -3133,7 +3119,7 @@ def _apart(orders: Sequence[Order]) -> list[Order]:
         taken = sum(any(covers(left, one) for left in order.excluding) for one in alone if one.count == 1)
         return msgspec.structs.replace(ref, count=ref.count - taken) if 1 <= taken < ref.count else ref  # type: ignore[type-var]  # a Struct
 
-    return [_about_alone(one, tuple(fewer(ref, one) for ref in one.things)) for one in orders]
+    return [one.about(tuple(fewer(ref, one) for ref in one.things)) for one in orders]
 
 
 def _is_same(orders: Sequence[Order], before: Sequence[Order]) -> bool:

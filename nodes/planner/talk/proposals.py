@@ -240,7 +240,7 @@ def _deed(
         ids = mind.ids_of(ref for one in alone.orders for ref in one.things)
         is_whole = alone.deed == "do" and (not part.is_named or {one.id for one in things} <= ids)
         if is_whole and not any(one.skill in ("stop", "wait", "undo", "drive") for one in alone.orders):
-            orders += [_about(one, mind.refs(things)) if spared and one.things else one for one in alone.orders]
+            orders += [one.about(mind.refs(things)) if spared and one.things else one for one in alone.orders]
             continue
         is_plain, order = False, _order(mind, part, things, last)
         if order.skill == "place" and all(place_of(one.id, mind.around.scene) == order.place for one in things):
@@ -280,17 +280,12 @@ def _order(mind: Dialogue, part: SaidPart, things: Sequence[SeenObject], last: O
     return Order("place", refs, (), place, relation_to(place, mind.around.scene) if place else "")
 
 
-def _about(order: Order, things: tuple[Reference, ...]) -> Order:
-    return Order(order.skill, things, (), order.place, order.relation)
-
-
 def _which(mind: Dialogue, order: Order, things: Sequence[SeenObject], now_ns: int) -> str:
     open_ = mind.open("order")
     if open_ is not None and open_.awaits == "thing" and not order.place:  # what was ordered is asked again
         order = open_.orders[0]
     names = list_words(sorted({f"the {one.name}" for one in things}), "or")
-    about = Order(order.skill, (Reference(label=things[0].label),), (), order.place, order.relation)
-    text = f"Which one do you mean: {names}?"
+    about, text = order.about((Reference(label=things[0].label),)), f"Which one do you mean: {names}?"
     return mind.ask(OpenQuestion("order", text, now_ns, (about,), "thing", choices=mind.refs(things)))
 
 

@@ -45,7 +45,7 @@ class OpenQuestion:
     at_m: tuple[float, float] = (0.0, 0.0)  # help: where the thing stood
     is_at_stop: bool = False  # asked beside a stop, and asked again when that is lifted
     is_held: bool = False
-    is_more: bool = False  # asked again beside another order, which stays
+    is_more: bool = False  # asked beside another order, which stays
     is_turn: bool = False  # whether all that is ordered is to be done in another turn
     of: str = ""  # who alone answers it: whose the thing is, or who said that it is to be left; "": anybody
     is_view: bool = False  # from whose side it is seen: the first choice is the robot's

@@ -460,8 +460,6 @@ _YOUR_SIDE = (
 
 def _rows(words: str, things: list[SeenObject], scene: Scene, speaker: str) -> list[list[SeenObject]]:
     """The things from left to right, as each sees them from whose side it may be meant; the robot's comes first."""
-    if len(things) == 1:
-        return [things]
     rows = [row for one in _viewers(words, things, scene, speaker) if (row := from_left(one, things))]
     own = from_left(SeenPerson(id="robot", x_m=0.0, y_m=0.0), things)
     return rows or ([own, own[::-1]] if own else [own])

@@ -960,3 +960,12 @@ def test_who_has_ordered_it_contradicts_nobody_though_another_has_ordered_since(
         world.play(f"Put the white {world.thing} {world.goal}.", 1, ("Ben", f"And the red {world.thing}, too."), 6)
         reply = world.play((who, f"Put the {colour} {world.thing} on the table."))
         assert ("instead?" in reply) == is_asked, (who, colour)
+
+
+@BOTH
+@pytest.mark.parametrize("text", ["What about the red {thing}?", "The red one?", "The red {thing} ..."])
+def test_what_is_only_named_beside_the_work_is_asked_about_and_done_after_a_yes_alone(
+    hands: type[TableHands], text: str
+) -> None:
+    for answer, ends in ((), ["white"]), (("Yes.",), ["white", "red"]):
+        assert sorted(moved(played(hands, ["Put the white {thing} {goal}.", 3, text, *answer]))) == sorted(ends)
