@@ -105,7 +105,7 @@ params  = {{ arm = "auto", memory = "run", keep_in = [-1.5, 1.5, -1.5, 1.5, -0.1
 
 @pytest.mark.long
 def test_the_arm_clears_cubes_and_holds_when_it_is_told_to() -> None:
-    launch = load(find("arm"), ["person.cues=['lifted:red_block | 0.3 | Sam | Stop!', 'then | 2 | Sam | Go on']"])
+    launch = load(find("arm"))  # its person says "Stop!" as soon as the red block moved, and "go on" later
     kept = [spec for name, spec in launch.graph.nodes.items() if name not in ("recorder", "room_camera")]
     simulation = Simulation(*kept, seed=1, seats=launch.seats, links=launch.links)
     states = simulation.record_topic("robot/state", RobotState)
