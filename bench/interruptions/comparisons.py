@@ -10,6 +10,7 @@ import msgspec
 from bench.interruptions.risk_difference import risk_difference
 from nodes.evaluation.trials import Result
 from nodes.statistics.paired import holm, paired_difference, permutation_p
+from runtime.command_line.columns import or_dash
 
 OURS, BASELINES = "A", ("B", "B+", "C")
 
@@ -144,7 +145,7 @@ def table(figures: Sequence[ArmFigures], comparisons: Sequence[PrimaryComparison
     """Both as Markdown."""
     lines = ["| measure | arm | runs | without | p50 | p90 | p99 |", "|---|---|---|---|---|---|---|"]
     for one in sorted(figures, key=lambda one: [primary.name for primary in PRIMARIES].index(one.primary)):
-        shown = [_number(value) for value in (one.p50, one.p90, one.p99)]
+        shown = [or_dash(value) for value in (one.p50, one.p90, one.p99)]
         if one.harmed is not None:
             shown = [f"{one.harmed} of {one.runs - one.without} harmed", "", ""]
         lines.append(f"| {one.primary} | {one.variant} | {one.runs} | {one.without} | {' | '.join(shown)} |")
@@ -156,8 +157,8 @@ def table(figures: Sequence[ArmFigures], comparisons: Sequence[PrimaryComparison
     for pair in comparisons:
         interval = "-" if pair.low is None or pair.high is None else f"{pair.low:+.3f} to {pair.high:+.3f}"
         lines.append(
-            f"| {pair.primary} | {pair.baseline} ({pair.regime}) | {pair.pairs} | {_number(pair.difference, '+')} "
-            f"| {interval} | {_number(pair.p)} | {_number(pair.corrected_p)} |"
+            f"| {pair.primary} | {pair.baseline} ({pair.regime}) | {pair.pairs} | {or_dash(pair.difference, '+.3f')} "
+            f"| {interval} | {or_dash(pair.p)} | {or_dash(pair.corrected_p)} |"
         )
     return "\n".join(lines)
 
@@ -180,7 +181,7 @@ def partner_table(results: Sequence[Result]) -> str:
         )
         lines.append(
             f"| {variant} | {len(of)} | {sum(harm):.0f} | {sum(questions) / len(questions):.2f} "
-            f"| {_number(quantile(done, 0.5))} of {len(done)} |"
+            f"| {or_dash(quantile(done, 0.5))} of {len(done)} |"
         )
     lines += ["", "| difference | pairs | harmed | questions | done, s |", "|---|---|---|---|---|"]
     for regime in dict.fromkeys(name.rpartition("-")[2] for name in by_variant):
@@ -205,7 +206,3 @@ def _mean_difference(pairs: Sequence[tuple[Result, Result, int]], measure: str) 
     found = paired_difference(clusters.values(), estimate=lambda all_: float(all_.mean()))
     bounds = "" if found.low is None or found.high is None else f" [{found.low:+.2f}, {found.high:+.2f}]"
     return f"{found.estimate:+.2f}{bounds}"
-
-
-def _number(value: float | None, sign: str = "") -> str:
-    return "-" if value is None else f"{value:{sign}.3f}"

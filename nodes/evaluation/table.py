@@ -9,7 +9,7 @@ from pathlib import Path
 from nodes.evaluation.figures import SuccessRate, VariantComparison, VariantFigures
 from nodes.evaluation.trials import Result
 from nodes.statistics.paired import Mean
-from runtime.command_line.columns import columns
+from runtime.command_line.columns import columns, or_dash
 from runtime.operating_system.whole_file import write_whole
 
 MOST_REASONS = 3
@@ -53,7 +53,7 @@ def sentences(comparisons: Sequence[VariantComparison]) -> list[str]:
         points = f"{100 * one.success_difference:+.0f} points{_interval(one.success_low, one.success_high, 100)}"
         only = f"{one.only_this} only by {one.variant}, {one.only_that} only by {one.beside}"
         success = f"{one.variant} beside {one.beside}, {one.pairs} pairs of runs: success {points}"
-        success += f", p = {_p(one.success_p)} ({only})"
+        success += f", p = {or_dash(one.success_p)} ({only})"
         if one.duration_difference_s is not None:
             low, high = one.duration_low_s, one.duration_high_s
             success += f"; where both succeeded {one.duration_difference_s:+.1f} s{_interval(low, high, 1)}"
@@ -72,10 +72,10 @@ def _row(one: VariantFigures) -> tuple[str, ...]:
         str(success.runs),
         f"{success.share:.0%}" if is_judged else "-",
         _between(success) if is_judged else "-",
-        _number(one.duration_s),
-        _number(one.slowest_s),
+        or_dash(one.duration_s, ".1f"),
+        or_dash(one.slowest_s, ".1f"),
         stop,
-        _number(one.image_age_p99_ms, 0),
+        or_dash(one.image_age_p99_ms, ".0f"),
         "-" if one.wrong_deeds is None else f"{one.wrong_deeds.successes} ({_between(one.wrong_deeds)})",
     )
 
@@ -90,16 +90,8 @@ def _between(rate: SuccessRate) -> str:
     return f"{rate.low:.0%} to {rate.high:.0%}"
 
 
-def _number(value: float | None, places: int = 1) -> str:
-    return "-" if value is None else f"{value:.{places}f}"
-
-
 def _interval(low: float | None, high: float | None, times: float) -> str:
     return "" if low is None or high is None else f" ({low * times:+.1f} to {high * times:+.1f})"
-
-
-def _p(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
 
 
 ROW_INCHES = 0.5

@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from nodes.msgs import JOINTS, JointVector, RobotState
+from nodes.policy.onnx.inputs import pose_of
 from nodes.policy.skill_phases import Spot
 from nodes.policy.stretch_motion import (
     FINGER_BELOW_M,
@@ -75,7 +76,7 @@ class StretchHand:
 
     def above(self, state: RobotState, thing_m: PointM) -> Reaching:
         """Lift first, then everything else at once at the height at which nothing is in the way."""
-        reach = solve(thing_m, *_base(state))
+        reach = solve(thing_m, *pose_of(state))
         if reach is None:
             return Reaching({}, why_not=TOO_FAR)
         goals = _looking(state, thing_m)
@@ -94,7 +95,7 @@ class StretchHand:
         if state.is_grasping:
             return Reaching({JOINTS[LIFT]: travel_lift_m(TALLEST_M, None) + CARRIED_BELOW_M - FINGER_BELOW_M})
         x, y, z = thing_m
-        reach = solve((x, y, Spot("", x, y, z, height_m).grasp_z_m), *_base(state))
+        reach = solve((x, y, Spot("", x, y, z, height_m).grasp_z_m), *pose_of(state))
         if reach is None:
             return Reaching({}, why_not=TOO_FAR)
         if not _is_over(state, reach):
@@ -117,7 +118,7 @@ class StretchHand:
         if not state.is_grasping:  # they open to the end, or what they held sticks to one of them
             return Reaching({JOINTS[GRIPPER]: OPEN_M})
         carried = self.above(state, thing_m)
-        reach = solve(thing_m, *_base(state))
+        reach = solve(thing_m, *pose_of(state))
         if reach is None or carried.why_not or not _is_above(state, reach, carried.goals[JOINTS[LIFT]]):
             return carried
         return Reaching({JOINTS[GRIPPER]: OPEN_M})
@@ -126,13 +127,9 @@ class StretchHand:
 TOO_FAR = "it is out of the arm's reach: drive until it is on the robot's right"
 
 
-def _base(state: RobotState) -> tuple[float, float, float]:
-    return state.base_x_m, state.base_y_m, state.base_heading_rad
-
-
 def _looking(state: RobotState, thing_m: PointM) -> dict[str, float]:
     """The head turns to where the hand goes."""
-    pan, tilt = look_at(thing_m, *_base(state))
+    pan, tilt = look_at(thing_m, *pose_of(state))
     return {JOINTS[HEAD_PAN]: pan, JOINTS[HEAD_TILT]: tilt}
 
 

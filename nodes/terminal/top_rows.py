@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
+from runtime.command_line.columns import or_dash
 from runtime.coordination.health import Health, PathHealth, Spending, TimerHealth
 from runtime.coordination.path_budget import is_within
 from runtime.message import Kind, Stamped
@@ -243,24 +244,20 @@ def cells(row: NodeRow) -> tuple[str, ...]:
         str(row.pid or "-"),
         state,
         ", ".join(f"{timer.hz:.4g}/{timer.hz_target:g}" for timer in row.timers) or "-",
-        _number(max((timer.lateness_p99_ms for timer in row.timers), default=None), 2),
+        or_dash(max((timer.lateness_p99_ms for timer in row.timers), default=None), ".2f"),
         str(sum(timer.overruns for timer in row.timers)) if row.timers else "-",
-        _number(row.oldest_ms, 1),
+        or_dash(row.oldest_ms, ".1f"),
         str(row.waiting),
         _by_reason(row.dropped),
         _by_reason(row.given_up),
         str(row.errors),
-        _number(row.cpu_percent, 1),
-        _number(row.memory_mb, 0),
+        or_dash(row.cpu_percent, ".1f"),
+        or_dash(row.memory_mb, ".0f"),
     )
 
 
 def _by_reason(counted: Mapping[str, int]) -> str:
     return ", ".join(f"{reason} {number}" for reason, number in sorted(counted.items())) or "-"
-
-
-def _number(value: float | None, digits: int) -> str:
-    return "-" if value is None else f"{value:.{digits}f}"
 
 
 def budgets(rows: Iterable[NodeRow]) -> list[str]:

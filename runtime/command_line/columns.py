@@ -1,4 +1,4 @@
-"""`columns`: a table for the terminal, its cells under each other."""
+"""`columns`: a table for the terminal, its cells under each other; `or_dash`: what a cell says of a number."""
 
 from __future__ import annotations
 
@@ -16,3 +16,8 @@ def columns(rows: Sequence[Sequence[str]], left: Collection[str]) -> list[str]:
         for row in rows
     )
     return [line.rstrip() for line in lines]
+
+
+def or_dash(value: float | None, form: str = ".3f") -> str:
+    """A number in that form; "-" where there is none."""
+    return "-" if value is None else format(value, form)

@@ -23,6 +23,7 @@ from bridges.web.recordings.ratings import Rating, Ratings, agreement, exported,
 from bridges.web.recordings.recording import read_recording
 from runtime.clock import SystemClock, to_s, wall_time_ns
 from runtime.command_line.arguments import check_new, port_number
+from runtime.command_line.columns import or_dash
 from runtime.errors import UserError
 from runtime.operating_system.terminal import signals_of_end
 
@@ -137,14 +138,10 @@ def _report(asked: argparse.Namespace, scales: Questionnaire) -> int:
         return 0
     print("dimension  raters  items  kappa  weighted  alpha    ICC  Pearson (people, model)")
     for one in found:
-        pearson = f"{_or_dash(one.pearson)} on {one.matched}" if one.matched else "it gave none"
-        people = (f"{_or_dash(value):>{width}}" for value, width in (
+        pearson = f"{or_dash(one.pearson, '.2f')} on {one.matched}" if one.matched else "it gave none"
+        people = (f"{or_dash(value, '.2f'):>{width}}" for value, width in (
             (one.kappa, 5), (one.weighted_kappa, 8), (one.alpha, 5), (one.icc, 5)))  # fmt: skip
         print(f"{one.dimension:9}  {one.raters:6}  {one.items:5}  {'  '.join(people)}  {pearson}")
     if not found:
         print("nobody has rated anything yet")
     return 0
-
-
-def _or_dash(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"

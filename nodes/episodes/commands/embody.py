@@ -25,7 +25,7 @@ from nodes.episodes.dialogue.planning import plan_of_task
 from nodes.episodes.dialogue.prompt import background_text
 from nodes.episodes.evaluation.dimensions import mean_scores
 from nodes.episodes.results.card import card_of
-from nodes.episodes.results.run_file import check_is_new
+from nodes.episodes.results.run_file import check_is_new, to_json
 from nodes.episodes.results.show import episode_text, find_episode, print_json
 from nodes.episodes.results.store import Store
 from nodes.episodes.runner.runner import judge_unjudged, play_and_keep
@@ -36,7 +36,7 @@ from nodes.msgs import Action, Feedback, Interrupt, Utterance
 from nodes.msgs.episode import ActKind, Outcome, Turn
 from runtime.clock import to_s, wall_time_text
 from runtime.command_line.arguments import unique_path
-from runtime.command_line.columns import columns
+from runtime.command_line.columns import columns, or_dash
 from runtime.errors import PolyrhythmError, UserError, choices
 
 EARLIER = "earlier"
@@ -85,8 +85,8 @@ def changes_for(plan: EpisodePlan, overrides: Sequence[str] = (), library: Libra
         for name in _things(what for facts in people for what in facts.spares)
         for where in ("in bin", "on floor")
     ]
-    rows = [", ".join(f"{key} = {_quoted(value)}" for key, value in event.items()) for event in events]
-    parameters = {"events": f"[{', '.join(f'{{{row}}}' for row in rows)}]", "right": _quoted(right)}
+    rows = [", ".join(f"{key} = {to_json(value)}" for key, value in event.items()) for event in events]
+    parameters = {"events": f"[{', '.join(f'{{{row}}}' for row in rows)}]", "right": to_json(right)}
     robot = plan.names[plan.robot_seat].split()[0]
     classes = [one for one in overrides if one.partition("=")[0].endswith(".use")]  # another class, other parameters
     values = [
@@ -97,7 +97,7 @@ def changes_for(plan: EpisodePlan, overrides: Sequence[str] = (), library: Libra
     ]
     if any(_takes_persona(one.removeprefix("planner.use=")) for one in classes if one.startswith("planner.use=")):
         persona = background_text(plan.briefings[plan.robot_seat])  # the same words as in a text episode
-        values.append(f"planner.persona={_quoted(persona)}")
+        values.append(f"planner.persona={to_json(persona)}")
     values += [f"collaborator.{name}={value}" for name, value in parameters.items()]
     return values + [one for one in overrides if one not in classes]
 
@@ -109,11 +109,6 @@ def _takes_persona(use: str) -> bool:
         return "persona" in inspect.signature(getattr(import_module(module), name)).parameters
     except (ImportError, AttributeError, ValueError, TypeError):
         return False
-
-
-def _quoted(value: object) -> str:
-    """Text, number or list as TOML has it."""
-    return msgspec.json.encode(value).decode()
 
 
 def _when(cue: str) -> str:
@@ -272,7 +267,7 @@ def _side_by_side(store: Store, text: str, body: str, dimensions: tuple[str, ...
     for name in dict.fromkeys((*means[0], *means[1])):
         for dimension in dimensions:
             values = [mean.get(name, {}).get(dimension) for mean in means]
-            rows.append((name, dimension, *("-" if value is None else f"{value:g}" for value in values)))
+            rows.append((name, dimension, *(or_dash(value, "g") for value in values)))
     turns = [store.turns(episode) for episode in (text, body)]
     for what, kind in (("things said", "speak"), ("things done", "action")):
         rows.append((what, "", *(str(sum(turn.kind == kind for turn in one)) for one in turns)))

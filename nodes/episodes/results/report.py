@@ -17,7 +17,7 @@ from nodes.episodes.results.show import print_json
 from nodes.episodes.results.store import Store
 from nodes.statistics.paired import Mean
 from runtime.command_line.arguments import check_new, writing
-from runtime.command_line.columns import columns
+from runtime.command_line.columns import columns, or_dash
 from runtime.errors import UserError, choices
 from runtime.operating_system.whole_file import write_whole
 
@@ -60,7 +60,7 @@ def sections(figures: ReportFigures) -> Iterator[Section]:
     """All tables but those of means, which have intervals below them."""
     if figures.checks:
         columns = list(next(iter(figures.checks.values())))
-        rows = [(model, *map(_or_dash, row.values())) for model, row in figures.checks.items()]
+        rows = [(model, *map(or_dash, row.values())) for model, row in figures.checks.items()]
         yield Section("what rules can tell", ("", *columns), rows)
     if figures.comparisons:
         yield Section(
@@ -78,8 +78,8 @@ def sections(figures: ReportFigures) -> Iterator[Section]:
             ("dimension", "items", "kappa 3", "4", "5", "pairs", "judged", "Pearson", "models", "people"),
             [
                 (
-                    *(one.dimension, str(one.items), *map(_or_dash, one.kappa.values()), _or_dash(one.agreeing)),
-                    *(str(one.matched), *map(_or_dash, (one.pearson, *one.pearson_by_player.values()))),
+                    *(one.dimension, str(one.items), *map(or_dash, one.kappa.values()), or_dash(one.agreeing)),
+                    *(str(one.matched), *map(or_dash, (one.pearson, *one.pearson_by_player.values()))),
                 )
                 for one in figures.agreement
             ],
@@ -91,9 +91,9 @@ def sections(figures: ReportFigures) -> Iterator[Section]:
             ("this", "rather than", "share", "from", "to", "times", "other", "neither", "tasks", "p", "words", "words"),
             [
                 (
-                    *(one.first, one.second, _or_dash(one.share), f"{one.low:.2f}", f"{one.high:.2f}", str(one.better)),
+                    *(one.first, one.second, or_dash(one.share), f"{one.low:.2f}", f"{one.high:.2f}", str(one.better)),
                     *(str(one.worse), str(one.neither), str(one.tasks)),
-                    *map(_or_dash, (one.p, one.first_words, one.second_words)),
+                    *map(or_dash, (one.p, one.first_words, one.second_words)),
                 )
                 for one in figures.naturalness
             ],
@@ -153,7 +153,7 @@ def _mean_table(title: str, table: Table, dimensions: Sequence[str]) -> list[str
             figures = [getattr(mean, key, None) for mean in means]
             form = "d" if key == "count" else ".2f"
             if lead == name or any(figure is not None for figure in figures):
-                rows.append((lead, *("-" if figure is None else format(figure, form) for figure in figures)))
+                rows.append((lead, *(or_dash(figure, form) for figure in figures)))
     return ["", *columns(rows, (title,))]
 
 
@@ -162,10 +162,6 @@ def _cell(mean: Mean | None) -> str:
         return "-"
     bounds = "" if mean.low is None else f" [{mean.low:.2f}, {mean.high:.2f}]"
     return f"{mean.mean:.2f}{bounds} (n = {mean.count})"
-
-
-def _or_dash(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
 
 
 def write_page(figures: ReportFigures, card: dict[str, object], folder: Path) -> None:

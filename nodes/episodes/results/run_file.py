@@ -280,6 +280,7 @@ def database_error(problem: BaseException) -> str:
 
 
 def to_json(value: object) -> str:
+    """A value as JSON; text, numbers and lists of them are so in TOML as well."""
     return msgspec.json.encode(value).decode()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from nodes.episodes.evaluation.dimensions import NAMES
 from nodes.msgs.episode import Observation, Outcome, Scores, Turn
-from runtime.command_line.columns import columns
+from runtime.command_line.columns import columns, or_dash
 from runtime.message import Message, Stamped
 from runtime.supervision.view import PlainView, plain, terminal_width
 
@@ -90,7 +90,7 @@ class EpisodeView(PlainView):
         rows = [(f"scores by {scores.judge}", *dimensions)]
         for name in people:
             row = [found.get((name, one)) for one in dimensions]
-            rows.append((name, *("-" if s is None or s.score is None else f"{s.score:g}" for s in row)))
+            rows.append((name, *(or_dash(None if s is None else s.score, "g") for s in row)))
         self._print("\n".join(columns(rows, rows[0][:1])))
 
     def process(self, name: str, pid: int, state: str) -> None:
