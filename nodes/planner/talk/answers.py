@@ -34,7 +34,7 @@ _TO_DO = cues("answers")["to_do"]
 _STOPPED = re.compile(r"(?=.*\b(?:why|how come|what for|what made|who)\b).*\b(?:stop|stopped|stopping|halt|halted)\b")
 _WAITS = re.compile(r"(?=.*\b(?:why|how come|what)\b).*\b(?:waiting|not moving|standing (?:still|there)|stuck)\b")
 _CONTENTS = re.compile(r" (?:something|anything|much|some|any|coffee|tea|water|milk|cream) (?:\w+ )?in ")
-_FROM_WHERE = re.compile(r" where (?:did|was|were|had) .*(?:before|at first|first|originally|from) $")
+_FROM_WHERE = re.compile(r" where (?:did|was|were|had) .*(?:before(?: you .*)?|at first|first|originally|from) $")
 _HAPPENED = re.compile(
     r" (?:did|have|has|was) .*(?:do|done)(?: anything| something)? (?:with|to) "
     r"| happen(?:ed)? to | (?:became|become) of "

@@ -558,7 +558,8 @@ class Dialogue:
         if said:
             return said
         text = self._as_chosen(text, speaker)
-        before, scene = self.owners, with_owners(self._scene, {**self._cups_made(), **self.owners})
+        made = {one: whom for one, whom in self.cups.items() if one in self._handed() or self._steps_left(one)}
+        before, scene = self.owners, with_owners(self._scene, {**made, **self.owners})
         self.around = replace(self.around, scene=scene)
         said_plainly = self.household.written(text)
         self.owners, rest = owners_told(said_plainly, scene, speaker, before, self._named_owned)
@@ -1030,9 +1031,11 @@ class Dialogue:
         talk = replace(self.talk, orders=self.talk.orders if is_told or self.current is None else (self.current,))
         if asked is None:
             return talk
-        if asked.about == "may":
-            names = (Noun(kind=asked.choices[0].label, colour=asked.choices[0].colour),)
-            talk = Conversation(mentioned=names)
+        things = self._about(asked)
+        if asked.awaits == "yes" and [one.count for one in things] == [1]:  # "it" is what was asked about
+            name = Noun(kind=things[0].label, colour=things[0].colour)
+            talk = Conversation() if asked.about == "may" else talk
+            talk = replace(talk, mentioned=(*talk.mentioned, name))
         return replace(talk, question=asked.orders[0], awaits=asked.awaits)
 
     def _follow(self, intent: Intent, text: str, clauses: Sequence[Clause], speaker: str, now_ns: int) -> str:
@@ -1136,10 +1139,18 @@ class Dialogue:
         """What is made of an order that the grammar did not read whole; "" where its own question is the better one."""
         if intent.why == "condition":
             return ""  # the orders are read, and only when they are meant is not
-        if self._is_gist(text, intent, clauses) and (said := propose(self, text, speaker, now_ns, intent)):
-            return said
-        is_objection = objects(intent, clauses) and bool(self._ordered())
-        is_known = is_plain_refusal(self, text, intent) or is_objection or bool(self._under_way(intent.told_of))
+        is_objection, is_plain = (
+            objects(intent, clauses) and bool(self._ordered()),
+            is_plain_refusal(self, text, intent),
+        )
+        is_apart = any(one.act == "spare" and one.is_named for one in parts_heard(self, text))
+        is_held = is_objection and not (self._asked() or is_apart)  # what corrects the work holds it
+        is_gist = self._is_dark(text, intent, clauses) and not (is_held or is_plain)
+        before = self.orders, self.questions
+        if is_gist and (said := propose(self, text, speaker, now_ns, intent)):
+            is_lost = intent.why == "tidy" and (self.orders, self.questions) == before
+            return f"{said} {self._unread(intent, clauses, now_ns)}" if is_lost else said  # "..., but leave the ball"
+        is_known = is_plain or is_objection or bool(self._under_way(intent.told_of))
         return not_understood(self, text) if intent.why in _NONSENSE and not is_known else ""
 
     def _told(self, text: str, speaker: str, intent: Intent, clauses: Sequence[Clause], now_ns: int) -> str:
@@ -1166,12 +1177,6 @@ class Dialogue:
         text = f"Shall I {small(describe(order))} as well?"
         asked = OpenQuestion("order", text, now_ns, (order,), "yes", is_more=True)
         return self.too_wide(order.things) or self.ask(asked)
-
-    def _is_gist(self, text: str, intent: Intent, clauses: Sequence[Clause]) -> bool:
-        """Whether what the grammar left is looked at part by part; not what corrects the work, which is held."""
-        is_objection = objects(intent, clauses) and bool(self._ordered()) and not self._asked()
-        is_objection = is_objection and not any(one.act == "spare" and one.is_named for one in parts_heard(self, text))
-        return self._is_dark(text, intent, clauses) and not (is_objection or is_plain_refusal(self, text, intent))
 
     def _is_dark(self, text: str, intent: Intent, clauses: Sequence[Clause]) -> bool:
         """Whether it is asked or refused as words were left unread."""
@@ -1218,9 +1223,10 @@ class Dialogue:
         """What questions are answered from."""
         asked = next((one.text for one in reversed(self.questions) if one.awaits), "")
         helped = self.open("help", "thing")
-        order = self.order if self.order is None or not self._is_there(self.order) else None  # nobody has told it yet
+        is_done = self.order is not None and self._is_there(self.order)  # and nobody has told it yet
+        orders = self.orders[1:] if is_done else self.orders
         return Answerable(
-            self._scene, self.around.skills, order, self.later, self.deeds, self.causes, asked,
+            self._scene, self.around.skills, next(iter(orders), None), orders[1:], self.deeds, self.causes, asked,
             helped.text if helped is not None else "", self.is_stopped, self.stop, self.reasons, self.heard,
             self.names, self.dropped,
         )  # fmt: skip
@@ -1419,10 +1425,11 @@ class Dialogue:
         is_asking = any(clause.type == "question" for clause in clauses)  # "Ok, but what do you see?"
         is_done = intent.deed == "do" and not is_asking
         order = intent.orders[0] if is_done else Order("")
-        is_yes = is_done and asked.awaits == "yes" and intent.orders == asked.orders[:1]
         is_named = any(noun.kind or noun.colour for clause in clauses for noun in clause.nouns)
         is_only = is_named and _ONLY.search(text) is not None
+        is_yes = is_done and asked.awaits == "yes" and intent.orders == asked.orders[:1]
         is_yes = is_yes and not (is_named and (is_only or order.skill == "undo"))  # "Yes, the green one": of another
+        is_yes = is_yes or (self._takes_it(asked, intent, clauses) and not is_asking)
         is_yes = is_yes or (asked.awaits == "yes" and not is_asking and self._says_so(asked, text))
         is_yes = is_yes or (
             is_done and asked.about == "may" and all(covers(asked.choices[0], one) for one in order.things)
@@ -1466,6 +1473,7 @@ class Dialogue:
     def _answered_beside(self, asked: OpenQuestion, intent: Intent, text: str, speaker: str, now_ns: int) -> str | None:
         """ "Yes, and then wipe the table": the answer, and what is said to the order behind it; None of other words."""
         is_same = intent.deed == "do" and intent.orders == asked.orders[: len(intent.orders)]
+        is_same = is_same or self._takes_it(asked, intent, self._clauses(text))
         if is_same or (asked.awaits == "yes" and self._says_so(asked, text)):
             return None
         for found in _PARTS.finditer(text):
@@ -1484,6 +1492,14 @@ class Dialogue:
                 rest = bound_out(rest, about, ()) if len(about) == 1 else rest
                 return _joined([said, self._heard(f"And {rest}", speaker, now_ns)])
         return None
+
+    @staticmethod
+    def _takes_it(asked: OpenQuestion, intent: Intent, clauses: Sequence[Clause]) -> bool:
+        """ "He's right, take it": a yes to what takes it somewhere, with no more than that."""
+        nouns = [noun for one in clauses for noun in one.nouns if noun.kind or noun.colour]
+        is_more = nouns or any(one.targets or one.particles or one.adverbs for one in clauses)
+        is_moved = asked.awaits == "yes" and any(one.skill in _MOVES for one in asked.orders[:1])
+        return is_moved and not is_more and {one.skill for one in intent.orders} in ({"pick"}, {"take"})
 
     def _says_no(self, asked: OpenQuestion, intent: Intent, clauses: Sequence[Clause]) -> bool:
         """ "No", "don't pour it away", "I still need it", "not that": what was asked about, by no name, is refused."""
@@ -1668,7 +1684,7 @@ class Dialogue:
         self, intent: Intent, target: SeenObject | None, *, is_heard_by_vlm: bool
     ) -> tuple[list[Reference], list[Reference], bool] | None:
         """What is to be left alone; what nobody can tell apart; whether the VLM has left it. None: the work itself."""
-        order = self.order
+        order, held = self.order, self.open("leave", "still")
         vague = [one for one in intent.protected if is_vague(one)]
         left = [self._as_seen(one) for one in intent.protected if not is_vague(one)]
         open_: list[Reference] = []
@@ -1677,8 +1693,10 @@ class Dialogue:
             found = referents(what, None if self._each else order, self._scene, target)
             if order is not None and not order.things and found.by == "words":
                 return None
-            if found.by == "words":
-                found = replace(found, things=self._among(found))
+            if found.by == "words":  # those of them that were asked about, where one was; else that are worked on
+                choices = held.choices if held else self._ordered() if self._each and not found.is_clear else ()
+                among = tuple(one for one in found.things if any(fits(one, ref, self._scene) for ref in choices))
+                found = replace(found, things=among or found.things)
             if found.by == "action" and is_heard_by_vlm:
                 is_left_by_vlm = True  # who moves it has left it already, and says so
             elif found.is_clear or 0 < len(found.things) <= what.count:
@@ -1690,12 +1708,6 @@ class Dialogue:
             else:
                 open_ += order.things if order is not None else (Reference(label="*"),)
         return list(dict.fromkeys(left)), open_, is_left_by_vlm
-
-    def _among(self, found: Referents) -> tuple[SeenObject, ...]:
-        """Those of them that were asked about, where one was; else those that are worked on."""
-        held = self.open("leave", "still")
-        choices = held.choices if held else self._ordered() if self._each and not found.is_clear else ()
-        return tuple(one for one in found.things if any(fits(one, ref, self._scene) for ref in choices)) or found.things
 
     def _as_seen(self, one: Reference) -> Reference:
         """ "The red one", as the only red thing that is seen."""
@@ -2220,7 +2232,7 @@ class Dialogue:
 
     def _is_there(self, order: Order) -> bool:
         """Whether all that it is about stands where it was to go, and only nobody has said so yet."""
-        things = [thing for ref in order.things for thing in self._fitting(ref)] if self._each else []
+        things = [thing for ref in order.things for thing in self._fitting(ref)]
         return bool(things) and all(self._is_at(one, order) for one in things)
 
     def _home(self) -> str:
@@ -2352,11 +2364,6 @@ class Dialogue:
 
     def _handed(self) -> set[str]:
         return {one.order.things[0].id for one in self.done if one.order.skill == "hand_over"}
-
-    def _cups_made(self) -> dict[str, str]:
-        """Whose each vessel is that is being filled, or was, and handed over."""
-        ended = self._handed()
-        return {ident: whom for ident, whom in self.cups.items() if ident in ended or self._steps_left(ident)}
 
     def _brew(self, text: str, clauses: Sequence[Clause], spared: set[str], speaker: str, now_ns: int) -> str | None:
         """What is said to a wish for a recipe, and to all that is said of it later; None of other words."""

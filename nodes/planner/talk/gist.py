@@ -292,12 +292,8 @@ def asked_about(words: str, scene: Scene, parser: Parser, focus: Focus, speaker:
     places = [one.place for one in nouns if one.place]
     is_there = re.search(r"\b(?:in|on|up|over) there\b|\bthere now\b", words) is not None
     place = places[-1] if places else focus.there if is_there else ""
-    if (
-        not places
-        and is_there
-        and re.search(r"\b(?:left|still) .*\bon there\b", words)
-        and relation_to(place, scene) == "in"
-    ):
+    is_rest = is_there and not places and re.search(r"\b(?:left|still) .*\bon there\b", words) is not None
+    if is_rest and relation_to(place, scene) == "in":
         place = focus.surface or place  # what things stood on, and not what they went into
     inside = [one for one in scene.things if {*focus.within.get(one.id, "").split()} & {*words.split()}]
     is_of_contents = bool(inside) and not things

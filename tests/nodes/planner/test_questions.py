@@ -11,6 +11,7 @@ import pytest
 from nodes.planner.words.asked import asked_apart, words_of_question
 from tests.nodes.planner.test_dialogues import ALL, BOTH, LONG_S, played
 from tests.nodes.planner.two_hands import KitchenHands, TableHands, Turn
+from tests.support.sentences import sentence
 
 
 @pytest.mark.parametrize(
@@ -396,3 +397,22 @@ def test_of_several_it_is_told_whose_each_is() -> None:
     world = TableHands()
     world.play(("Ben", "The ball's mine, by the way."), "Whose are the ball and the red cup?")
     assert world.last == "Ben owns the purple ball. I do not know whose the red cup is."
+
+
+def test_what_comes_next_is_told_before_it_was_said_that_the_last_thing_is_there() -> None:
+    world = KitchenHands()
+    world.play("Put the red mug and the blue mug on the tray.")
+    world.where["mug-red"] = "tray"
+    assert "blue mug" in world.play("What are you going to do next?")
+    assert "waiting for something" not in world.play("What are you doing?")
+
+
+def test_an_order_that_lacks_all_but_an_exception_is_asked_about() -> None:
+    asked = sentence("planner.what_and_where", places="the bin and the table")
+    assert TableHands().play("Clear the table, but leave the ball.").endswith(asked)
+
+
+def test_where_it_was_before_it_was_moved_is_told() -> None:
+    world = KitchenHands()
+    world.play("Put the red mug in the sink.", 20)
+    assert "on the table" in world.play("Where was the red mug before you moved it?")

@@ -381,3 +381,12 @@ def test_what_is_hers_may_be_told_by_its_place_in_the_row(hands: type[TableHands
     thing = f"{RIGHTMOST[hands]} {hands.thing}"
     world = played(hands, ["The {thing} on the right is mine.", ("Ben", f"Whose is the {thing}?")])
     assert world.last.startswith(sentence("planner.owns", owner="Ann", thing=thing))
+
+
+@pytest.mark.parametrize("text", ["Actually, he's right, you can take it.", "Okay, take it, then."])
+def test_it_is_what_she_was_asked_about_and_taking_it_is_a_yes(text: str) -> None:
+    world = TableHands()
+    world.play("Nobody's to touch the white cup today, it's cracked.")
+    world.play(("Ben", "Put the green cup in the bin, but leave the ball."), 20)
+    world.play(("Ben", "Ah, throw the white one out anyway."), text, 30)
+    assert world.ends() == {"green cup": "bin", "white cup": "bin"}
