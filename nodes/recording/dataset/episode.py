@@ -309,8 +309,7 @@ def read_episode(
             damaged.met(message, problem)
         if at_ns >= from_ns:
             sampler.begin(at_ns)
-    for sentence in damaged.told:
-        tell(sentence)
+    damaged.tell(tell)
     if sampler.has_driven_sideways:
         tell(f"{recording.path}: the base was driven sideways (base_vy_mps), and actions here have no place for that")
     if sampler.stale:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from nodes.mcap.record import BagMessage
 from nodes.recording.bag.recording import Recording, envelope_or_none
 from runtime.clock import to_s
@@ -11,7 +13,7 @@ ADVICE = "--skip-damaged leaves such messages out and counts them; `polyrhythm b
 
 
 class Damaged:
-    """Keeps account of what could not be read; `told` has a sentence for each topic."""
+    """Keeps account of what could not be read."""
 
     def __init__(self, recording: Recording, *, is_skipped: bool, what_then: str = "left out") -> None:
         self._recording = recording
@@ -28,14 +30,12 @@ class Damaged:
         self._number[message.topic] = self._number.get(message.topic, 0) + 1
         self._first.setdefault(message.topic, which)
 
-    @property
-    def told(self) -> list[str]:
-        return [
-            f"{self._recording.path}: {first}"
-            + (f", nor {others} more of that topic: {then}" if (others := self._number[topic] - 1) else f": {then}")
-            for topic, first in sorted(self._first.items())
-            for then in [self._what_then]
-        ]
+    def tell(self, tell: Callable[[str], None]) -> None:
+        """A sentence for each topic of which something was left out."""
+        for topic, first in sorted(self._first.items()):
+            others = self._number[topic] - 1
+            more = f", nor {others} more of that topic" if others else ""
+            tell(f"{self._recording.path}: {first}{more}: {self._what_then}")
 
     def _at_s(self, message: BagMessage) -> float:
         """Run time by the stamp that MCAP keeps, which can be read where the message cannot."""

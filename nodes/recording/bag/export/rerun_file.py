@@ -60,8 +60,7 @@ def export_rerun(
             raise RecordingError(f"{out}: was not written to its end ({problem}); is the disk full?") from problem
         finally:
             stream.disconnect()
-    for sentence in damaged.told:
-        tell(sentence)
+    damaged.tell(tell)
     return dict(sorted(counts.items()))
 
 

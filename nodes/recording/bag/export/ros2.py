@@ -113,8 +113,7 @@ def export_ros2(
                     counts["/tf_static"] = 1
     except WriterError as problem:
         raise UserError(f"{out}: {problem}; choose a folder that is not there yet") from problem
-    for sentence in damaged.told:
-        tell(sentence)
+    damaged.tell(tell)
     return dict(sorted(counts.items()))
 
 

@@ -72,6 +72,5 @@ def export_sounds(
                     tell(f"{which}: {early_s:.1f} s of it were said before the recording began, and are left out")
             except (RecordingError, ValueError) as problem:
                 damaged.met(message, problem)
-    for sentence in damaged.told:
-        tell(sentence)
+    damaged.tell(tell)
     return [(path, file.utterances) for _, (path, file) in sorted(files.items())]

@@ -54,8 +54,7 @@ def export_jsonl(
             }
             file.write(msgspec.json.encode(line) + b"\n")
             lines += 1
-    for sentence in damaged.told:
-        tell(sentence)
+    damaged.tell(tell)
     return lines
 
 
@@ -92,8 +91,7 @@ def export_csv(
                 row |= dict(zip(_HEAD, (at_s, envelope.source, envelope.seq, age_s, envelope.cause), strict=True))
             writers[message.topic].writerow(row)
             rows[message.topic] = rows.get(message.topic, 0) + 1
-    for sentence in damaged.told:
-        tell(sentence)
+    damaged.tell(tell)
     return [(paths[topic], rows.get(topic, 0)) for topic in sorted(paths)]
 
 

@@ -147,8 +147,7 @@ def export_videos(
     finally:
         for _, file in files.values():
             file.__exit__(None, None, None)
-    for sentence in damaged.told:
-        tell(sentence)
+    damaged.tell(tell)
     if not files:
         raise RecordingError(f"{recording.path}: holds no image that can be read")
     return [(path, file.frames) for _, (path, file) in sorted(files.items())]
