@@ -6,6 +6,7 @@ participant perceives.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -38,12 +39,8 @@ class Play(FromBrowser, frozen=True, tag="act"):
 
 Incoming = PageHello | FrameSeen | WatchCameras | Play
 
-_decoder: msgspec.json.Decoder[Incoming] = msgspec.json.Decoder(Incoming)
-
-
-def decode(text: str | bytes) -> Incoming:
-    """The message in this text. Raises ValueError (msgspec's) in words where it is none."""
-    return _decoder.decode(text)
+decode: Callable[[str | bytes], Incoming] = msgspec.json.Decoder(Incoming).decode
+"""The message in this text. Raises ValueError (msgspec's) in words where it is none."""
 
 
 class PersonAtPage(Node):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -275,13 +276,9 @@ Incoming = (
     | ActRequest
 )
 
-_decoder: msgspec.json.Decoder[Incoming] = msgspec.json.Decoder(Incoming)
+decode: Callable[[str | bytes], Incoming] = msgspec.json.Decoder(Incoming).decode
+"""The message in this text. Raises ValueError (msgspec's) in words where it is none."""
 _encoder = msgspec.json.Encoder()
-
-
-def decode(text: str | bytes) -> Incoming:
-    """The message in this text. Raises ValueError (msgspec's) in words where it is none."""
-    return _decoder.decode(text)
 
 
 def encode(document: dict[str, Any]) -> str:

@@ -32,12 +32,8 @@ class OpenRecording(FromBrowser, frozen=True, tag="open"):
 
 
 _Incoming = PageHello | FrameSeen | WatchCameras | Seek | RateRecording | OpenRecording
-_decoder: msgspec.json.Decoder[_Incoming] = msgspec.json.Decoder(_Incoming)
-
-
-def decode(text: str | bytes) -> _Incoming:
-    """The message in this text. Raises ValueError (msgspec's) in words where it is none."""
-    return _decoder.decode(text)
+decode: Callable[[str | bytes], _Incoming] = msgspec.json.Decoder(_Incoming).decode
+"""The message in this text. Raises ValueError (msgspec's) in words where it is none."""
 
 
 class _Reader:

@@ -33,14 +33,9 @@ class RateRecording(FromBrowser, frozen=True, tag="rate"):
     rationale: Annotated[str, msgspec.Meta(max_length=4000)] = ""
 
 
-_decoder: msgspec.json.Decoder[PageHello | FrameSeen | WatchCameras | Seek | RateRecording] = msgspec.json.Decoder(
-    PageHello | FrameSeen | WatchCameras | Seek | RateRecording
-)
-
-
-def decode(text: str | bytes) -> PageHello | FrameSeen | WatchCameras | Seek | RateRecording:
-    """The message in this text. Raises ValueError (msgspec's) in words where it is none."""
-    return _decoder.decode(text)
+_Incoming = PageHello | FrameSeen | WatchCameras | Seek | RateRecording
+decode: Callable[[str | bytes], _Incoming] = msgspec.json.Decoder(_Incoming).decode
+"""The message in this text. Raises ValueError (msgspec's) in words where it is none."""
 
 
 def watched(camera: str) -> tuple[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Literal
 
 import msgspec
@@ -94,9 +95,5 @@ Incoming = (
     | Speak | Talk | SoundPiece | Talked | StopPressed | Resume
 )  # fmt: skip
 
-_decoder: msgspec.json.Decoder[Incoming] = msgspec.json.Decoder(Incoming)
-
-
-def decode(text: str | bytes) -> Incoming:
-    """The message in this text. Raises ValueError (msgspec's) in words where it is none."""
-    return _decoder.decode(text)
+decode: Callable[[str | bytes], Incoming] = msgspec.json.Decoder(Incoming).decode
+"""The message in this text. Raises ValueError (msgspec's) in words where it is none."""
