@@ -104,7 +104,7 @@ class Sight:
         shot = Shot(image.depth_m, image.focal_px, rotation, camera)
         seen = look(image.rgb, shot, self._room, body.own_parts(state))
         told = self._reader.read([cut_out(one, image.rgb, image.depth_m) for one in seen.blobs])
-        self._grip(state, body)
+        self.grip(state, body)
 
         def is_in_view(at_m: tuple[float, float, float]) -> bool:
             x, y, depth = product(rotation.T, np.array(at_m) - camera).tolist()
@@ -119,10 +119,6 @@ class Sight:
         self._person.follow(seen.hands, seen.faces, image.captured_ns, is_in_view)
         self._match(seen, told, {id(one): is_empty(one) for one in self._tracks if one.holder != "robot"})
         self._stained |= seen.stains
-
-    def grip(self, state: RobotState, body: Body) -> None:
-        """Take in what the gripper feels, between images."""
-        self._grip(state, body)
 
     def scene(self, now_ns: int) -> Scene:
         """All that is believed to be there."""
@@ -226,7 +222,8 @@ class Sight:
         elif blob.surface or not is_over_palm:
             track.holder = ""
 
-    def _grip(self, state: RobotState, body: Body) -> None:
+    def grip(self, state: RobotState, body: Body) -> None:
+        """Take in what the gripper feels, between images as well."""
         x, y, z = body.hand_point(state)
         if state.is_grasping and self._held is None:
             near = [one for one in self._tracks if one.misses < MISSES or one.id]
