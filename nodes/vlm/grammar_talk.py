@@ -38,9 +38,7 @@ class GrammarTalk:
         for what in spared_by(intent):
             found = referents(what, order, scene, target)
             if found.by == "action" and what.label == "" and is_late:
-                return (
-                    HeardOfWork()
-                )  # they mean what they have just retracted: they had not seen yet that the robot left it
+                return HeardOfWork()  # they mean what they have just retracted: they had not seen that it was left
             if not found.is_clear:
                 continue  # the planner asks
             left += as_references(found.things, scene)

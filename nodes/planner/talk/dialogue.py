@@ -169,6 +169,10 @@ _NEEDLESS = re.compile(
 )  # fmt: skip
 _REPENTS = re.compile(r"\b(?:changed my mind|second thoughts?|thought better of)\b", re.I)
 _ALLOWS = re.compile(r"(?<!can )\byou (?:can|may|might)(?! not)\b(?!.*\?)", re.I)
+_LEFT_AT = re.compile(
+    r"(?P<joint>\b(?:and|then) (?:just )?)?(?<!not )(?<!n't )\bleave (?P<what>it|them|that|the (?:[a-z]+ )?[a-z]+) "
+    r"(?:in|on) the (?P<place>[a-z ]+?)(?=\W*$|[.,;!?]| (?:please|then|and|too)\b)", re.I
+)  # fmt: skip
 _SELF_ASKED = re.compile(r"\W*(?:and )?which(?: one)?\?\W*", re.I)
 _FOR_ME = re.compile(
     r"(?:^|(?<=[.,;!?] ))(?:(?P<what>(?:the|that|this)(?: [a-z]+)+?)(?:'s| is)(?: (?:meant )?for me| mine)"
@@ -675,7 +679,7 @@ class Dialogue:
             return meant[0] if ref.count == len(meant) == 1 else ref
 
         orders = tuple(one.about(tuple(map(chosen, one.things))) for one in intent.orders)
-        return (_with_orders(intent, orders) if choices else intent), talk
+        return (msgspec.structs.replace(intent, orders=orders) if choices else intent), talk
 
     def _bound(self, text: str) -> str:
         """With "that one" and "them" as what was answered just before, and nothing pointed at or named since."""
@@ -715,6 +719,17 @@ class Dialogue:
         named_last = self.ids_of(Reference(label=one.kind or "*", colour=one.colour) for one in told)
         is_called = plain != text or (len(named_last) == 1 and named_last <= {*self.names.values()})
         return _CALLED.sub("it", plain) if is_called else text
+
+    def _left_there(self, text: str) -> str:
+        """With "wash the mug and leave it on the tray" as to put it there, where it is not there yet."""
+        found, held = _LEFT_AT.search(text), held_by_robot(self._scene)
+        if found is None or (place := found["place"].lower()) not in self.around.world.places:
+            return text
+        ahead = {*self._named_ids(text[: found.start()])}
+        ids = {*self._named_ids(found["what"])} or ahead or held
+        is_elsewhere = bool(ids) and place not in {place_of(one, self._scene) for one in ids}
+        is_elsewhere = is_elsewhere and (ids <= held or (bool(found["joint"]) and ids <= (ahead or ids)))
+        return text.replace(found[0], re.sub(r"\bleave\b", "put", found[0], flags=re.I)) if is_elsewhere else text
 
     def _with_other(self, text: str) -> str:
         """With "the other cup" as the only one besides what is worked on, or was last."""
@@ -757,14 +772,15 @@ class Dialogue:
     def _ordered_in(self, text: str, speaker: str, now_ns: int) -> str:
         """What is made of words that ask nothing plainly."""
         about = _WHAT_ABOUT.fullmatch(text)
-        if about is not None and self.was_answered and meant_by(self, about[1]):
+        left = meant_by(self, about[1]) if about is not None else ()
+        if about is not None and left and self.was_answered:
             return self.answered(f"And {about[1]}?", speaker)  # asked of what was just asked of another
-        if about is not None:
-            left = meant_by(self, about[1])
-            if left and all(one.id in self.kept and not self._gives(one) for one in left) and self.why_kept(left):
-                return self.answered(f"Why is {about[1]} left?", speaker)
+        is_kept = all(one.id in self.kept and not self._gives(one) for one in left) and self.why_kept(left) != ""
+        if about is not None and is_kept:
+            return self.answered(f"Why is {about[1]} left?", speaker)
         text = text if self.orders else before_all(text)
-        text, undone = behind_deed(self, self._bound(elsewhere(self._called(text), self.around.world.places)))
+        text = self._left_there(self._called(text))
+        text, undone = behind_deed(self, self._bound(elsewhere(text, self.around.world.places)))
         if undone:
             intent = self.read_alone(text)
             intent = msgspec.structs.replace(intent, deed="ask", why="condition", what=undone, awaits="yes")
@@ -870,7 +886,7 @@ class Dialogue:
             return text, f"I still hold the {name}. Please take it from my hand."
         if self.by not in ("", speaker):
             return text, ""  # nobody else takes an order back
-        return (f"Put it {found['where']}." if found["where"] else "Forget it."), ""
+        return "Forget it.", ""
 
     def _hear(self, text: str, speaker: str, now_ns: int) -> str:
         text, answer = self._held_out(text, speaker)
@@ -1359,8 +1375,8 @@ class Dialogue:
         self._give_way(asked, self._about(asked))
         self._release(self.refs(self._kept_of(asked.orders)))
         is_beside = (bool(asked.of) or asked.is_more) and self.order is not None
-        agreed = _with_orders(agreed or Intent("do"), asked.orders)
-        agreed = msgspec.structs.replace(agreed, is_addition=agreed.is_addition or is_beside)
+        said = agreed or Intent("do")
+        agreed = msgspec.structs.replace(said, orders=asked.orders, is_addition=said.is_addition or is_beside)
         return self.do(agreed, now_ns, speaker, is_answer=not is_beside)
 
     def recipe_wish(self, text: str, now_ns: int) -> str:
@@ -1435,6 +1451,10 @@ class Dialogue:
             is_done and asked.about == "may" and all(covers(asked.choices[0], one) for one in order.things)
         )
         is_no = self._says_no(asked, intent, clauses)
+        said = " ".join(word for one in clauses for word in one.words)
+        if asked.about == "instead" and speaker == self.by and _MY_WAY.search(said):
+            self._close(asked)
+            return self._declined(asked)
         if is_yes and asked.about == "order":
             self.talk = replace(talk, question=None, awaits="")
             return self.agree(asked, now_ns, speaker, intent if is_done else Intent("do"))
@@ -1446,10 +1466,6 @@ class Dialogue:
             if asked.about != "may":
                 self.talk = replace(talk, question=None, awaits="", protected=kept)
             return self._agreed(asked, now_ns, speaker) if is_yes else self._declined(asked)
-        said = " ".join(word for one in clauses for word in one.words)
-        if asked.about == "instead" and speaker == self.by and _MY_WAY.search(said):
-            self._close(asked)
-            return self._declined(asked)
         if asked.about == "place" and order.place and order.things == asked.orders[0].things:
             self._close(asked)
             self.habits = {**self.habits, order.things[0].label: order.place}
@@ -1970,7 +1986,7 @@ class Dialogue:
             free = [one.about(tuple(x for x in one.things if self.ids_of((x,)) - ids)) for one in orders]
             rest = [_excluding(x, out, ()) if self.lost((one,)) else one for one, x in zip(orders, free, strict=True)]
             rest = [x for x in rest if x in orders or any(is_still_meant(y, x, self._scene) for y in self._things())]
-            done = self.do(_with_orders(intent, tuple(rest)), now_ns, speaker) if rest else ""
+            done = self.do(msgspec.structs.replace(intent, orders=tuple(rest)), now_ns, speaker) if rest else ""
             return _joined([done, self._help(binned)])
         if text := self._nothing_to_put_back(orders):
             return text
@@ -1979,7 +1995,7 @@ class Dialogue:
             self._keep_asking(
                 lambda one: one.about != "still" or not self.ids_of(one.choices) <= ordered or bool(self._objected(one))
             )
-            said = self._do_each(_with_orders(intent, orders), now_ns, speaker)
+            said = self._do_each(msgspec.structs.replace(intent, orders=orders), now_ns, speaker)
             self._keep_asking(lambda one: one.about != "still" or any(two in self.orders for two in one.orders))
             behind = intent.why == "instead" and not self._asked() and self.later
             return f"{said} Then I will {list_words(in_short(behind))}." if behind else said
@@ -1992,7 +2008,9 @@ class Dialogue:
         if lost := next((one for one in orders if one.skill == "place" and not one.place), None):
             text = f"Where shall I put {named(lost.things)}?"
             return self.ask(OpenQuestion("order", text, now_ns, (lost,), missing="place"))
-        return self._do_whole(_with_orders(intent, orders), other, now_ns, speaker, is_answer=is_answer)
+        return self._do_whole(
+            msgspec.structs.replace(intent, orders=orders), other, now_ns, speaker, is_answer=is_answer
+        )
 
     def _do_whole(self, intent: Intent, other: str, now_ns: int, speaker: str, *, is_answer: bool) -> str:
         """Carry whole orders out in place of what is under way, or behind it; a question of something else stays."""
@@ -2596,7 +2614,9 @@ class Dialogue:
             steps += [(self.steps(chore.skill, one, ""), one) for one in things]
         said = [f"Sure. I will {list_words(promised)}."]
         said += [self._add(each, now_ns, asks_first=one) for each, one in steps]
-        return _joined([*said, self._do_each(_with_orders(intent, apart), now_ns, self.by) if apart else ""])
+        return _joined(
+            [*said, self._do_each(msgspec.structs.replace(intent, orders=apart), now_ns, self.by) if apart else ""]
+        )
 
     def _spared(self, clauses: Sequence[Clause], intent: Intent) -> set[str]:
         """Ids of what the sentence excepts, forbids or keeps."""
@@ -3072,14 +3092,13 @@ _SAID_TO_HELD = re.compile(
     r"(?i:(?:no|oh|ah|okay|ok|right|well|actually|sorry|cheers|thanks|thank you|ta|great|just|now|please|and|then)\W+)*"
     r"(?:(?P<got>(?i:(?:i have|i['’]ve|i) (?:got|taken) (?:it|that|hold of it)|got it|here is my hand|(?:i )?have it|"
     r"my hand is (?:out|here|there|open)|i(?: a|['’])m holding (?:it|my hand out)))"
-    r"|(?i:leave|drop) it (?P<where>(?i:on|in) (?i:the) \w+)"
     r"|(?i:(?:you )?keep it|leave it(?: there| be)?|(?:maybe )?later|not (?:now|yet)"
     r"|i(?: will|['’]ll) (?:take|have|get) it later"
     r"|(?:i )?(?:do not|don['’]t) (?:want|need) (?:it|that))"
     r"|(?i:give|hand|pass|bring|take) it (?i:on |over )?(?i:to) (?P<who>[A-Z]\w+))"
     r"(?i:\W+(?:now|after all|any ?more|instead|please|then|thanks|thank you|for now|first))*\W*"
 )
-"""What somebody says to whom something is held out: that they have it, where it goes instead, not now, to whom."""
+"""What somebody says to whom something is held out: that they have it, not now, to whom."""
 _IT = re.compile(r"\b(?:it|that)\b(?! (?:is|was)\b)", re.I)
 _WASHES = re.compile(r"\b(?:wash|rinse|clean)\b", re.I)
 _CANCELS = re.compile(
@@ -3112,10 +3131,6 @@ def _answered_with(said: Sequence[Cup], orders: Sequence[Order], recipe: Recipe)
         )
         for n, cup in enumerate(found)
     ]
-
-
-def _with_orders(intent: Intent, orders: tuple[Order, ...]) -> Intent:
-    return msgspec.structs.replace(intent, orders=orders)
 
 
 def _apart(orders: Sequence[Order]) -> list[Order]:

@@ -160,7 +160,7 @@ def _act(said: str, heard: frozenset[str], end: str, skill: str, verb: str, *, i
         ("over" in heard, "social"),
         ("back" in heard and not _CUES["not"].match(said), "back"),
         ("self" in heard and (is_named or verb), "spare"),
-        ("own" in heard and not (is_request or said.startswith("please")), "spare"),
+        ("own" in heard and not (is_request or skill == "hand_over" or said.startswith("please")), "spare"),
         (_CUES["no"].fullmatch(said), "no"),
         ("on" in heard and not has_place and "spares_it" not in heard, "on"),
         (is_not and (is_named or "spares_it" in heard) and not is_request, "spare"),
@@ -207,9 +207,8 @@ def _skill(verb: str, heard: frozenset[str], places: Sequence[str]) -> str:
 
 
 def _waste(scene: Scene) -> str:
-    return next((one.label for one in scene.things if one.is_place and "waste" in one.state), "") or next(
-        (one.label for one in scene.things if one.is_place and one.label == "bin"), ""
-    )
+    bins = [one.label for one in scene.things if one.is_place and ("waste" in one.state or one.label == "bin")]
+    return bins[0] if bins else ""
 
 
 def _meant(nouns: Sequence[Noun], said: str, scene: Scene, focus: Focus) -> tuple[tuple[SeenObject, ...], bool]:

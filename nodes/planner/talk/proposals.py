@@ -70,13 +70,6 @@ def meant_by(mind: Dialogue, words: str, *, is_behind: bool = False) -> tuple[Se
     return tuple(dict.fromkeys(things))
 
 
-def _contradicts_itself(parts: Sequence[SaidPart]) -> bool:
-    """Whether one thing is to be moved and left at once."""
-    moved = {one.id for part in parts if part.act == "deed" and part.is_named for one in part.things}
-    left = {one.id for part in parts if part.act == "spare" and part.is_named for one in part.things}
-    return bool(moved) and moved <= left
-
-
 def asks(mind: Dialogue, text: str) -> bool:
     """Whether it is a question, and nothing else that counts."""
     acts = {part.act for part in parts_heard(mind, text)}
@@ -130,8 +123,9 @@ def propose(mind: Dialogue, text: str, speaker: str, now_ns: int, intent: Intent
         return wish
     if wash := offer_wash(mind, parts, now_ns):
         return wash
-    if _contradicts_itself(parts):
-        return ""
+    ids = {act: {x.id for one in parts if one.act == act and one.is_named for x in one.things} for act in acts}
+    if ids.get("deed") and ids["deed"] <= ids.get("spare", set()):
+        return ""  # to be moved and left at once
     spared = _spare(mind, parts, now_ns, said)
     _back(mind, parts, spared, speaker, now_ns, said)
     _deed(mind, parts, spared, focus, speaker, now_ns, said)

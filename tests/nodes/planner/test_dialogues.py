@@ -969,3 +969,25 @@ def test_what_is_only_named_beside_the_work_is_asked_about_and_done_after_a_yes_
 ) -> None:
     for answer, ends in ((), ["white"]), (("Yes.",), ["white", "red"]):
         assert sorted(moved(played(hands, ["Put the white {thing} {goal}.", 3, text, *answer]))) == sorted(ends)
+
+
+@BOTH
+@pytest.mark.parametrize("text", ["Do it the way I said.", "Ignore him.", "No, as I asked."])
+def test_who_ordered_first_and_says_so_again_is_followed_and_that_is_no_yes(hands: type[TableHands], text: str) -> None:
+    world = played(hands, ["Put the white {thing} {goal}.", 2, ("Ben", "Put the white {thing} on the table."), text])
+    assert moved(world) == ["white"]
+
+
+@pytest.mark.parametrize(
+    ("turns", "ends"),
+    [
+        (["Wash the red mug and leave it on the tray."], {"red mug": "tray"}),
+        (["Take the red mug and leave it on the shelf, please."], {"red mug": "shelf"}),
+        (["Put the red mug on the tray.", 5, "No, leave it on the table."], {}),
+        (["Give me the red mug.", 5, "Leave it on the shelf."], {"red mug": "shelf"}),
+        (["Put the blue mug on the tray and leave the red mug in the sink."], {"blue mug": "tray"}),
+        (["Wash the red mug and don't leave it in the sink."], {"red mug": "countertop"}),
+    ],
+)  # fmt: skip
+def test_to_leave_it_where_it_is_not_yet_is_to_put_it_there(turns: list[Turn], ends: dict[str, str]) -> None:
+    assert played(KitchenHands, turns).ends() == ends

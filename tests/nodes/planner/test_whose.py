@@ -390,3 +390,10 @@ def test_it_is_what_she_was_asked_about_and_taking_it_is_a_yes(text: str) -> Non
     world.play(("Ben", "Put the green cup in the bin, but leave the ball."), 20)
     world.play(("Ben", "Ah, throw the white one out anyway."), text, 30)
     assert world.ends() == {"green cup": "bin", "white cup": "bin"}
+
+
+@pytest.mark.parametrize("text", ["Then just bring me my red mug.", "Well, hand me my red mug then."])
+def test_who_asks_for_her_own_thing_is_not_told_that_it_is_left(text: str) -> None:
+    world = KitchenHands()
+    world.play("Nobody moves the red mug unless I say so.")
+    assert "Ann, shall I" in world.play(("Mia", text))
