@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodes.interrupts.intent import says_yes, understand
+from nodes.interrupts.intent import beside_stop, says_yes, understand
 
 
 @pytest.mark.parametrize("text", ["No!", "That's wrong.", "Not that one.", "No, no."])
@@ -359,3 +359,106 @@ def test_who_thanks_or_takes_leave_shouts_nothing_before(text: str) -> None:
 @pytest.mark.parametrize("text", ["Spot on, okay.", "Blimp, please!", "Blimp, thanks, blimp!"])
 def test_other_small_words_leave_unknown_ones_a_possible_shout(text: str) -> None:
     assert understand(text).is_unclear
+
+
+@pytest.mark.parametrize(
+    ("text", "beside"),
+    [
+        ("Stop", ""),
+        ("please stop stop", ""),
+        ("Robot, please stop now! Take the cup.", "Robot, Take the cup."),
+        ("Stop, ahh, take the cup", "take the cup"),
+        ("Please ahh. Take the cup", "Take the cup"),
+        ("Stop! You're hurting me! Take the cup.", "Take the cup."),
+        ("Stop! That's my toe! Take it.", "Take it."),
+        ("Stop! His foot is there.", "His foot is there."),
+        ("Stop, his hand", "his hand"),
+        ("Wait! The red hand", "The red hand"),
+        ("Stop! Put it back.", "Put it back."),
+        ("Stop. Okay. Take the cup.", "Okay. Take the cup."),
+        ("Ouch don't take it", "don't take it"),
+        ("Hey stop no the cup", "no the cup"),
+        ("Stop please take the cup", "please take the cup"),
+        ("Don't you dare stop no the cup", "Don't you dare stop no the cup"),
+        ("Stop half-full no the cup", "Stop half-full no the cup"),
+        ("Take the half-full cup stop stop now", "Take the half-full cup"),
+    ],
+)
+def test_what_is_said_beside_a_stop_is_what_neither_stops_nor_cries(text: str, beside: str) -> None:
+    assert beside_stop(text) == beside
+
+
+def test_a_stop_between_two_things_that_are_said_takes_back_the_first_and_one_before_or_behind_them_does_not() -> None:
+    assert beside_stop("Take the cup. Wait. Take the bowl.") == "Take the cup. Wait. Take the bowl."
+    assert beside_stop("Take the cup. Put it down stop stop. Bye.") == "Take the cup. Put it down stop stop. Bye."
+    assert beside_stop("Stop. Take the cup. Take the bowl. Stop.") == "Take the cup. Take the bowl."
+    assert (
+        beside_stop("Stop now the cup. Take the bowl. Take it stop stop") == "Stop now the cup. Take the bowl. Take it"
+    )
+    assert beside_stop("Stop don't take the cup. Take the bowl.") == "don't take the cup. Take the bowl."
+
+
+@pytest.mark.parametrize(
+    ("text", "is_pain", "is_caught"),
+    [
+        ("Ow!", True, False),
+        ("Stop! Ouch", True, False),
+        ("Stop! Not ouch", False, False),
+        ("Stop, that hurt", True, False),
+        ("Stop, nobody is hurt", False, False),
+        ("My foot!", True, False),
+        ("Stop, foot", False, False),
+        ("Stop, right foot", True, False),
+        ("Stop, right foot there", False, False),
+        ("Stop, the foot is there", False, False),
+        ("Stop, ah, the foot is there", True, False),
+        ("Stop! That is your foot", False, False),
+        ("Stop! Let go of me", True, True),
+        ("Stop! Let go of his hand", True, False),
+        ("Stop! Yesterday let go of me", False, False),
+        ("Stop! Don't let go of me", False, False),
+    ],
+)
+def test_a_stop_of_somebody_who_is_hurt_or_caught_is_told_from_one_that_only_names_a_part_of_the_body(
+    text: str, *, is_pain: bool, is_caught: bool
+) -> None:
+    meaning = understand(text)
+    assert (meaning.wants, meaning.is_pain, meaning.is_caught) == ("stop", is_pain, is_caught)
+
+
+@pytest.mark.parametrize(
+    ("text", "wants", "may_stop"),
+    [
+        ("would you please stop", "stop", False),
+        ("would you mind, waiting", "stop", False),
+        ("would you mind holding", "nothing", False),
+        ("could you not stop", "nothing", False),
+        ("would you stop moving for a moment please", "stop", False),
+        ("would you stop turning the big wheel of the car", "nothing", True),
+        ("would you wait because it is hot", "stop", False),
+        ("could you stop because I am in here with you", "stop", False),
+        ("she said could you stop", "nothing", True),
+        ("the rain would stop", "nothing", True),
+        ("would you stop the rain", "nothing", True),
+    ],
+)
+def test_a_polite_stop_is_one_where_nothing_but_the_robot_is_to_stop(text: str, wants: str, *, may_stop: bool) -> None:
+    meaning = understand(text)
+    assert (meaning.wants, meaning.may_stop) == (wants, may_stop)
+
+
+@pytest.mark.parametrize(
+    ("text", "wants", "may_stop"),
+    [
+        ("the arm is squishing Leo", "stop", False),
+        ("you're squashing Leo", "nothing", True),
+        ("you're squashing Leo yesterday", "nothing", False),
+        ("granny it is biting Leo", "stop", False),
+        ("granny it is stuck", "stop", False),
+        ("who is hurting?", "nothing", False),
+        ("who is hurting me?", "stop", False),
+    ],
+)
+def test_who_is_hurt_now_is_told_from_talk_of_hurting(text: str, wants: str, *, may_stop: bool) -> None:
+    meaning = understand(text)
+    assert (meaning.wants, meaning.may_stop) == (wants, may_stop)
