@@ -285,3 +285,26 @@ def test_a_calming_word_before_what_does_not_hurt_is_no_stop(text: str) -> None:
 
 def test_a_verb_of_four_letters_is_known_without_its_ending() -> None:
     assert find(("nim",)).is_corrected
+
+
+@pytest.mark.parametrize("text", ["Let go of it", "Let go of it, please", "Let go of it, let go of it"])
+def test_letting_go_of_a_thing_is_no_stop_that_was_written_otherwise(text: str) -> None:
+    assert understand(text).wants != "stop"
+    assert understand("Let go of me").wants == "stop"
+
+
+@pytest.mark.parametrize("text", ["No párate", "No haz alto"])
+def test_a_spanish_no_before_a_stop_may_have_lost_its_comma(text: str) -> None:
+    assert understand(text).wants == "stop"
+    assert understand("Nunca pares").wants != "stop"
+
+
+@pytest.mark.parametrize("urged", ["nearly", "almost there", "not quite there"])
+def test_who_says_the_same_one_to_three_words_twice_and_then_stops_has_guided_the_robot(urged: str) -> None:
+    assert understand(f"{urged} {urged} enough").wants == "stop"
+    assert understand(f"{urged} enough").wants != "stop"
+
+
+@pytest.mark.parametrize("text", ["Left stop moving", "Links bitte anhalten"])
+def test_one_word_before_a_stop_is_said_besides(text: str) -> None:
+    assert beside_stop(text) == text.partition(" ")[0]
