@@ -46,7 +46,6 @@ CALLED_WORDS = 8
 """The same of a child that calls somebody."""
 KNOWN_UTTERANCES = 1024
 _NOT_RUSSIAN = frozenset("іїєґўђћјљњџ")
-_FIRST_SYLLABLE = "\u3040"
 MOST_LETTERS = 20
 """So many letters may be a shout: a language that joins its words says much in four of them."""
 _KNOWN_SCRIPTS = ("LATIN", "CYRILLIC", "DEVANAGARI", "ARABIC", "CJK", "HANGUL", "HIRAGANA", "KATAKANA")
@@ -740,11 +739,9 @@ def _talk(clauses: Sequence[MatchedClause]) -> Talk:
 
 def _is_short(clauses: Sequence[MatchedClause], text: str) -> bool:
     said = [word for clause in clauses for word in clause.words]
-    words = sum(
-        0.5 * len(word) if word > _FIRST_SYLLABLE and (is_cjk(word) or is_hangul(word)) else 1.0 for word in said
-    )
+    words = sum(0.5 * len(word) if is_cjk(word) or is_hangul(word) else 1.0 for word in said)
     if clauses and "parent" in clauses[0].found:
-        return 0 < words <= CALLED_WORDS
+        return words <= CALLED_WORDS
     is_shout = 0 < words <= SHORT_WORDS and sum(map(len, said)) <= MOST_LETTERS
     return is_shout or (words > 0 and not _is_known_script(text))
 

@@ -462,3 +462,60 @@ def test_a_polite_stop_is_one_where_nothing_but_the_robot_is_to_stop(text: str, 
 def test_who_is_hurt_now_is_told_from_talk_of_hurting(text: str, wants: str, *, may_stop: bool) -> None:
     meaning = understand(text)
     assert (meaning.wants, meaning.may_stop) == (wants, may_stop)
+
+
+@pytest.mark.parametrize(
+    ("text", "wants", "talk"),
+    [
+        ("please ahh", "stop", ""),
+        ("ahh. Wozzle", "stop", ""),
+        ("ahh. Take the cup", "order", ""),
+        ("ahh. Please take the cup", "order", ""),
+        ("ahh. The cup instead", "amend", ""),
+        ("ahh, if", "nothing", "statement"),
+        ("Please not that one, take the bowl", "amend", ""),
+        ("Wozzle, please not that one", "amend", ""),
+        ("Please I like the blue cup", "nothing", "statement"),
+        ("okay I like the blue cup", "nothing", "statement"),
+        ("Please can you go on?", "resume", ""),
+        ("please mhm", "nothing", "backchannel"),
+        ("please hello", "nothing", "greeting"),
+        ("okay please hello wozzle", "nothing", "greeting"),
+        ("please okay blimp wozzle", "nothing", "statement"),
+        ("wozzle, bye please", "nothing", "statement"),
+        ("please you may", "nothing", "statement"),
+    ],
+)
+def test_what_is_wanted_is_found_behind_courtesy_and_assent_and_beside_a_bare_sound(
+    text: str, wants: str, talk: str
+) -> None:
+    meaning = understand(text)
+    assert (meaning.wants, meaning.talk) == (wants, talk)
+
+
+def test_one_word_that_nobody_knows_may_be_a_shout_however_long_in_a_script_that_nobody_knows() -> None:
+    assert understand("blimp").is_unclear
+    assert understand("παρακαλουν" * 3).is_unclear
+    assert not understand("wozzleblimp" * 2).is_unclear
+
+
+def test_a_child_that_calls_somebody_may_shout_eight_words_and_no_more() -> None:
+    assert understand("mommy blimp wozzle flump drib drab zonk quib").is_unclear
+    assert not understand("mommy blimp wozzle flump drib drab zonk quib frap").is_unclear
+
+
+@pytest.mark.parametrize(
+    ("text", "wants", "talk"),
+    [
+        ("wozzle instead", "amend", ""),
+        ("कप रखो", "order", ""),
+        ("you don't have to stop", "nothing", "denial"),
+        ("if it rains", "nothing", "statement"),
+        ("bus stop over there", "nothing", "statement"),
+        ("No. Blimp. Go on.", "amend", ""),
+        ("wozzle, bye now", "nothing", "statement"),
+    ],
+)
+def test_a_few_words_tell_a_correction_an_order_and_talk_apart(text: str, wants: str, talk: str) -> None:
+    meaning = understand(text)
+    assert (meaning.wants, meaning.talk) == (wants, talk)
