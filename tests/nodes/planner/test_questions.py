@@ -404,7 +404,7 @@ def test_what_comes_next_is_told_before_it_was_said_that_the_last_thing_is_there
     world.play("Put the red mug and the blue mug on the tray.")
     world.where["mug-red"] = "tray"
     assert "blue mug" in world.play("What are you going to do next?")
-    assert "waiting for something" not in world.play("What are you doing?")
+    assert sentence("planner.waits") not in world.play("What are you doing?")
 
 
 def test_an_order_that_lacks_all_but_an_exception_is_asked_about() -> None:
