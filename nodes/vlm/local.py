@@ -27,11 +27,21 @@ class LocalVLM(VLM):
     robot_parameter = "limits"
 
     def __init__(
-        self, speaker: str = "robot", limits: str = "", plan_wait_s: float = PLAN_WAIT_S, shapes: str = "",
+        self,
+        speaker: str = "robot",
+        limits: str = "",
+        plan_wait_s: float = PLAN_WAIT_S,
+        shapes: str = "",
         looks_round: LooksRound = "asked",
-    ) -> None:  # fmt: skip
+    ) -> None:
         belief = TableBelief(shape_names(shapes))
         super().__init__(
-            GeometryEyes(belief), belief, GrammarTalk(), decide, speaker=speaker, limits=limits,
-            plan_wait_s=plan_wait_s, looks_round=looks_round,
-        )  # fmt: skip
+            GeometryEyes(belief),
+            belief,
+            GrammarTalk(),
+            decide,
+            speaker=speaker,
+            limits=limits,
+            plan_wait_s=plan_wait_s,
+            looks_round=looks_round,
+        )
