@@ -1155,10 +1155,8 @@ class Dialogue:
         """What is made of an order that the grammar did not read whole; "" where its own question is the better one."""
         if intent.why == "condition":
             return ""  # the orders are read, and only when they are meant is not
-        is_objection, is_plain = (
-            objects(intent, clauses) and bool(self._ordered()),
-            is_plain_refusal(self, text, intent),
-        )
+        is_objection = objects(intent, clauses) and bool(self._ordered())
+        is_plain = is_plain_refusal(self, text, intent)
         is_apart = any(one.act == "spare" and one.is_named for one in parts_heard(self, text))
         is_held = is_objection and not (self._asked() or is_apart)  # what corrects the work holds it
         is_gist = self._is_dark(text, intent, clauses) and not (is_held or is_plain)

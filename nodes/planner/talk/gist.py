@@ -207,8 +207,9 @@ def _skill(verb: str, heard: frozenset[str], places: Sequence[str]) -> str:
 
 
 def _waste(scene: Scene) -> str:
-    bins = [one.label for one in scene.things if one.is_place and ("waste" in one.state or one.label == "bin")]
-    return bins[0] if bins else ""
+    places = [one for one in scene.things if one.is_place]
+    waste = [one.label for one in places if "waste" in one.state]
+    return next(iter(waste), "bin" if any(one.label == "bin" for one in places) else "")
 
 
 def _meant(nouns: Sequence[Noun], said: str, scene: Scene, focus: Focus) -> tuple[tuple[SeenObject, ...], bool]:
