@@ -37,8 +37,9 @@ WRONG = (
 def test_a_table_that_is_wrong_or_watches_nobody_is_refused(tmp_path: Path, text: str, wrong: str) -> None:
     file = tmp_path / "watched.toml"
     file.write_text(text)
-    with pytest.raises(UserError, match=wrong):
+    with pytest.raises(UserError, match=wrong) as refused:
         load(file)
+    assert "[watchdog]" in str(refused.value)
 
 
 def test_the_program_is_given_both_commands_with_this_python_and_the_run_in_their_places(tmp_path: Path) -> None:
