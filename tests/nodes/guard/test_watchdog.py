@@ -326,6 +326,7 @@ def test_a_frozen_guard_is_ended_by_the_watchdog_and_a_frozen_watchdog_stops_the
     file, log = tmp_path / "watched.toml", tmp_path / "log"
     file.write_text(DRIVING)
     run = runs.start(file, log)
+    eventually(lambda: any(runs.folder.rglob(FEED)), "the watchdog listens")  # one that heard no guard watches none
     eventually(lambda: "commanded by policy" in log.read_text(), "the robot drives")
     guard = run.states()["robot"].pid
     os.kill(guard, signal.SIGSTOP)
