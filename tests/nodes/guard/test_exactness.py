@@ -318,6 +318,16 @@ def test_an_emergency_stop_that_comes_again_keeps_when_the_first_one_held() -> N
     assert held_ns > 0
 
 
+def test_who_stops_a_stopped_robot_as_well_does_not_make_its_hold_begin_anew() -> None:
+    story = moving()
+    held_ns = []
+    for by in ("Ana", "Ben"):
+        story.machine.interrupt(interrupt("stop", by), story.now_ns, story.now_ns)
+        story.tick(100, sees=True)
+        held_ns.append(story.machine.report().held_ns)
+    assert held_ns[0] == held_ns[1] > 0
+
+
 def test_who_sent_up_to_a_persons_decision_is_forgotten_with_it() -> None:
     story = armed()
     for number in range(MOST_SOURCES):

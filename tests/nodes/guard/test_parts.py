@@ -282,6 +282,13 @@ def test_a_target_that_is_beyond_the_end_by_more_than_rounding_is_counted(
     assert sources.clamped == count
 
 
+def test_of_the_first_sources_that_ask_for_too_much_each_is_counted_on_and_no_other_begins() -> None:
+    sources, beyond = CommandSources(STRETCH_3, GuardSettings()), (STRETCH_3.joints[0].highest + 0.01, *STOW[1:])
+    for name in (*map(str, range(MOST_SOURCES)), "0", "one too many"):
+        sources.take(Stamped(JointCommand(position=beyond), Envelope("command", name, 1, 0)))
+    assert sources.clamped == {**dict.fromkeys(map(str, range(MOST_SOURCES)), 1), "0": 2}
+
+
 @pytest.mark.parametrize(
     ("old", "mode", "is_stopped", "is_moving"),
     [

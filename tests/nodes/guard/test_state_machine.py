@@ -239,6 +239,8 @@ def test_a_command_is_as_old_as_the_oldest_thing_of_each_kind_behind_it(origin: 
 def test_a_guard_that_limits_plans_refuses_commands_without_one() -> None:
     assert Guard(max_plan_age_s=60.0, needs=("image",)).machine.settings.needs == {"plan", "image"}
     assert Guard(max_utterance_age_s=60.0).machine.settings.needs == {"utterance"}
+    settings = Guard(max_image_age_s=1.0, max_plan_age_s=60.0, max_utterance_age_s=30.0).machine.settings
+    assert (settings.max_image_age_s, settings.max_plan_age_s, settings.max_utterance_age_s) == (1.0, 60.0, 30.0)
     assert Guard().machine.settings.needs == frozenset()
     with pytest.raises(ParameterError) as refusal:
         Guard(needs=("picture",))

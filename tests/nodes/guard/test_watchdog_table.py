@@ -28,7 +28,8 @@ def test_a_command_that_is_not_on_this_machine_is_noted(tmp_path: Path, table: s
 
 WRONG = (
     (DRIVING + "runstops = 'x'", pattern("runtime.watchdog_key")),
-    (DRIVING + "runstop = 'x \"y'", pattern("runtime.watchdog_quotes")),
+    (DRIVING + "runstop = 'x \"y'", pattern("runtime.watchdog_quotes", command="runstop")),
+    (DRIVING + "state = 'x \"y'", pattern("runtime.watchdog_quotes", command="state")),
     ('[nodes.talker]\nuse = "nodes.hello:Talker"\n[watchdog]\n', pattern("runtime.watchdog_alone")),
 )
 
