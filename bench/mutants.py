@@ -144,6 +144,8 @@ TARGETS = (
             "tests/nodes/interrupts/test_phrase_matcher.py",
             "tests/nodes/interrupts/test_pairs.py",
             "tests/nodes/interrupts/test_meanings.py",
+            "tests/nodes/interrupts/test_told_apart.py",
+            "tests/nodes/interrupts/test_entries.py",
             "tests/nodes/interrupts/test_bounds.py",
             "tests/nodes/interrupts/test_reflex.py",
         ),
