@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: demo test pythons pythons-themselves side-by-side docs pages reference models pictures long long-itself bare first-hour walk bench interop interop-itself faults mutants proof sbom lint clean help
 
 help: ## list what can be made
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 demo: $(DEMO) ## a robot clears a table while a person talks to it; leaves a recording, pictures and a film in runs/ (FILM=no: none; OPEN=yes: in the browser, too)
 	@$(BIN)/polyrhythm run laptop --allow-missed-budgets --set collaborator.script=story $(if $(filter no,$(FILM)),,--film) $(if $(filter yes,$(OPEN)),--open)
