@@ -5,6 +5,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 DEMO   := $(VENV)/.demo-installed
 STAMP  := $(VENV)/.installed
+# Those after the oldest one: `make pythons` tries each that is found.
+NEWER  := 3.12 3.13 3.14
 # Two at once for each core, up to 4: many of them wait. A file stays together, and the long ones come first.
 SIDE_BY_SIDE = -n $(shell $(BIN)/python -c "import os; print(min(4, 2 * (os.cpu_count() or 1)))") --dist loadfile --no-loadscope-reorder
 # MJCF and meshes of an SO-101, for examples/so101. Files alone: it asks for a MuJoCo before 4.0, which ours is not.
@@ -28,12 +30,12 @@ pythons: ## the tests that run side by side, on each newer Python that is here, 
 	.ci/ship pythons $(MAKE) --no-print-directory pythons-themselves
 
 pythons-themselves:
-	@code=0; none=yes; for version in 3.12 3.13; do python=$$(tests/interop/python_of $$version); \
-	  if [ -z "$$python" ]; then echo "-- Python $$version is skipped: there is none here"; continue; fi; \
+	@code=0; none=yes; for version in $(NEWER); do python=$$(tests/interop/python_of $$version); \
+	  if [ -z "$$python" ]; then echo "-- Python $$version: not found"; continue; fi; \
 	  none=; echo "-- $$("$$python" --version)"; \
 	  CC=false $(MAKE) --no-print-directory .interop/python$$version/.installed PYTHON="$$python" VENV=.interop/python$$version && \
 	  $(MAKE) --no-print-directory side-by-side PYTHON="$$python" VENV=.interop/python$$version || code=1; \
-	done; [ -z "$$none" ] || echo "pythons: skipped: neither Python 3.12 nor 3.13 is here"; exit $$code
+	done; [ -z "$$none" ] || echo "pythons: skipped: no Python of $(NEWER) is found"; exit $$code
 
 side-by-side: $(STAMP)
 	$(BIN)/python -m pytest -m "not alone and not long" $(SIDE_BY_SIDE)
