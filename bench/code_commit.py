@@ -1,4 +1,4 @@
-"""The commit that a result is of: the newest of more than what proofs write, which .ci/written lists."""
+"""The commit that a result is of: the newest of more than pages and results, which .ci/not-code lists."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-WRITTEN = ROOT / ".ci" / "written"
+NOT_CODE = ROOT / ".ci" / "not-code"
 COMMIT_LETTERS = 12
 
 
 def commit_of(root: Path = ROOT) -> str:
     """Its 12 first letters, with "with changes" where files differ from it; "" outside a checkout."""
-    left_out = ["--", ".", *(f":!{path}" for path in WRITTEN.read_text().split())]
+    left_out = ["--", ".", *(f":!{path}" for path in NOT_CODE.read_text().split())]
     commit = _git(root, "log", "-1", f"--abbrev={COMMIT_LETTERS}", "--format=%h", *left_out)
     changed = _git(root, "status", "--porcelain", "--untracked-files=no", *left_out)
     return commit + (" with changes" if changed else "")

@@ -271,7 +271,7 @@ def as_markdown(counts: Sequence[Count]) -> str:
             f"**{count.target}**: {count.total('killed')} of {tried} mutants killed, {count.total('timeouts')} of them "
             f"because they did not end; {equivalent} of the others change nothing. **{count.share:.1%}** of those that "
             f"change something (goal: {GOAL:.0%}). Tried were {which}; {count.date}, "
-            f"{count.minutes:.0f} minutes; digest of the files {count.code}.",
+            f"{count.minutes:.0f} minutes, on commit {count.commit}.",
             "",
         ]
     counted = {one.target for one in counts}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -13,7 +14,7 @@ import pytest
 
 from bench import proof
 from bench.code_commit import commit_of
-from bench.proof import PROOFS, Proof, main
+from bench.proof import PROOFS, Bound, Proof, main
 from tests.support.running import eventually
 from tests.support.sentences import sentence
 
@@ -80,11 +81,40 @@ def test_a_clone_with_the_results_committed_goes_on_where_this_machine_was(check
     main(["--only", "one"], proofs, checkout)
     git(checkout, "add", "docs")
     git(checkout, "commit", "-qm", "what was proved")
+    (checkout / "README.md").write_text("A page.\n")
+    git(checkout, "add", "README.md")
+    git(checkout, "commit", "-qm", "a page")
     other = tmp_path / "other"
     git(checkout, "clone", "-q", ".", str(other))
     assert main([], proofs, other) == 0
     assert (runs_of(other, "one"), runs_of(other, "two")) == (0, 1)
-    assert commit_of(other) == commit_of(checkout), "results make no other code"
+    assert commit_of(other) == commit_of(checkout), "results and pages make no other code"
+
+
+@pytest.mark.parametrize(
+    ("printed", "outcome", "measured"),
+    [
+        ({"all": [{"arm": "A", "right": {"successes": 9, "runs": 10}}], "wrong": 0}, "passed", True),
+        ({"all": [{"arm": "A", "right": {"successes": 8, "runs": 10}}], "wrong": 0}, "**out of bounds**", True),
+        ({"all": [{"arm": "A", "right": {"share": 0.95}}], "wrong": 1}, "**out of bounds**", True),
+        ({"all": [{"arm": "B", "right": {"share": 0.95}}], "wrong": 0}, "**out of bounds**", False),
+        ("no figures", "**out of bounds**", False),
+    ],
+)
+def test_a_proof_that_measures_passes_only_within_its_bounds(
+    checkout: Path, printed: object, outcome: str, measured: bool
+) -> None:
+    bounds = (Bound("right", "all/arm=A/right", least=0.9), Bound("wrong", "wrong", most=0.0))
+    measures = Proof("one", f"echo '{json.dumps(printed)}'", 1, bounds=bounds)
+    assert main([], [measures], checkout) == (outcome != "passed")
+    assert table(checkout)[0][6] == outcome
+    assert ("at least 0.9" in table(checkout)[0][8]) is measured
+
+
+def test_each_eval_that_is_a_proof_has_bounds_and_prints_its_figures() -> None:
+    evals = [one for one in PROOFS if "polyrhythm eval" in one.command]
+    assert all(one.bounds and "--json" in one.command and (not one.full or "--json" in one.full) for one in evals)
+    assert all(one in evals for one in PROOFS if one.bounds)
 
 
 def test_what_a_machine_cannot_do_is_no_proof_and_is_tried_again(checkout: Path) -> None:
@@ -148,10 +178,10 @@ def test_the_long_form_and_the_short_one_are_kept_apart(checkout: Path) -> None:
     short = counted("one")
     both = Proof("one", short.command, 1, short.command, 5, power="a part")
     main([], [both], checkout)
-    assert table(checkout)[0][-1] == "a part"
+    assert table(checkout)[0][7] == "a part"
     main(["--full"], [both], checkout)
     assert runs_of(checkout, "one") == 2
-    assert table(checkout)[0][-1] == "whole"
+    assert table(checkout)[0][7] == "whole"
 
 
 @pytest.mark.processes
