@@ -144,4 +144,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("polyrhythm")
+    from runtime.renamed import renamed  # not at the top: the module itself has that name here
+
+    if (now := renamed("exports").get(name)) is not None:
+        raise ImportError(f"{name!r} of {__name__!r} is now {now!r}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from typing import Literal
 
 
-def renamed(kind: Literal["names", "modules"]) -> dict[str, str]:
-    """What was called otherwise in the version before, by its old name: "module:Class", or modules."""
+def renamed(kind: Literal["names", "modules", "exports"]) -> dict[str, str]:
+    """What was called otherwise in the version before, by its old name: "module:Class", modules, our exports."""
     import tomllib  # not at the top: an emergency stop at a terminal does without, and starts sooner
     from pathlib import Path
 

@@ -20,6 +20,7 @@ from runtime.launch.checks.class_check import (
     init_problem,
     instance_problems,
     message_problem,
+    narrow_comparisons,
     parameters_of,
     service_problems,
 )
@@ -339,7 +340,7 @@ class Graph:
         """What the author of a node should know and no run is refused for: name of the node and sentence."""
         known = [spec for spec in self.nodes.values() if not spec.unset]  # of others nothing can be built here
         nodes = [(spec.name, spec.build()) for spec in known]
-        own = [(name, note) for name, node in nodes for note in ownership(node)[1]]
+        own = [(name, note) for name, node in nodes for note in ownership(node)[1] + narrow_comparisons(type(node))]
         own += [
             (name, note) for name, node in nodes if isinstance(node, WantsParameters) for note in node.parameter_notes()
         ]
@@ -433,10 +434,15 @@ def health_topic(node: str) -> str:
 
 _OLD_PARAMETERS = {"host": "address", "cert_file": "certificate", "key_file": "key"}
 """Names of parameters before version 0.2; reported for one version, then dropped."""
-_OLD_METHODS = {"check_parameters": "problems(self)", "check_seats": "seat_problems(self, seats)"}
-"""Class methods of nodes before version 0.2, and the methods of a built node that replace them."""
-_OLD_MARKS = {"is_ears": 'role = "ears"', "lifts_stops": 'role, believes = "lifter", "ears"'}
-"""Attributes of classes before version 0.2, and what they are now."""
+_OLD_MEMBERS = {
+    "check_parameters": "problems(self), asked of the built node",
+    "check_seats": "seat_problems(self, seats), asked of the built node",
+    "is_ears": 'role = "ears"; write that into the class',
+    "lifts_stops": 'role, believes = "lifter", "ears"; write that into the class',
+    "robot_facts": "run_facts(cls, key, robot); call it that",
+    "robot_parameter": "asked of a `ForRobot` alone; make that a base of the class",
+}
+"""What classes of nodes said before version 0.2 and nobody asks for any more, and what they say now."""
 
 
 def _key_of_node(name: str) -> str:
@@ -541,14 +547,9 @@ def _node_problems(
     problems += of_kind("P022", filter(None, wrong))
     problems += of_kind("P011", idle_parameters(spec.cls, spec.params))
     problems += [
-        f"{spec.cls.__name__}.{old} is now {new}, asked of the built node"
-        for old, new in _OLD_METHODS.items()
-        if hasattr(spec.cls, old)
-    ]
-    problems += [
-        f"{spec.cls.__name__}.{old} is now {new}; write that into the class"
-        for old, new in _OLD_MARKS.items()
-        if hasattr(spec.cls, old)
+        f"{spec.cls.__name__}.{old} is now {new}"
+        for old, new in _OLD_MEMBERS.items()
+        if hasattr(spec.cls, old) and (old != "robot_parameter" or not hasattr(spec.cls, "run_facts"))
     ]
     problems = of_kind("P020", problems) + of_kind("P023", _name_problems(spec, handlers))
     problems += [

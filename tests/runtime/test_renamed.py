@@ -40,6 +40,13 @@ def test_the_import_of_an_old_module_is_told_the_new_one_which_there_is(old: str
         load_name(f"{old}:Something")
 
 
+@pytest.mark.parametrize("old", renamed("exports"))
+def test_what_the_runtime_exported_before_is_told_where_it_is_imported(old: str) -> None:
+    with pytest.raises(ImportError, match=f"^'{old}' of 'runtime' is now '{renamed('exports')[old]}'$"):
+        exec(f"from runtime import {old}")
+    load_name(renamed("exports")[old])
+
+
 def test_a_module_that_never_was_is_simply_not_found() -> None:
     with pytest.raises(ModuleNotFoundError, match=r"No module named 'nodes\.never'"):
         importlib.import_module("nodes.never")

@@ -24,7 +24,7 @@ from runtime.clock import Clock
 from runtime.context import HandlerContext
 from runtime.errors import ParameterError
 from runtime.launch.checks.function_source import source_of
-from runtime.message import Message, Stamped
+from runtime.message import Message, Stamped, fields_of
 from runtime.node import Handler, MessageHandler, Node, is_marked, ports_of
 from runtime.ports import Port, Publisher, Subscription
 from runtime.run_facts import RunFacts
@@ -318,6 +318,29 @@ def _steps_of(method: types.FunctionType) -> Sequence[ast.AST]:
 def _place_of_step(method: types.FunctionType, step: ast.AST) -> str:
     code, line = method.__code__, getattr(step, "lineno", 1)
     return f"{Path(code.co_filename).name}:{code.co_firstlineno + line - 1}"
+
+
+def narrow_comparisons(cls: type[Node]) -> list[str]:
+    """Comparisons of a field with one word, where a property of the message, as `is_stopped`, may take in others."""
+    wide = {
+        (field.name, word): message.__name__
+        for message in (port.message for port in ports_of(cls, Subscription).values())
+        if isinstance(message, type) and not message_problem(message)  # type: ignore[arg-type]  # classes are hashable
+        for field in fields_of(message)  # type: ignore[arg-type]
+        for word in get_args(field.type)
+        if isinstance(getattr(message, f"is_{word}", None), property)
+    }
+    return [
+        f"{base.__name__}.{method.__name__} ({_place_of_step(method, step)}) compares {field} with {word!r} alone; "
+        f"`is_{word}` of {message} may be true of other words, too"
+        for base in cls.__mro__
+        for method in vars(base).values()
+        if wide and base is not Node and inspect.isfunction(method)
+        for step in _steps_of(method)
+        if isinstance(step, ast.Compare)
+        for (field, word), message in wide.items()
+        if {field, word} <= {getattr(one, "attr", getattr(one, "value", None)) for one in ast.walk(step)}
+    ]
 
 
 def _returned_messages(cls: type[Node], name: str) -> list[str]:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from nodes.msgs import GuardState
+from runtime import Graph, Node, NodeSpec, Subscription, on
 from runtime.launch.file import load
 from tests.support.guard.guarded_nodes import GUARDED
 from tests.support.sentences import sentence
@@ -51,3 +53,20 @@ def test_cores_that_are_none_are_told(tmp_path: Path) -> None:
         sentence("guard.any_core")
     ]
     assert "processes.policy" not in notes(tmp_path, f"{GUARDED}\n[processes.policy]\ncpus = [0]\n")
+
+
+class Follower(Node):
+    guard = Subscription(GuardState, "guard/state")
+
+    @on(guard)
+    def follow(self, state: GuardState) -> None:
+        self.is_still = state.is_stopped or state.mode in ("disarmed", "stopped")
+        self.said = {"moving": 1}.get(state.reason, 0)
+
+
+def test_who_compares_the_mode_with_a_word_that_once_took_in_an_emergency_stop_is_told() -> None:
+    ((node, note),) = [one for one in Graph([NodeSpec("follower", Follower)]).notes() if "compares" in one[1]]
+    assert node == "follower"
+    assert note.startswith("Follower.follow (test_check_notes.py:")
+    assert "'stopped'" in note
+    assert "`is_stopped` of GuardState" in note

@@ -284,6 +284,15 @@ def test_old_names_of_methods_and_parameters_are_told_with_the_new_ones() -> Non
         def check_seats(cls, seats: dict[str, tuple[str, ...]], model: str = "") -> list[str]:
             return []
 
+    class Facts(Picky):
+        is_ears = True
+        lifts_stops = True
+        robot_parameter = "robot"
+
+        @classmethod
+        def robot_facts(cls, robot: str) -> dict[str, object]:
+            return {}
+
     class Page(Node):
         def __init__(self, address: str = "127.0.0.1") -> None:
             self.address = address
@@ -292,6 +301,11 @@ def test_old_names_of_methods_and_parameters_are_told_with_the_new_ones() -> Non
         f"old: Old.check_parameters {sentence('runtime.asked_of_the_built', new='problems(self)')}",
         f"old: Old.check_seats {sentence('runtime.asked_of_the_built', new='seat_problems(self, seats)')}",
     ]
+    assert [told.partition(" is now ")[0] for told in problems(spec("old", Facts))] == [
+        f"old: Facts.{member}" for member in ("is_ears", "lifts_stops", "robot_facts", "robot_parameter")
+    ]
+    Facts.run_facts = Facts.robot_facts  # type: ignore[attr-defined]  # as ForRobot has it
+    assert "robot_parameter" not in str(problems(spec("new", Facts)))
     with pytest.raises(ParameterError, match="parameter 'host' of Page is now 'address'"):
         convert_params(Page, {"host": "0.0.0.0"})
     with pytest.raises(ParameterError, match="unknown parameter 'key_file' of Page; known: address"):
