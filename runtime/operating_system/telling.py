@@ -52,6 +52,11 @@ def writable(stream: TextIO | None, number: int = 1) -> TextIO:
     return stream
 
 
+def level_of(record: logging.LogRecord) -> str:
+    """The level of a log record, in small letters; "notice" where it is for the person at the terminal."""
+    return "notice" if getattr(record, "is_notice", False) else record.levelname.lower()
+
+
 def text_of(record: logging.LogRecord) -> str:
     """What a log record says, also where its arguments do not fit; a line of the log fails no handler."""
     try:

@@ -21,7 +21,7 @@ from typing import Any
 
 from runtime.clock import SystemClock
 from runtime.operating_system.real_time import name_thread
-from runtime.operating_system.telling import text_of
+from runtime.operating_system.telling import level_of, text_of
 from runtime.supervision.orphan import GRACE_S, end_orphan
 
 _LAST_WORDS_S = 0.5
@@ -158,5 +158,4 @@ class ControlLog(logging.Handler):
         if record.exc_info and record.exc_info[0] is not None:
             text += "\n" + "".join(traceback.format_exception(*record.exc_info)).rstrip()
         source = record.name.removeprefix("node.")
-        level = "notice" if getattr(record, "is_notice", False) else record.levelname.lower()
-        self._control.tell("log", level=level, source=source, text=text[:8000])
+        self._control.tell("log", level=level_of(record), source=source, text=text[:8000])

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TextIO
 
 from runtime.clock import NS_PER_S, Clock, SystemClock
 from runtime.message import Message, Stamped
-from runtime.operating_system.telling import text_of
+from runtime.operating_system.telling import level_of, text_of
 
 _OBEYED = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
@@ -109,4 +109,4 @@ class ViewLog(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Show one log record."""
         at_s = self._clock.now_ns() / NS_PER_S
-        self._view.log(record.levelname.lower(), record.name.removeprefix("node."), text_of(record), at_s)
+        self._view.log(level_of(record), record.name.removeprefix("node."), text_of(record), at_s)

@@ -11,13 +11,23 @@ import pytest
 from nodes.mcap.file import BagReader
 from nodes.msgs import Utterance
 from nodes.sim.messages import Truth
+from tests.support.sentences import sentence
 
 FIRST_ORDER_S, WHOLE_STORY_S = 35.0, 150.0
 PATIENCE_S = 600.0
 
-pytestmark = [pytest.mark.processes, pytest.mark.long]
+pytestmark = pytest.mark.processes
 
 
+@pytest.mark.parametrize("clock", [["--virtual"], []], ids=["virtual time", "real time"])
+def test_a_person_reads_first_that_rules_answer(clock: list[str], tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "runtime", "run", "laptop", *clock, "--for", "0.5", "--out", str(tmp_path)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    title, *lines = [line for line in ran.stdout.splitlines() if "every node runs" not in line]
+    assert lines[0].endswith(sentence("planner.rules_answer")), (title, lines)
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [0, 1, 2, 3])
 def test_the_story_ends_in_time_with_the_cups_in_the_bin_and_the_ball_in_the_persons_hand(
     seed: int, tmp_path: Path
