@@ -47,6 +47,8 @@ COLOURS = {
 }  # fmt: skip
 HEADER = (
     "# Words for kinds and colours, derived by examples/train_eyes/words.py and not edited by hand.",
+    "# Third party: pkg:generic/wordnet@3.1 (LicenseRef-scancode-wordnet)",
+    "# Third party: pkg:generic/xkcd-color-survey@2010 (CC0-1.0)",
     "# A word that stands under several may mean any of them. Colours that WordNet does not place are of the xkcd",
     "# colour survey, which is in the public domain (CC0). Nouns and other colours are of WordNet, under its licence:",
     "#",

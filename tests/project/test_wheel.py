@@ -12,6 +12,7 @@ import sys
 import tomllib
 import zipfile
 from collections.abc import Sequence
+from email import message_from_bytes
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -100,6 +101,43 @@ def test_a_wheel_carries_its_packages_with_types_and_the_licence_and_nothing_els
                 assert (str(file.relative_to(ROOT)) in names) == (file not in besides), file
     (licence,) = (name for name in names if name.endswith(".dist-info/licenses/LICENSE"))
     assert zipfile.ZipFile(wheels[name]).read(licence) == (ROOT / "LICENSE").read_bytes()
+
+
+SAID = re.compile(rb"(?i)copyright|SPDX-License-Identifier|public domain")
+
+
+@pytest.mark.parametrize(
+    ("name", "licence", "told"),
+    [
+        ("polyrhythm", "Apache-2.0", {}),
+        (
+            "polyrhythm-nodes", "Apache-2.0 AND CC0-1.0 AND LicenseRef-scancode-wordnet",
+            {"vlm/room/derived_words.toml": b"Copyright 2011 by Princeton University"},
+        ),
+        (
+            "polyrhythm-bridges", "Apache-2.0 AND BSD-3-Clause AND LicenseRef-scancode-public-domain",
+            {
+                "web/questionnaire/scales/nasa-tlx.toml": b"public domain",
+                "web/static/vendor/lit-html.md": b"BSD 3-Clause",
+            },
+        ),
+    ],
+)  # fmt: skip
+def test_a_wheel_names_the_licences_of_what_others_made_and_it_carries(
+    wheels: dict[str, Path], name: str, licence: str, told: dict[str, bytes]
+) -> None:
+    wheel = zipfile.ZipFile(wheels[name])
+    info = next(one.partition("/")[0] for one in wheel.namelist() if ".dist-info/" in one)
+    metadata = message_from_bytes(wheel.read(f"{info}/METADATA"))
+    assert metadata["License-Expression"] == licence
+    assert metadata.get_all("License-File") == ["LICENSE", *told]
+    for file, words in told.items():
+        assert words in wheel.read(f"{info}/licenses/{file}")
+    speak = {one for one in wheel.namelist() if not one.startswith(info) and SAID.search(wheel.read(one))}
+    named = {f"{folder}/{Path(file).with_suffix('')}" for folder in CARRIES[name] for file in told}
+    assert {one for one in speak if str(Path(one).with_suffix("")) not in named} == set(), (
+        "say 'Third party: ...' there"
+    )
 
 
 def test_launch_files_come_with_the_nodes(wheels: dict[str, Path]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import re
 from importlib.machinery import ModuleSpec
 
 import pytest
@@ -44,5 +45,9 @@ def test_doctor_calls_it_a_problem(missing: str, capsys: pytest.CaptureFixture[s
 def test_the_library_that_is_shipped_is_the_one_that_its_page_names() -> None:
     vendor = STATIC / "vendor"
     told = (vendor / "lit-html.md").read_text()
-    assert hashlib.sha256((vendor / "lit-html.js").read_bytes()).hexdigest() in told
+    shipped = (vendor / "lit-html.js").read_bytes()
+    assert hashlib.sha256(shipped).hexdigest() in told
+    ((version, licence),) = re.findall(r"^Third party: pkg:npm/lit-html@(\S+) \((.+)\)$", told, re.MULTILINE)
+    assert f'litHtmlVersions??=[]).push("{version}")'.encode() in shipped
+    assert f"SPDX-License-Identifier: {licence}\n".encode() in shipped
     assert "BSD 3-Clause" in told
