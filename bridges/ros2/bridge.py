@@ -115,12 +115,11 @@ class Ros2Bridge(ForRobot, Node):
         return found
 
     def on_start(self) -> None:
-        """Connect. Raises ParameterError for its `problems`, and in virtual time."""
-        problems = self.problems()
+        """Connect. Raises ParameterError in virtual time."""
         if self.clock.is_virtual:
-            problems.append("ROS lives in real time; run without --virtual, or without this node")
-        if problems:
-            raise ParameterError(f"node {self.name}: {'; '.join(problems)}")
+            raise ParameterError(
+                f"node {self.name}: ROS lives in real time; run without --virtual, or without this node"
+            )
         self._typed.wall_offset_ns = wall_time_ns() - self.clock.now_ns()
         link = self._link = open_link(self.at, self.speaks, self.domain, self._tell)
         graph = link.graph_types() if self.to_ros else {}

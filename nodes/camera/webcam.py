@@ -166,9 +166,6 @@ class Camera(Node):
 
     def on_start(self) -> None:
         """Read the calibration. Raises ParameterError where it cannot be used."""
-        problems = self.problems()
-        if problems:
-            raise ParameterError(f"node {self.name}: {'; '.join(problems)}")
         self.prepare()
         self._tried_ns = self.clock.now_ns() - to_ns(REOPEN_S)
         self.alive_ns = self.clock.now_ns()

@@ -25,7 +25,7 @@ from nodes.planner.memory import keep, remembered
 from nodes.planner.model_prompt import History, PlannerAnswer, words
 from nodes.planner.orders import Surroundings
 from nodes.seats.seat_node import SeatNode
-from runtime import RELIABLE, ParameterError, Publisher, QoS, Subscription, on
+from runtime import RELIABLE, Publisher, QoS, Subscription, on
 
 ASKED_AGAIN = 2
 """How often a model is told why its answer cannot be used; then a person is asked to say it otherwise."""
@@ -74,8 +74,6 @@ class ModelPlanner(SeatNode):
         return self.settings.problems()
 
     def on_start(self) -> None:
-        if problems := self.problems():
-            raise ParameterError(f"{self.name}: {'; '.join(problems)}")
         for port in (self.subtask, self.said):
             port.provenance = f"model:{self.settings.model}"
 

@@ -136,7 +136,7 @@ class RealtimePlanner(ModelPlanner):
         self.spoke_until_ns: int | None = None
 
     def on_start(self) -> None:
-        """Raises ParameterError where the server cannot be asked, or time is virtual."""
+        """Raises ParameterError in virtual time."""
         if self.clock.is_virtual:
             raise ParameterError(
                 f"{self.name}: a speech-to-speech server does not wait for virtual time; run without --virtual"

@@ -12,7 +12,6 @@ from nodes.models.budget import budget_of
 from nodes.models.chat_request import ChatRequest
 from nodes.vlm.eyes.model_prompt import Coordinates
 from nodes.vlm.pointing_vlm import PointingVLM
-from runtime import ParameterError
 
 DEFAULT_URL = "http://127.0.0.1:8000/v1"
 
@@ -73,7 +72,5 @@ class OpenAIVLM(PointingVLM):
         return self.chat.findings(is_asked=is_timed)
 
     def on_start(self) -> None:
-        if problems := self.problems():
-            raise ParameterError(f"{self.name}: {'; '.join(problems)}")
         self.of_model(self.settings.model)
         self.chat.start(self.clock, self.random.random, budget_of(self.name, self.run_info, self.settings.max_calls))

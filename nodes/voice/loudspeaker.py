@@ -150,15 +150,12 @@ class Loudspeaker(Node):
         return found
 
     def on_start(self) -> None:
-        """Choose voice and device. Raises ParameterError where they cannot be used."""
-        problems = self.problems()
+        """Choose voice and device. Raises ParameterError for a device in virtual time."""
         if self.clock.is_virtual and self.device != NOWHERE:
-            problems.append(
-                f"device is {self.device!r}: a loudspeaker does not wait for virtual time; give device = {NOWHERE!r}, "
-                "or run without --virtual"
+            raise ParameterError(
+                f"{self.name}: device is {self.device!r}: a loudspeaker does not wait for virtual time; give device = "
+                f"{NOWHERE!r}, or run without --virtual"
             )
-        if problems:
-            raise ParameterError(f"{self.name}: {'; '.join(problems)}")
         if self.device == NOWHERE:
             self.player, self.is_known = Nowhere(self.clock), True
         if self.by == "api":

@@ -137,9 +137,6 @@ class Microphone(Node):
 
     def on_start(self) -> None:
         """Load the detector. Raises UserError where a file cannot be read, or for a device in virtual time."""
-        problems = self.problems()
-        if problems:
-            raise ParameterError(f"node {self.name}: {'; '.join(problems)}")
         if self.clock.is_virtual and not _is_file(self.source):
             raise UserError(
                 f"node {self.name}: a microphone does not wait for virtual time; run without --virtual, or name a "

@@ -566,8 +566,9 @@ def _node_problems(
             check_topic(topic)
         except GraphError as problem:
             problems.append(CodedProblem(f"remap: {problem}", "P023"))
-    if not problems and spec.instance is None:
-        node.run_info = RunFacts(one_user=one_user)
+    if not problems:
+        if spec.instance is None:
+            node.run_info = RunFacts(one_user=one_user)
         problems = (
             of_kind("P013", node.problems())
             or of_kind("P040", node.seat_problems(seats) if isinstance(node, NamesSeats) else ())

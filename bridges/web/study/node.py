@@ -51,7 +51,6 @@ from runtime import (
     QoS,
     Stamped,
     Subscription,
-    UserError,
     on,
     to_s,
     wall_time_ns,
@@ -166,9 +165,6 @@ class Study(PagePorts):
         if self.clock.is_virtual:
             self.log.warning("a study needs real time; nobody can take part in virtual time")
             return
-        seats = {name: (seat["holder"], *seat.get("shadows", ())) for name, seat in info.seats.items()}
-        for problem in self.seat_problems(seats):
-            raise UserError(problem)
         self._epoch_s = to_s(wall_time_ns()) - self.clock.now_s()
         self._pictures = JpegCache()
         self.store = SessionStore(self._protocol, self._folder, self.tell)

@@ -97,8 +97,6 @@ class RemotePolicy(OnnxPolicy):
         from nodes.policy.remote.session import RemoteSession
         from runtime.hosts.service import Client
 
-        if problems := self.problems():
-            raise ParameterError(f"{self.name}: {'; '.join(problems)}")
         secret = keys.secret_of(self.host) if self.key else ""
         public = keys.public_of(self.host) if self.key else ""
         self._client = Client(self.server, server_key=self.key, secret=secret, public=public)

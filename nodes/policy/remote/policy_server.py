@@ -124,8 +124,6 @@ class ServerPolicy(OnnxPolicy):
         return [("note", text) for text in self.parameter_notes()]
 
     def on_start(self) -> None:
-        if problems := self.problems():
-            raise ParameterError(f"{self.name}: {'; '.join(problems)}")
         if self.clock.is_virtual:
             raise ParameterError(f"{self.name}: a server on the network does not wait for virtual time; use OnnxPolicy")
         import cv2  # noqa: F401  # what is not installed is told now, and not at the first answer

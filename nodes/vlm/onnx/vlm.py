@@ -87,11 +87,7 @@ class OnnxVLM(PointingVLM):
         return [("note", text) for text in provider_notes(self.providers)]
 
     def on_start(self) -> None:
-        from nodes.vlm.onnx.words import why_no_tokenizer
-
         found, problems = read_folder(self.folder, self.precision)
-        if lacking := why_no_tokenizer():
-            problems.append(lacking)
         if found is None or problems:
             raise ParameterError(f"{self.name}: {'; '.join(problems)}")
         from nodes.vlm.onnx.eyes import LocalVisionModel

@@ -178,11 +178,11 @@ class Ears:
 
 def with_ears(*said: tuple[float, bytes], ends_s: float) -> tuple[list[Sound], list[Speech]]:
     microphone = Microphone(source="any.wav")
-    sim = Simulation(microphone)
-    recorded = sim.record(Microphone.speech), sim.record(Microphone.activity)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Microphone, "problems", lambda *_: [])
         patch.setattr(Microphone, "try_open", lambda self: None)
+        sim = Simulation(microphone)
+        recorded = sim.record(Microphone.speech), sim.record(Microphone.activity)
         microphone.opened = Ears(microphone.clock, *said, ends_s=ends_s)
         sim.run(seconds=1e-6)
         microphone.opened.clock = microphone.clock

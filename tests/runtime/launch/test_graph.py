@@ -8,7 +8,7 @@ from typing import Any, TypedDict, Unpack
 
 import pytest
 
-from runtime import GraphError, Message, Node, Publisher, QoS, Subscription, every, on
+from runtime import GraphError, Message, Node, Publisher, QoS, Simulation, Subscription, every, on
 from runtime.errors import ParameterError, UserError
 from runtime.launch.checks.class_check import parameters_of
 from runtime.launch.graph import Graph, NodeSpec, convert_params
@@ -80,6 +80,13 @@ def problems(*specs: NodeSpec) -> list[str]:
 
 def test_a_graph_that_fits_has_no_problems() -> None:
     assert problems(spec("source", Source), spec("sink", Sink), spec("speaker", Speaker)) == []
+
+
+def test_a_node_that_is_made_already_is_asked_what_it_lacks_as_well() -> None:
+    made = Picky("lost.onnx")
+    assert problems(NodeSpec("picky", Picky, instance=made)) == ["picky: model 'lost.onnx' does not exist"]
+    with pytest.raises(GraphError, match="does not exist"):
+        Simulation(made)
 
 
 def test_remapped_ports_meet_on_the_new_topic() -> None:
