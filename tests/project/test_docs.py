@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
-from contextlib import suppress
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from importlib.metadata import entry_points
+from io import StringIO
+from itertools import takewhile
 from pathlib import Path
+from runpy import run_module
 from types import ModuleType
 
 import pytest
@@ -169,3 +175,109 @@ def test_every_command_has_help_and_a_page_with_an_example(command: str, capsys:
     page = (ROOT / "docs" / "commands.md").read_text()
     assert re.search(rf"^\$ polyrhythm {command}\b", page, re.MULTILINE)
     assert re.search(rf"^## .*\bpolyrhythm {command}\b", page, re.MULTILINE)
+
+
+OURS = r"polyrhythm|python -m (?:bench|bridges|examples|nodes|runtime)\b[\w.]*|make"
+COMMAND = re.compile(rf"(?:\$ )?(?:\w+=\S+ )*(?:\.venv/bin/)?({OURS})((?: .*)?)")
+NAMED_INSIDE = re.compile(r"(?:^|=)((?:docs|examples|launch|bench|tests)/\S+\.\w+)$")
+TARGETS = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+OPEN = "limits.md"
+
+
+class Parsed(BaseException):
+    """A command has read its arguments, and goes no further."""
+
+
+def commands_of(page: Path) -> list[str]:
+    """What a reader types: lines of code, and on the page of what is open also what stands within its sentences."""
+    found = [line for line in code_of(page.read_text()) if COMMAND.fullmatch(line)]
+    if page.name == OPEN:
+        found += [text for text in re.findall(r"`([^`]+)`", page.read_text()) if COMMAND.fullmatch(text)]
+    return list(dict.fromkeys(found))
+
+
+def code_of(text: str) -> Iterator[str]:
+    """The lines of code of a page, each with what goes on after a backslash."""
+    is_fenced, begun = False, ""
+    for line in text.splitlines():
+        if line.lstrip().startswith("```"):
+            is_fenced, begun = not is_fenced, ""
+        elif is_fenced or CODE_LINE.match(line):
+            begun += line.strip()
+            if begun.endswith("\\"):
+                begun = begun[:-1]
+            else:
+                yield begun
+                begun = ""
+
+
+def words_of(line: str) -> list[str]:
+    """The arguments of a shell's first command on a line."""
+    shell = shlex.shlex(line, posix=True, punctuation_chars=";|&<>")
+    shell.whitespace_split = True
+    return list(takewhile(lambda word: not set(word) <= set(";|&<>"), shell))
+
+
+def fault_of(line: str) -> str:
+    """What is wrong with a command, by its own parser; it is asked for its help, so that nothing is ever done."""
+    found = COMMAND.fullmatch(line)
+    assert found is not None
+    program, words = found[1], words_of(found[2])
+    if missing := [name[1] for name in map(NAMED_INSIDE.search, words) if name and not (ROOT / name[1]).exists()]:
+        return f"there is no {missing[0]}"
+    if program == "make":
+        return "".join(f"no target {word}" for word in words if "=" not in word and word not in TARGETS)
+    parse = ArgumentParser.parse_args
+
+    def read(self: ArgumentParser, args: list[str] | None = None, namespace: object = None) -> None:
+        parse(self, (sys.argv[1:] if args is None else args)[:-1])
+        raise Parsed
+
+    said = StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(said), redirect_stderr(said):
+        patch.setattr(ArgumentParser, "parse_args", read)
+        patch.setattr(sys, "argv", [program, *words, "--help"])
+        try:
+            if program == "polyrhythm":
+                main([*words, "--help"])
+            elif not (source := module_of(program)).exists():
+                return f"there is no {source.relative_to(ROOT)}"
+            elif "argparse" in source.read_text():
+                run_module(program.rpartition(" ")[2], run_name="__main__")
+            else:
+                return f"{program} takes no arguments" if words and "sys.argv" not in source.read_text() else ""
+        except Parsed:
+            return ""
+        except SystemExit as end:
+            if "--help" in words or "is not installed" in str(end):
+                return ""  # without the library of an extra nobody reads them
+    return said.getvalue().strip().rpartition("\n")[2] or "it read no arguments"
+
+
+def module_of(program: str) -> Path:
+    """The file that `python -m` runs."""
+    place = ROOT / program.rpartition(" ")[2].replace(".", "/")
+    return place / "__main__.py" if place.is_dir() else place.with_suffix(".py")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
+def test_commands_are_read_by_their_own_parsers(page: Path) -> None:
+    found = {line: fault_of(line) for line in commands_of(page)}
+    assert {line: fault for line, fault in found.items() if fault} == {}
+    assert found or page.name != OPEN
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ("polyrhythm run laptop --nowhere", "unrecognized arguments: --nowhere"),
+        ("polyrhythm episodes rate", "the following arguments are required: run"),
+        ("python -m bench.serving --nowhere", "unrecognized arguments: --nowhere"),
+        ("python -m bench.nowhere", "there is no bench/nowhere.py"),
+        ("make nothing", "no target nothing"),
+        ("polyrhythm run docs/nowhere.toml", "there is no docs/nowhere.toml"),
+        ("polyrhythm nowhere", "there is no command 'nowhere'"),
+    ],
+)
+def test_a_command_that_cannot_be_typed_is_found(line: str, fault: str) -> None:
+    assert fault in fault_of(line)
