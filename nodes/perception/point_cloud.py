@@ -138,14 +138,20 @@ def back_project(shot: Shot) -> Points:
 
 def grouped(pixels: Pixels, cell_m: float) -> tuple[Pixels, Index]:
     """The pixels, group after group of those whose cells touch each other from above, and where each group ends."""
-    x, y = pixels.points[0], pixels.points[1]
-    if not len(pixels):
-        return pixels, np.zeros(0, dtype=np.int64)
-    rows = ((x - x.min()) / np.float32(cell_m)).astype(np.int32)  # not below 0: cut off is rounded down
-    columns = ((y - y.min()) / np.float32(cell_m)).astype(np.int32)
+    order, ends = touching(pixels.points[0], pixels.points[1], cell_m)
+    return (pixels.only(order) if len(ends) else pixels), ends
+
+
+def touching(down: Points, across: Points, cell_m: float) -> tuple[Index, Index]:
+    """The places of points (n,), group after group of those whose cells touch each other, and where each group ends."""
+    none: Index = np.zeros(0, dtype=np.int64)
+    if not len(down):
+        return none, none
+    rows = ((down - down.min()) / np.float32(cell_m)).astype(np.int32)  # not below 0: cut off is rounded down
+    columns = ((across - across.min()) / np.float32(cell_m)).astype(np.int32)
     height, width = int(rows.max()) + 1, int(columns.max()) + 1
     if height * width > 4_000_000:  # a stray point far away; no kitchen is that large
-        return pixels, np.zeros(0, dtype=np.int64)
+        return none, none
     grid = np.zeros((height, width), dtype=np.uint8)
     cell = rows * np.int32(width) + columns
     grid.reshape(-1)[cell] = 1
@@ -153,7 +159,7 @@ def grouped(pixels: Pixels, cell_m: float) -> tuple[Pixels, Index]:
     # Few groups: as 16-bit numbers they are sorted by counting.
     label = labels.reshape(-1).take(cell)
     order = np.argsort(label.astype(np.uint16) if count < 1 << 16 else label, kind="stable")
-    return pixels.only(order), np.cumsum(np.bincount(label, minlength=count))[1:]
+    return order, np.cumsum(np.bincount(label, minlength=count))[1:]
 
 
 def is_own(points: Points, own: tuple[Capsule, ...], camera: Floats) -> Bools:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nodes.perception.colors import is_skin
 from nodes.perception.hands import LEAST_SKIN_PX, Face, HandPose, faces_in, hands_in
-from nodes.perception.point_cloud import Shot, back_project, is_own
+from nodes.perception.point_cloud import Shot, back_project, is_own, touching
 from nodes.robot.products import least_squares
 from nodes.robot.protocol import Capsule
 from nodes.sim.world.world_file import WorldFile
@@ -128,7 +128,7 @@ def look(rgb: NDArray[np.uint8], shot: Shot, room: RoomMap, own: tuple[Capsule, 
             faces += faces_in(at, is_mine_skin)
             rest = mine[~_near_skin(mine, mine[is_mine_skin], shape)]
             others = _groups(points.take(rest, axis=1), shot.position)
-            blobs += [b for one in others if (b := _blob(rest.take(one), points, room, shape)) and _is_whole(b, room)]
+            blobs += [b for one in others if (b := _blob(rest.take(one), points, room, shape)) and _is_whole(b)]
         elif (blob := _blob(mine, points, room, shape)) is not None and blob.surface:
             blobs.append(blob)
     grown: NDArray[np.uint8] = np.zeros(shape, dtype=np.uint8)
@@ -166,19 +166,8 @@ def _groups(points: Points, camera: Floats) -> list[Index]:
 
 
 def _touching(points: Points, cell_m: float) -> list[Index]:
-    if not points.shape[1]:
-        return []
-    low = points[:2].min(axis=1)
-    column, row = (((points[axis] - low[axis]) / np.float32(cell_m)).astype(np.int32) for axis in range(2))
-    width = int(column.max()) + 1
-    grid: NDArray[np.uint8] = np.zeros((int(row.max()) + 1, width), dtype=np.uint8)
-    cell = row * np.int32(width) + column
-    grid.reshape(-1)[cell] = 1
-    count, labels = cv2.connectedComponents(grid, connectivity=8)
-    label = labels.reshape(-1).take(cell)
-    order = np.argsort(label.astype(np.uint16), kind="stable")
-    ends = np.cumsum(np.bincount(label, minlength=count))
-    return np.split(order, ends[:-1])[1:]
+    order, ends = touching(points[1], points[0], cell_m)
+    return np.split(order, ends[:-1]) if len(ends) else []
 
 
 def _is_beside_furniture(points: Points, room: RoomMap) -> bool:
@@ -197,7 +186,7 @@ def _near_skin(pixels: Index, skin: Index, shape: tuple[int, ...]) -> Bools:
     return np.asarray(cv2.dilate(mask, np.ones((3, 3), np.uint8)).reshape(-1)[pixels] > 0)
 
 
-def _is_whole(blob: Blob, room: RoomMap) -> bool:
+def _is_whole(blob: Blob) -> bool:
     """Whether it is a thing at hand and no sleeve: it does not reach far, and it is not high up in the air."""
     return blob.size_m[3] < 0.24 and blob.top_m < 1.2
 
