@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+from nodes.msgs import SeenObject
 
 PointM = tuple[float, float, float]
 
@@ -23,15 +25,15 @@ def direction_of(yaw_rad: float, pitch_rad: float) -> PointM:
     return flat * math.cos(yaw_rad), flat * math.sin(yaw_rad), -math.sin(pitch_rad)
 
 
-def nearest_to_line(start: PointM, line: PointM, at: Sequence[PointM], within_m: float) -> int | None:
-    """Which of some points is nearest to a line from the start on; None where none is near."""
-    best, best_m = None, within_m
-    for number, one in enumerate(at):
-        offset = [a - b for a, b in zip(one, start, strict=True)]
+def nearest_to_line(start: PointM, line: PointM, things: Iterable[SeenObject], within_m: float) -> str:
+    """The id of the thing nearest to a line from the start on; "" where none is near."""
+    best, best_m = "", within_m
+    for one in things:
+        offset = [a - b for a, b in zip((one.x_m, one.y_m, one.z_m), start, strict=True)]
         along = sum(a * b for a, b in zip(offset, line, strict=True))
         beside = math.sqrt(max(sum(a * a for a in offset) - along * along, 0.0))
         if along > 0.05 and beside < best_m:
-            best, best_m = number, beside
+            best, best_m = one.id, beside
     return best
 
 

@@ -67,20 +67,17 @@ class PersonTrack:
         hand, where = self.hand, self.face_m
         if where is None:
             return ()
-        at = [(one.x_m, one.y_m, one.z_m) for one in things]
         shape: Literal["", "open", "point"] = ""
         pointed = ""
         if hand is not None and self.moved_m < STILL_M:
             if hand.line[2] < -POINTS_DOWN:
                 shape = "point"
-                number = nearest_to_line(hand.palm_m, hand.line, at, POINT_AT_M)
-                pointed = things[number].id if number is not None else ""
+                pointed = nearest_to_line(hand.palm_m, hand.line, things, POINT_AT_M)
             elif not held and is_high(hand):
                 shape = "open"
         looked = ""
         if self.face is not None and self.face.line is not None and to_s(now_ns - self.face_ns) < FACE_LASTS_S:
-            number = nearest_to_line(self.face.middle_m, self.face.line, at, LOOK_AT_M)
-            looked = things[number].id if number is not None else ""
+            looked = nearest_to_line(self.face.middle_m, self.face.line, things, LOOK_AT_M)
         nods, shakes = (swings([one[axis] for one in self.head]) for axis in (1, 2))
         return (
             SeenPerson(

@@ -100,7 +100,7 @@ class IdealDetector:
         pointed = ""
         if is_hand_seen and gesture == "point":
             line = direction_of(hand.yaw_rad, hand.pitch_rad)
-            pointed = _nearest(_point(hand), line, things, POINT_AT_M)
+            pointed = nearest_to_line(_point(hand), line, things, POINT_AT_M)
         gaze = direction_of(face.yaw_rad, face.pitch_rad)
         self._head.append((now_ns, face.pitch_rad, face.yaw_rad))
         while self._head[0][0] < now_ns - to_ns(GESTURE_S):
@@ -108,7 +108,7 @@ class IdealDetector:
         nods, shakes = (swings([sample[axis] for sample in self._head]) for axis in (1, 2))
         return SeenPerson(
             id=self._person, x_m=body.x_m, y_m=body.y_m, holds=held,
-            points_at=pointed, looks_at=_nearest(_point(face), gaze, things, LOOK_AT_M),
+            points_at=pointed, looks_at=nearest_to_line(_point(face), gaze, things, LOOK_AT_M),
             hand_m=_point(hand) if is_hand_seen else None,
             hand="" if not is_hand_seen else "open" if gesture == "open" and not held else
             "point" if gesture == "point" else "",
@@ -118,11 +118,3 @@ class IdealDetector:
 
 def _point(part: BodyPart) -> tuple[float, float, float]:
     return part.x_m, part.y_m, part.z_m
-
-
-def _nearest(
-    start: tuple[float, float, float], line: tuple[float, float, float], things: Sequence[SeenObject], within_m: float
-) -> str:
-    """The id of the thing nearest to a line from the start on; "" where none is near."""
-    number = nearest_to_line(start, line, [(one.x_m, one.y_m, one.z_m) for one in things], within_m)
-    return things[number].id if number is not None else ""
