@@ -22,7 +22,6 @@ from nodes.mcap.schema import ENVELOPE_KEY, Document
 from nodes.recording import images
 from nodes.recording.bag.info import OWN
 from nodes.recording.bag.recording import Recording, envelope_or_none, is_journal
-from runtime.clock import to_s
 from runtime.errors import RecordingError, UserError
 from runtime.supervision.view import plain
 
@@ -63,7 +62,7 @@ def compare(first: Recording, second: Recording, nodes: Collection[str] = ()) ->
             name = _ident(known)
             there, gone = f"{name}", "the recording has ended"
             return number - 1, Difference(
-                number, name, _at_s(known, of), "what comes next",
+                number, name, of.logged_s(known), "what comes next",
                 there if one is not None else gone, there if two is not None else gone,
             )  # fmt: skip
         if one.data == two.data and one.topic == two.topic:
@@ -71,7 +70,7 @@ def compare(first: Recording, second: Recording, nodes: Collection[str] = ()) ->
         found = _difference(one, two)
         if found is not None:
             where, left, right = found
-            return number - 1, Difference(number, _ident(one), _at_s(one, first), where, left, right)
+            return number - 1, Difference(number, _ident(one), first.logged_s(one), where, left, right)
     return number, None
 
 
@@ -93,11 +92,6 @@ def first_difference(one: Any, two: Any, where: str = "") -> tuple[str, Any, Any
         return (f"{where} (length)", len(one), len(two)) if len(one) != len(two) else None
     same = one == two and type(one) is type(two)
     return None if same else (where or "the whole message", one, two)
-
-
-def _at_s(message: BagMessage, recording: Recording) -> float:
-    """Its run time, by the log time, which cannot be unreadable."""
-    return to_s(message.log_time_ns - recording.readers[0].wall_offset_ns - recording.start_ns)
 
 
 def _stream(recording: Recording, nodes: Collection[str]) -> Iterator[BagMessage]:

@@ -14,6 +14,7 @@ from nodes.mcap.parts import BEGIN, ZERO, begin_ns_of, noted, parts_of, what_dif
 from nodes.mcap.record import BagMessage
 from nodes.msgs import JOINTS
 from nodes.recording.bag.progress import with_progress
+from runtime.clock import to_s
 from runtime.command_line.arguments import check_new
 from runtime.errors import RecordingError, UserError
 from runtime.message import Envelope
@@ -107,6 +108,10 @@ class Recording:
         noted_ns = [begin_ns_of(reader.metadata) for reader in self.readers]
         pieces_ns = [one for one in noted_ns if one is not None]
         return min(pieces_ns) if len(pieces_ns) == len(noted_ns) else self.start_ns
+
+    def logged_s(self, message: BagMessage) -> float:
+        """Run time of a message by its log time, which can be read where the message cannot."""
+        return to_s(message.log_time_ns - self.readers[0].wall_offset_ns - self.start_ns)
 
     @property
     def joints(self) -> tuple[str, ...]:

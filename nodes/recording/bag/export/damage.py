@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from nodes.mcap.record import BagMessage
 from nodes.recording.bag.recording import Recording, envelope_or_none
-from runtime.clock import to_s
 from runtime.errors import RecordingError
 
 ADVICE = "--skip-damaged leaves such messages out and counts them; `polyrhythm bag cut` takes a span without them"
@@ -24,7 +23,7 @@ class Damaged:
 
     def met(self, message: BagMessage, problem: Exception) -> None:
         """One that cannot be read. Raises RecordingError, which names it, where nothing is to be left out."""
-        which = f"{_name(message)}, at {self._at_s(message):.3f} s, cannot be read ({problem})"
+        which = f"{_name(message)}, at {self._recording.logged_s(message):.3f} s, cannot be read ({problem})"
         if not self._is_skipped:
             raise RecordingError(f"{self._recording.path}: {which}; {ADVICE}") from problem
         self._number[message.topic] = self._number.get(message.topic, 0) + 1
@@ -36,10 +35,6 @@ class Damaged:
             others = self._number[topic] - 1
             more = f", nor {others} more of that topic" if others else ""
             tell(f"{self._recording.path}: {first}{more}: {self._what_then}")
-
-    def _at_s(self, message: BagMessage) -> float:
-        """Run time by the stamp that MCAP keeps, which can be read where the message cannot."""
-        return to_s(message.log_time_ns - self._recording.readers[0].wall_offset_ns - self._recording.start_ns)
 
 
 def _name(message: BagMessage) -> str:
