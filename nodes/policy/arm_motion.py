@@ -27,7 +27,7 @@ from nodes.policy.skill_phases import (
     resting_at,
     with_goals,
 )
-from nodes.robot.products import product
+from nodes.robot.products import angle_between, product, turn_z
 from nodes.robot.protocol import PointM
 from nodes.robot_file.body import FileBody
 from nodes.robot_file.inverse_kinematics import Pose
@@ -177,7 +177,7 @@ class ArmMotion:
             case "near":
                 return off_m < NEAR_M
             case "wrist":
-                return _angle_between(here.rotation, self._down) < TURNED_RAD
+                return angle_between(here.rotation, self._down) < TURNED_RAD
             case "grasp":
                 return state.is_grasping
             case "open":
@@ -190,18 +190,12 @@ class ArmMotion:
 
 def down_at(yaw_rad: float) -> np.ndarray:
     """`DOWN`, turned about the vertical."""
-    c, s = math.cos(yaw_rad), math.sin(yaw_rad)
-    return product(np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]), DOWN)
-
-
-def _angle_between(one: np.ndarray, other: np.ndarray) -> float:
-    cosine = (float((one * other).sum()) - 1.0) / 2.0
-    return math.acos(min(max(cosine, -1.0), 1.0))
+    return product(turn_z(yaw_rad), DOWN)
 
 
 def _turned_towards(one: np.ndarray, other: np.ndarray, most_rad: float) -> np.ndarray:
     """The first rotation, turned towards the other by so much at most."""
-    angle = _angle_between(one, other)
+    angle = angle_between(one, other)
     if angle <= most_rad:
         return other
     turn = product(other, one.T)

@@ -1,4 +1,4 @@
-"""Products of small matrices that round alike on every processor: numpy's own loops, and never its BLAS.
+"""Small matrices and their products, which round alike on every processor: numpy's own loops, and never its BLAS.
 
 numpy hands `@`, `np.dot` and `np.linalg` to OpenBLAS, which has other code for each kind of processor: the last digits
 differ, and a run of one seed is another run on the next machine. What a tick computes goes through here.
@@ -6,6 +6,7 @@ differ, and a run of one seed is another run on the next machine. What a tick co
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,18 @@ def product(one: Array, other: Array) -> Array:
     """What `one @ other` is, for the pairs above; of two vectors a number. Raises KeyError for other dimensions."""
     found: Array = np.einsum(_SUMS[one.ndim, other.ndim], one, other)
     return found
+
+
+def turn_z(angle_rad: float) -> Array:
+    """The rotation (3, 3) around z, to the left."""
+    c, s = math.cos(angle_rad), math.sin(angle_rad)
+    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+
+
+def angle_between(one: Array, other: Array) -> float:
+    """Between two rotations (3, 3), rad."""
+    cosine = (float((one * other).sum()) - 1.0) / 2.0
+    return math.acos(min(max(cosine, -1.0), 1.0))
 
 
 def least_squares(matrix: Array, right: Array) -> Array:

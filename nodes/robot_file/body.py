@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodes.msgs import JointVector, RobotState
-from nodes.robot.products import product
+from nodes.robot.products import angle_between, product, turn_z
 from nodes.robot.protocol import Ball, Capsule, PointM
 from nodes.robot_file.engine import mujoco
 from nodes.robot_file.inverse_kinematics import FileKinematics, Floats
@@ -118,18 +118,14 @@ class FileBody(FileKinematics):
 
     def is_steady(self, one: RobotState, two: RobotState) -> bool:
         (turn, place), (other_turn, other_place) = self.head_camera(one), self.head_camera(two)
-        cosine = ((turn * other_turn).sum() - 1.0) / 2.0
-        return math.acos(min(max(float(cosine), -1.0), 1.0)) < STEADY_RAD and bool(
-            np.abs(place - other_place).max() < STEADY_M
-        )
+        is_still = bool(np.abs(place - other_place).max() < STEADY_M)
+        return is_still and angle_between(turn, other_turn) < STEADY_RAD
 
     def base_pose(self, state: RobotState) -> tuple[Floats, Floats]:
         """Rotation (3, 3) and place (3,) of its base, odometry frame."""
         if not self.drives:
             return np.eye(3), np.zeros(3)
-        c, s = math.cos(state.base_heading_rad), math.sin(state.base_heading_rad)
-        turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
-        return turn, np.array([state.base_x_m, state.base_y_m, 0.0])
+        return turn_z(state.base_heading_rad), np.array([state.base_x_m, state.base_y_m, 0.0])
 
 
 def body_of_file(name: str) -> FileBody:

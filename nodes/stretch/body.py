@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodes.msgs import JointVector, RobotState
-from nodes.robot.products import product
+from nodes.robot.products import product, turn_z
 from nodes.robot.protocol import Ball, Capsule, PointM
 from nodes.stretch.kinematics import (
     ARM,
@@ -29,7 +29,6 @@ from nodes.stretch.kinematics import (
     grasp_point,
     head_camera_pose,
     to_odometry,
-    turn_z,
     wrist_camera_pose,
 )
 

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodes.msgs import JOINTS, JointVector
-from nodes.robot.products import product
+from nodes.robot.products import product, turn_z
 from nodes.stretch.limits import STRETCH_3
 
 Vector = NDArray[np.float64]
@@ -137,12 +137,6 @@ def look_at(
         pan_rad -= 2 * math.pi
     tilt_rad = math.atan2(up, math.hypot(ahead, left))
     return pan_rad, min(max(tilt_rad, tilt.lowest), tilt.highest)
-
-
-def turn_z(angle: float) -> NDArray[np.float64]:
-    """The rotation (3, 3) around z, to the left."""
-    c, s = math.cos(angle), math.sin(angle)
-    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
 
 
 def _from_pitch_axis(position: JointVector, direction: Direction, distance_m: float) -> Vector:
