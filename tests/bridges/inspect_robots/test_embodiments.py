@@ -25,6 +25,7 @@ from nodes.seats.attached_env import AttachedEnv
 from nodes.seats.command import main
 from nodes.stretch.limits import STRETCH_3
 from runtime.errors import PolyrhythmError, UserError
+from tests.support.guard.driving import driver_and_guard
 from tests.support.models.model_files import linear_model, write_model
 from tests.support.running import Runs
 from tests.support.sentences import pattern, sentence
@@ -33,17 +34,9 @@ ALONE = (
     "planner,vlm,policy,reflex,interrupt_records,ladder,shadow_compare,collaborator,recorder,wrist_camera,room_camera"
 )
 
-GRAPH = """
-[nodes.driver]
-use     = "nodes.robot.driver:Driver"
-process = "robot"
-params  = { robot = "nodes.sim.kinematic:KinematicRobot" }
-
-[nodes.guard]
-use     = "nodes.guard.node:Guard"
-process = "robot"
-params  = { memory = "run", arm = "auto" }
-
+GRAPH = (
+    driver_and_guard()
+    + """
 [nodes.policy]
 use     = "tests.support.guard.guarded_nodes:StillPolicy"
 process = "robot"
@@ -55,6 +48,7 @@ process = "robot"
 [seats.policy]
 holder = "policy"
 """
+)
 
 
 @pytest.fixture(scope="module")

@@ -25,6 +25,7 @@ from runtime.command_line.attach import StopSignal, hear
 from runtime.serialization.codec import decode
 from runtime.supervision.registry import device_folder
 from tests.bridges.lerobot.test_lerobot_robot import facts
+from tests.support.guard.driving import driven, driver_and_guard
 from tests.support.lerobot import environment
 from tests.support.running import Runs, eventually
 from tests.support.sentences import pattern, sentence
@@ -32,14 +33,6 @@ from tests.support.sentences import pattern, sentence
 LAUNCH = """
 [run]
 robot = "{facts}"
-[nodes.driver]
-use = "nodes.robot.driver:Driver"
-process = "robot"
-params = {{ robot = "bridges.lerobot.robot:LeRobotRobot", robot_params = {{ facts = "{facts}", python = "{python}" }} }}
-[nodes.guard]
-use = "nodes.guard.node:Guard"
-process = "robot"
-params = {{ memory = "run" }}
 [nodes.reflex]
 use = "nodes.interrupts.reflex:Reflex"
 process = "robot"
@@ -73,7 +66,10 @@ def test_a_leader_s_motors_bring_it_to_the_arm_first_and_then_it_leads_within_li
     leader.mkdir()
     shutil.rmtree(device_folder() / "robots" / "bus", ignore_errors=True)  # what is latched on a real robot stays
     launch = tmp_path / "arm.toml"
-    launch.write_text(LAUNCH.format(facts=facts(tmp_path), leader=leader, python=python, bag=bag))
+    robot = facts(tmp_path)
+    arm = driven("bridges.lerobot.robot:LeRobotRobot", f'facts = "{robot}", python = "{python}"')
+    tables = driver_and_guard(arm, 'memory = "run"')
+    launch.write_text(LAUNCH.format(facts=robot, leader=leader, python=python, bag=bag) + tables)
     place, log = leader / "leader", tmp_path / "log"
     place.write_text(json.dumps({"shoulder_pan": 60.0}))
     with Runs(monkeypatch) as runs:
@@ -139,14 +135,6 @@ def test_a_gamepad_and_a_leader_are_refused_before_they_are_connected_where_the_
 PADDED = """
 [run]
 robot = "{robot}"
-[nodes.driver]
-use = "nodes.robot.driver:Driver"
-process = "robot"
-params = {{ robot = "nodes.sim.file_robot:FileRobot", robot_params = {{ file = "nodes.arm:arm.toml" }} }}
-[nodes.guard]
-use = "nodes.guard.node:Guard"
-process = "robot"
-params = {{ memory = "run", arm = "auto" }}
 [nodes.hand]
 use = "bridges.lerobot.hand_teleop:LeRobotHandTeleop"
 params = {{ device = "bus_gamepad", settings = {{ folder = "{folder}" }}, python = "{python}" }}
@@ -162,7 +150,8 @@ def test_a_gamepad_moves_the_hand_along_its_axes_within_limits_once_it_was_let_g
     python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     launch, held, log = tmp_path / "padded.toml", tmp_path / "held", tmp_path / "log"
-    launch.write_text(PADDED.format(robot=ARM, folder=tmp_path, python=python))
+    tables = driver_and_guard(driven("nodes.sim.file_robot:FileRobot", f'file = "{ARM}"'))
+    launch.write_text(PADDED.format(robot=ARM, folder=tmp_path, python=python) + tables)
     body = body_of_file(ARM)
     held.write_text(json.dumps({"delta_z": -1.0, "gripper": 2}))
     with Runs(monkeypatch) as runs:

@@ -26,6 +26,7 @@ from runtime.errors import ParameterError, TransportError
 from runtime.run_facts import RunFacts
 from runtime.supervision.registry import FoundRun
 from tests.bridges.mqtt.mosquitto import Listener, Mosquitto, free_port, needs_mosquitto
+from tests.support.guard.driving import driver_and_guard
 from tests.support.running import Runs, eventually
 from tests.support.sentences import pattern, sentence
 
@@ -287,16 +288,6 @@ GRAPH = """
 [run]
 one_user = true
 
-[nodes.driver]
-use     = "nodes.robot.driver:Driver"
-process = "robot"
-params  = {{ robot = "nodes.sim.kinematic:KinematicRobot" }}
-
-[nodes.guard]
-use     = "nodes.guard.node:Guard"
-process = "robot"
-params  = {{ arm = "auto", memory = "run" }}
-
 [nodes.policy]
 use = "tests.support.graph_nodes:Still"
 
@@ -322,7 +313,7 @@ def start(
     log: Path = Path(os.devnull),
 ) -> FoundRun:
     file = folder / "mqtt.toml"
-    file.write_text(GRAPH.format(port=port, commands=list(commands)))
+    file.write_text(driver_and_guard() + GRAPH.format(port=port, commands=list(commands)))
     return runs.start(file, log)
 
 

@@ -26,6 +26,7 @@ from runtime.errors import LaunchFileError, ParameterError, UserError
 from runtime.launch.file import Launch, check, load
 from runtime.launch.graph import NodeSpec
 from runtime.launch.tables.nodes_table import told, with_shared
+from tests.support.guard.driving import driven, driver_and_guard
 from tests.support.sentences import pattern, sentence
 
 ARM = RobotLimits(joints=(JointLimit("waist", -1.0, 1.0, 0.5, 2.0), JointLimit("elbow", 0.0, 2.0, 0.4, 1.0)))
@@ -58,14 +59,12 @@ def lab(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "own_lab", module)
 
 
-def launch(tmp_path: Path, run: str, *, guard: str = "{}", driver: str = "own_lab:Arm") -> Launch:
+def launch(tmp_path: Path, run: str, *, guard: str = "", driver: str = "own_lab:Arm") -> Launch:
     path = tmp_path / "own.toml"
     path.write_text(
-        f'[run]\n{run}\n[nodes.driver]\nuse = "nodes.robot.driver:Driver"\n'
-        f'process = "robot"\nparams = {{ robot = "{driver}" }}\n'
-        f'[nodes.guard]\nuse = "nodes.guard.node:Guard"\nprocess = "robot"\nparams = {guard}\n'
+        f"[run]\n{run}\n{driver_and_guard(driven(driver), guard)}"
         '[nodes.policy]\nuse = "tests.nodes.robot.own_robot_nodes:Far"\n'
-    )  # fmt: skip
+    )
     return load(path)
 
 
@@ -169,9 +168,9 @@ def test_one_line_tells_guard_and_driver(tmp_path: Path) -> None:
 
 
 def test_a_node_that_names_another_robot_is_refused(tmp_path: Path) -> None:
-    launch(tmp_path, 'robot = "own_lab:ARM"', guard='{ robot = "own_lab:ARM" }')
+    launch(tmp_path, 'robot = "own_lab:ARM"', guard='robot = "own_lab:ARM"')
     with pytest.raises(UserError, match=r"guard\] " + pattern("robot.leave_one", one="stretch_3", other="own_lab:ARM")):
-        launch(tmp_path, 'robot = "own_lab:ARM"', guard='{ robot = "stretch_3" }')
+        launch(tmp_path, 'robot = "own_lab:ARM"', guard='robot = "stretch_3"')
 
 
 def test_a_node_that_is_made_for_other_joints_is_refused_and_stays_with_a_stretch_of_other_limits() -> None:

@@ -26,6 +26,7 @@ from nodes.sim.kinematic import KinematicRobot
 from nodes.sim.rendering.renderer import RayRenderer
 from runtime import Simulation, UserError
 from runtime.launch.file import load
+from tests.support.guard.driving import driven, driver_and_guard
 from tests.support.sentences import pattern, sentence
 
 ARM = "nodes.arm:arm.toml"
@@ -402,16 +403,7 @@ def test_a_robot_file_goes_with_a_driver_of_ones_own(tmp_path: Path) -> None:
         f'''[run]
 robot = "{ARM}"
 
-[nodes.driver]
-use     = "nodes.robot.driver:Driver"
-process = "robot"
-params  = {{ robot = "tests.nodes.robot_file.test_model:Arm" }}
-
-[nodes.guard]
-use     = "nodes.guard.node:Guard"
-process = "robot"
-params  = {{ arm = "auto", memory = "run" }}
-
+{driver_and_guard(driven("tests.nodes.robot_file.test_model:Arm"))}
 [nodes.reflex]
 use     = "nodes.interrupts.reflex:Reflex"
 process = "robot"

@@ -16,6 +16,7 @@ from nodes.sim.messages import Truth
 from runtime import Node, Publisher, QoS, Subscription, UserError, every
 from runtime.launch.file import find, load
 from runtime.virtual.simulation import Simulation
+from tests.support.guard.driving import SIMULATED, driver_and_guard
 
 ARM = "nodes.arm:arm.toml"
 ROVER = str(Path(__file__).with_name("rover.toml"))
@@ -69,15 +70,10 @@ def test_the_guard_keeps_the_wheels_of_a_robot_from_a_file_to_their_speed_and_it
 robot = "{ROVER}"
 
 [nodes]
-driver = {{ use = "nodes.sim.driver:SimDriver", process = "robot" }}
 reflex = {{ use = "nodes.interrupts.reflex:Reflex", process = "robot" }}
 policy = {{ use = "tests.nodes.sim.test_file_robot:DrivesOn" }}
 
-[nodes.guard]
-use     = "nodes.guard.node:Guard"
-process = "robot"
-params  = {{ arm = "auto", memory = "run", keep_in = [-1.5, 1.5, -1.5, 1.5, -0.1, 2.5] }}
-"""
+{driver_and_guard(SIMULATED, 'arm = "auto", memory = "run", keep_in = [-1.5, 1.5, -1.5, 1.5, -0.1, 2.5]')}"""
     )
     simulation = Simulation(load(tmp_path / "drive.toml").graph)
     states, guard = (

@@ -21,6 +21,7 @@ from runtime.launch.file import Launch, check, load, resolve
 from runtime.launch.process_plan import gateway_name, plan
 from runtime.qos import HOLD_S, SOON, URGENT
 from runtime.transport.reliable.tag import Terms
+from tests.support.guard.driving import driver_and_guard
 from tests.support.sentences import pattern, sentence
 
 KEY, OTHER_KEY = (zmq.curve_keypair()[0].decode() for _ in range(2))
@@ -139,14 +140,8 @@ def test_outside_loopback_a_key_is_demanded() -> None:
 
 
 def test_on_one_machine_a_graph_with_a_guard_needs_keys_unless_it_has_one_user(tmp_path: Path) -> None:
-    robot = """
-[nodes.driver]
-use = "nodes.robot.driver:Driver"
-process = "robot"
-params = { robot = "nodes.sim.kinematic:KinematicRobot" }
-[nodes.guard]
-use = "nodes.guard.node:Guard"
-process = "robot"
+    robot = f"""
+{driver_and_guard(guard="")}
 [nodes.policy]
 use = "tests.support.graph_nodes:Still"
 host = "desktop"

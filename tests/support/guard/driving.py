@@ -6,17 +6,33 @@ from nodes.msgs import JointCommand
 from nodes.stretch.limits import STOW
 from runtime import Node, Publisher, every
 
-DRIVING = """
+
+def driven(robot: str, robot_params: str = "") -> str:
+    """The keys of a driver's table: of the driver that takes this class of robots, with these parameters in TOML."""
+    more = f", robot_params = {{ {robot_params} }}" if robot_params else ""
+    return f'use = "nodes.robot.driver:Driver"\nparams = {{ robot = "{robot}"{more} }}'
+
+
+KINEMATIC = driven("nodes.sim.kinematic:KinematicRobot")
+SIMULATED = 'use = "nodes.sim.driver:SimDriver"'
+
+
+def driver_and_guard(driver: str = KINEMATIC, guard: str = 'arm = "auto", memory = "run"') -> str:
+    """The tables of both in a launch file, in one process; `guard` are the guard's parameters in TOML."""
+    return f"""
 [nodes.driver]
-use     = "nodes.robot.driver:Driver"
+{driver}
 process = "robot"
-params  = { robot = "nodes.sim.kinematic:KinematicRobot" }
 
 [nodes.guard]
 use     = "nodes.guard.node:Guard"
 process = "robot"
-params  = { arm = "auto", memory = "run" }
+params  = {{ {guard} }}
+"""
 
+
+DRIVING = f"""
+{driver_and_guard()}
 [nodes.reflex]
 use     = "nodes.interrupts.reflex:Reflex"
 process = "robot"

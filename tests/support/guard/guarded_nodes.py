@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from nodes.msgs import Action, EStop, JointCommand, SeatRequest, Utterance
 from runtime import Node, Publisher, QoS, Subscription
+from tests.support.guard.driving import driver_and_guard
 
-GUARDED = """
+GUARDED = f"""
 [run]
 frozen_s = 60.0
-
-[nodes.driver]
-use     = "nodes.robot.driver:Driver"
-process = "robot"
-params  = { robot = "nodes.sim.kinematic:KinematicRobot" }
-
-[nodes.guard]
-use     = "nodes.guard.node:Guard"
-process = "robot"
-params  = { memory = "run" }
-
+{driver_and_guard(guard='memory = "run"')}
 [nodes.reflex]
 use     = "nodes.interrupts.reflex:Reflex"
 process = "robot"

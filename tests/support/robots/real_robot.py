@@ -6,22 +6,13 @@ from dataclasses import replace
 
 from nodes.sim.kinematic import KinematicRobot
 from nodes.stretch.limits import STRETCH_3
+from tests.support.guard.driving import driven, driver_and_guard
 
 LIMITS = replace(STRETCH_3)
-LAUNCH = """
+LAUNCH = f"""
 [run]
 robot = "tests.support.robots.real_robot:LIMITS"
-
-[nodes.driver]
-use     = "nodes.robot.driver:Driver"
-process = "robot"
-params  = { robot = "tests.support.robots.real_robot:RealRobot" }
-
-[nodes.guard]
-use     = "nodes.guard.node:Guard"
-process = "robot"
-params  = { arm = "manual", memory = "run" }
-
+{driver_and_guard(driven("tests.support.robots.real_robot:RealRobot"), 'arm = "manual", memory = "run"')}
 [nodes.policy]
 use = "bench.faults.nodes:SteadyPolicy"
 """

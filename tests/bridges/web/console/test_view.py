@@ -16,31 +16,24 @@ import pytest
 from websockets.sync.client import connect
 from websockets.sync.connection import Connection
 
+from tests.support.guard.driving import SIMULATED, driver_and_guard
 from tests.support.guard.guarded_nodes import GUARDED
 from tests.support.running import Runs, eventually
 
 LAUNCH = GUARDED.replace('memory = "run"', 'memory = "run", arm = "auto"') + (
     '\n[nodes.painter]\nuse = "tests.bridges.foxglove.painter:Painter"\n'
 )
-ARM = """
+ARM = f"""
 [run]
 robot = "nodes.arm:arm.toml"
 
-[nodes.driver]
-use     = "nodes.sim.driver:SimDriver"
-process = "robot"
-
-[nodes.guard]
-use     = "nodes.guard.node:Guard"
-process = "robot"
-params  = { arm = "auto", memory = "run" }
-
+{driver_and_guard(SIMULATED)}
 [nodes.policy]
 use = "tests.support.guard.guarded_nodes:StillPolicy"
 
 [nodes.painter]
 use   = "tests.bridges.foxglove.painter:Painter"
-remap = { "head/image" = "corner/image" }
+remap = {{ "head/image" = "corner/image" }}
 
 [seats.policy]
 holder = "policy"

@@ -31,6 +31,7 @@ from runtime import Simulation
 from runtime.clock import SystemClock
 from runtime.errors import ParameterError, PolyrhythmError, UserError
 from runtime.launch.file import load
+from tests.support.guard.driving import SIMULATED, driver_and_guard
 from tests.support.sentences import pattern, sentence
 
 pytestmark = pytest.mark.processes
@@ -257,15 +258,8 @@ def test_a_deadline_whose_answers_are_never_played_is_refused_and_the_rate_of_tr
     assert OpenPiPolicy("ws://127.0.0.1:8000", step_s=0.02).model_findings(is_timed=False) == []
 
 
-LAUNCH = """
-[nodes.guard]
-use    = "nodes.guard.node:Guard"
-params = { arm = "auto", memory = "run", max_image_age_s = 0.3 }
-
-[nodes.driver]
-use     = "nodes.sim.driver:SimDriver"
-process = "guard"
-
+LAUNCH = f"""
+{driver_and_guard(SIMULATED, 'arm = "auto", memory = "run", max_image_age_s = 0.3')}
 [nodes.head_camera]
 use = "nodes.sim.camera:SimCamera"
 

@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 
-SMALL_GRAPH = """
+from tests.support.guard.driving import SIMULATED, driver_and_guard
+
+SMALL_GRAPH = (
+    driver_and_guard(SIMULATED)
+    + """
 [nodes.vlm]
 use    = "nodes.vlm.onnx.vlm:OnnxVLM"
 params = { folder = "FOLDER", threads = 1 }
@@ -19,14 +23,6 @@ use    = "nodes.sim.camera:SimCamera"
 hz     = 10
 params = { camera = "head", width = 160, height = 120 }
 
-[nodes.driver]
-use     = "nodes.sim.driver:SimDriver"
-process = "robot"
-
-[nodes.guard]
-use     = "nodes.guard.node:Guard"
-process = "robot"
-params  = { arm = "auto", memory = "run" }
 
 [nodes.planner]
 use     = "nodes.planner.scripted:ScriptedPlanner"
@@ -36,6 +32,7 @@ process = "robot"
 use     = "nodes.policy.expert:ExpertPolicy"
 process = "robot"
 """
+)
 ONNX = ("--set", "vlm.use=nodes.vlm.onnx.vlm:OnnxVLM")
 
 
