@@ -16,7 +16,7 @@ The rooms, from the ground up: `serialization`, `transport`, `coordination`, `jo
 
 from __future__ import annotations
 
-from runtime.renamed import tell_old_modules
+from runtime.renamed import tell_old_export, tell_old_modules
 
 TYPE_CHECKING = False  # as in `typing`, which takes longer to load than all that the command needs to hear of Ctrl-C
 if TYPE_CHECKING:
@@ -144,8 +144,5 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("polyrhythm")
-    from runtime.renamed import renamed  # not at the top: the module itself has that name here
-
-    if (now := renamed("exports").get(name)) is not None:
-        raise ImportError(f"{name!r} of {__name__!r} is now {now!r}")
+    tell_old_export(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

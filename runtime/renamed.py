@@ -44,3 +44,9 @@ def tell_old_modules() -> None:
     """From now on an import of an old module is told its new name."""
     if not any(getattr(one, "__name__", "") == OldModules.__name__ for one in sys.meta_path):
         sys.meta_path.append(OldModules)
+
+
+def tell_old_export(name: str) -> None:
+    """Raises ImportError with the new place, for what `runtime` exported before."""
+    if (now := renamed("exports").get(name)) is not None:
+        raise ImportError(f"{name!r} of 'runtime' is now {now!r}")
