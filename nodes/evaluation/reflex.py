@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import subprocess
 import sys
 import tempfile
@@ -14,6 +13,7 @@ from typing import Literal
 import msgspec
 
 from nodes.evaluation.figures import SuccessRate, rate_of
+from nodes.evaluation.labelled_sets import read_set
 from nodes.evaluation.reflex_cost import UTTERANCES_A_MINUTE, hold_delay_s
 from nodes.interrupts.intent import Meaning, understand
 from nodes.interrupts.stop_classifier import StopClassifier
@@ -31,6 +31,7 @@ SHA256 = {
     "unseen": "1813baa780f5121643b6deee41aef0a9dc1aab3e4bd030f5f691d6196e11b7fd",
 }
 """Of the sets that nobody tunes on, as docs/decisions/held-out-sets.md committed them before their first scoring."""
+SETS = ("tuning", *SHA256)
 
 _DEPTH_OF: dict[Expect, Heard] = {"stop": "stop", "order": "replan", "amend": "amend", "resume": "resume"}
 _HARMLESS: tuple[Expect, ...] = ("none", "order", "amend", "resume")
@@ -53,7 +54,7 @@ class StoryCost(msgspec.Struct, frozen=True):
         return self.holds / self.lasted_s * 60
 
 
-class Line(msgspec.Struct, frozen=True):
+class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One labelled utterance."""
 
     text: str
@@ -137,13 +138,13 @@ def main(argv: list[str]) -> int:
 
 
 def read(name: str) -> list[Line]:
-    """The lines of a set. Raises UserError for one that nobody tunes on, and that is not the one that was committed."""
-    path = DATA / f"reflex_{name}.jsonl"
-    data = path.read_bytes()
-    found, wanted = hashlib.sha256(data).hexdigest(), SHA256.get(name)
-    if wanted is not None and found != wanted:
-        raise UserError(f"{path}: sha256 is {found}; expected {wanted}: figures of another set mean nothing")
-    return msgspec.json.Decoder(Line).decode_lines(data)
+    """The lines of a set or a file. Raises UserError where a set that nobody tunes on is not the committed one."""
+    lines, found = read_set(name, {one: DATA / f"reflex_{one}.jsonl" for one in SETS}, Line)
+    if found != SHA256.get(name, found):
+        raise UserError(
+            f"--set {name}: sha256 is {found}; expected {SHA256[name]}: figures of another set mean nothing"
+        )
+    return lines
 
 
 def score(lines: Iterable[Line], judge: Callable[[str], float], classifier: type[StopClassifier]) -> list[Scored]:
@@ -298,8 +299,10 @@ def _parser() -> argparse.ArgumentParser:
         "precision and recall per depth, kind and language, and what a soft hold costs. Never prints an utterance.",
         epilog="example: polyrhythm eval reflex --set tuning --json",
     )
-    parser.add_argument("--set", choices=("tuning", *SHA256), default="tuning",
-                        help="log each scoring of heldout and unseen in docs/decisions/held-out-sets.md")  # fmt: skip
+    parser.add_argument("--set", default="tuning",
+                        help=f"{', '.join(SETS)}, or a file in their form (default: tuning). "
+                        "A scoring of the last two because of which something is changed is logged in "
+                        "docs/decisions/held-out-sets.md")  # fmt: skip
     parser.add_argument("--story", action="store_true", help=f"what holds cost in the story of {STORY}, too; minutes")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     return parser

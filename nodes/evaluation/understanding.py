@@ -9,7 +9,6 @@ none.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from typing import Literal
 
 import msgspec
 
+from nodes.evaluation.labelled_sets import read_set
 from nodes.planner.orders import Order, OrderVocabulary
 from nodes.planner.words.parser import parser_of
 from nodes.planner.words.understanding import Conversation, Intent, after_robot, understand_in
@@ -27,10 +27,10 @@ from runtime.command_line.arguments import answered
 FIELDS = ("deed", "skill", "things", "except", "place")
 FOLDER = Path(__file__).with_name("utterances")
 SETS = {
-    "tuning": "understanding_tuning.jsonl",
-    "heldout": "understanding_heldout.jsonl",
-    "fresh-tuning": "fresh_tuning.jsonl",
-    "fresh-heldout": "fresh_heldout.jsonl",
+    "tuning": FOLDER / "understanding_tuning.jsonl",
+    "heldout": FOLDER / "understanding_heldout.jsonl",
+    "fresh-tuning": FOLDER / "fresh_tuning.jsonl",
+    "fresh-heldout": FOLDER / "fresh_heldout.jsonl",
 }
 KITCHEN = OrderVocabulary(
     kinds=frozenset(
@@ -47,21 +47,21 @@ KITCHEN = OrderVocabulary(
 """The kitchen that the utterances are about; it has more skills than any robot of ours."""
 
 
-class LabelledThing(msgspec.Struct, frozen=True):
+class LabelledThing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A thing of a label."""
 
     kind: str
     color: str = ""
 
 
-class EarlierLine(msgspec.Struct, frozen=True):
+class EarlierLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What was said before."""
 
     who: Literal["person", "robot"]
     text: str
 
 
-class LabelledUtterance(msgspec.Struct, frozen=True):
+class LabelledUtterance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One line of a set."""
 
     text: str
@@ -98,31 +98,26 @@ def main(argv: list[str]) -> int:
         description="How well the scripted planner understands labelled utterances: right, and wrong deeds.",
         epilog="example: polyrhythm eval understanding --set tuning --wrong. The held-out sets tell no texts.",
     )
-    parser.add_argument("--set", choices=tuple(SETS), default="tuning", help="default: tuning")
-    parser.add_argument("--wrong", action="store_true", help="list what was understood wrongly (tuning sets only)")
+    parser.add_argument("--set", default="tuning", help=f"{', '.join(SETS)}, or a file in their form (default: tuning)")
+    parser.add_argument("--wrong", action="store_true", help="list what was understood wrongly (of no held-out set)")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     asked = parser.parse_args(argv)
     return answered("polyrhythm eval understanding", lambda: _evaluate(asked))
 
 
 def _evaluate(asked: argparse.Namespace) -> int:
-    data = (FOLDER / SETS[asked.set]).read_bytes()
-    scores = [score(line) for line in read_set(data)]
-    figures = {"set": asked.set, "sha256": hashlib.sha256(data).hexdigest(), **figures_of_scores(scores)}
+    lines, sha256 = read_set(asked.set, SETS, LabelledUtterance)
+    scores = [score(line) for line in lines]
+    figures = {"set": asked.set, "sha256": sha256, **figures_of_scores(scores)}
     if asked.json:
         print(json.dumps(figures))
         return 0
     print(_table(figures))
-    if asked.wrong and asked.set in ("tuning", "fresh-tuning"):
+    if asked.wrong and asked.set not in ("heldout", "fresh-heldout"):
         for one in scores:
             if one.wrong:
                 print(f"{one.labelled.deed} -> {one.deed} ({', '.join(one.wrong)}): {one.labelled.text}")
     return 0
-
-
-def read_set(data: bytes) -> list[LabelledUtterance]:
-    """The labelled utterances of a file with one JSON object a line."""
-    return [msgspec.json.decode(line, type=LabelledUtterance) for line in data.splitlines() if line.strip()]
 
 
 _PARSER = parser_of(KITCHEN)

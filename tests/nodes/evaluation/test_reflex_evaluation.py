@@ -93,6 +93,35 @@ def test_a_held_out_half_that_is_another_one_is_refused(
     assert sentence("evaluation.another_set") in capsys.readouterr().err
 
 
+def test_a_set_of_ones_own_is_scored_from_its_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own = tmp_path / "own.jsonl"
+    own.write_bytes(b"\n".join(map(msgspec.json.encode, LINES)) + b"\n")
+    assert command.main(["reflex", "--set", str(own)]) == 0
+    assert f"{own}: {len(LINES)} lines" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"text": "halt", "language": "de", "kind": "stop_plain"}', "line 2: Object missing required field `expect`"),
+        ('{"text": "halt", "language": "de", "kind": "a", "expect": "b"}', "line 2: Invalid enum value 'b'"),
+        ('{"text": "halt", "language": "de", "kind": "a", "expect": "stop", "tag": "b"}', "unknown field `tag`"),
+        ("halt", "line 2: JSON is malformed"),
+        (None, "--set "),
+        ("", "holds no line"),
+    ],
+)
+def test_a_file_that_is_no_set_is_refused_with_its_line(
+    text: str | None, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = tmp_path / "own.jsonl"
+    if text is not None:
+        own.write_text(f"\n{text}")
+    assert command.main(["reflex", "--set", str(own)]) == 2
+    assert str(own) in (error := capsys.readouterr().err)
+    assert told in error
+
+
 def test_the_hash_of_the_held_out_half_is_the_one_that_was_committed() -> None:
     page = Path(__file__).parents[3] / "docs" / "decisions" / "held-out-sets.md"
     assert all(one in page.read_text(encoding="utf-8") for one in reflex.SHA256.values())

@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+from pathlib import Path
 
+import msgspec
 import pytest
 
+from nodes.evaluation.labelled_sets import read_set
 from nodes.evaluation.understanding import (
     FOLDER,
     KITCHEN,
@@ -15,7 +18,6 @@ from nodes.evaluation.understanding import (
     LabelledUtterance,
     figures_of_scores,
     main,
-    read_set,
     score,
 )
 from nodes.interrupts.intent import understand
@@ -47,7 +49,7 @@ def test_the_fresh_tuning_half_is_understood_without_a_wrong_deed(capsys: pytest
 @pytest.mark.long
 def test_an_utterance_that_breaks_off_anywhere_or_runs_into_another_is_read() -> None:
     generator = random.Random(1)
-    texts = [line.text.split() for line in read_set((FOLDER / "understanding_tuning.jsonl").read_bytes())]
+    texts = [line.text.split() for line in read_set("tuning", SETS, LabelledUtterance)[0]]
     for words in texts:
         other = generator.choice(texts)
         text = " ".join(words[: generator.randrange(len(words) + 1)] + other[generator.randrange(len(other)) :])
@@ -58,7 +60,13 @@ def test_an_utterance_that_breaks_off_anywhere_or_runs_into_another_is_read() ->
 @pytest.mark.parametrize("name", ["heldout", "fresh-heldout"])
 def test_a_held_out_half_is_the_one_whose_hash_was_committed(name: str) -> None:
     told = (FOLDER.parents[2] / "docs" / "decisions" / "held-out-sets.md").read_text("utf-8")
-    assert hashlib.sha256((FOLDER / SETS[name]).read_bytes()).hexdigest() in told
+    assert hashlib.sha256(SETS[name].read_bytes()).hexdigest() in told
+
+
+def test_a_set_of_ones_own_is_scored_from_its_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "own.jsonl").write_text('{"text": "Pick up the red cup.", "deed": "ask"}\n\n')
+    assert main(["--set", str(tmp_path / "own.jsonl"), "--wrong"]) == 0
+    assert "ask -> do (deed): Pick up the red cup." in capsys.readouterr().out
 
 
 def test_a_label_without_a_skill_says_only_that_something_is_done() -> None:
@@ -77,9 +85,10 @@ def test_doing_what_nobody_asked_for_is_a_wrong_deed_and_asking_is_none() -> Non
 
 
 def test_a_field_that_a_label_does_not_state_is_not_compared() -> None:
-    (line,) = read_set(
+    line = msgspec.json.decode(
         b'{"text": "Put all the cups in the sink.", "deed": "do", "skill": "place", '
-        b'"things": [{"kind": "cup"}], "place": "sink"}'
+        b'"things": [{"kind": "cup"}], "place": "sink"}',
+        type=LabelledUtterance,
     )
     assert score(line).wrong == ()
 
@@ -127,7 +136,7 @@ def without_exceptions(order: Order) -> tuple[object, ...]:
 def test_the_planner_does_what_is_scored_on_each_tuned_line_and_answers_it(name: str) -> None:
     """A stop is the reflex's; an undo needs a deed that can be undone."""
     around = empty_kitchen()
-    for line in read_set((FOLDER / SETS[name]).read_bytes()):
+    for line in read_set(name, SETS, LabelledUtterance)[0]:
         intent, plan = read_in_context(line)
         after, reply = hear(plan, line.text, around, 1_000_000_000)
         skills = {order.skill for order in intent.orders} if intent.deed == "do" else set()

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from nodes.evaluation.understanding import FOLDER, KITCHEN, SETS, read_set
+from nodes.evaluation.labelled_sets import read_set
+from nodes.evaluation.understanding import KITCHEN, SETS, LabelledUtterance
 from nodes.planner.words.parser import parser_of
 from nodes.planner.words.understanding import Conversation, Intent, understand_in
 
@@ -104,7 +105,7 @@ def test_words_of_any_length_are_read_in_time() -> None:
 )
 def test_a_word_put_anywhere_into_an_order_is_almost_never_passed_over(word: str, most: float) -> None:
     done = tried = 0
-    for line in read_set((FOLDER / SETS["tuning"]).read_bytes()):
+    for line in read_set("tuning", SETS, LabelledUtterance)[0]:
         is_simple = line.deed == "do" and not line.context and re.search(r"[,;:.!?].", line.text) is None
         if not is_simple or line.skill in NO_HARM or meant(line.text).deed != "do":
             continue
@@ -195,7 +196,7 @@ def test_a_remark_beside_any_order_changes_nothing_of_it_or_is_asked_about() -> 
         "The red mug is still in use.", "Lisa needs the can, so leave it.", "Never put the sponge in the bin.",
     )  # fmt: skip
     done = tried = 0
-    for number, line in enumerate(read_set((FOLDER / SETS["tuning"]).read_bytes())):
+    for number, line in enumerate(read_set("tuning", SETS, LabelledUtterance)[0]):
         alone = meant(line.text) if line.deed == "do" and not line.context and line.text[-1] in ".!" else Intent("ask")
         if alone.deed != "do" or alone.orders[0].skill in (*NO_HARM, "undo", "put_back"):
             continue
