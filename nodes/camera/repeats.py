@@ -7,13 +7,13 @@ repeats one. And whatever the camera is: where it has moved, or the robot's arm 
 from __future__ import annotations
 
 from collections import deque
-from math import acos, hypot
+from math import hypot
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nodes.msgs import Image, RobotState
-from nodes.robot.products import product
+from nodes.robot.products import angle_between, product
 from nodes.robot.protocol import Body
 from runtime.clock import to_s
 
@@ -91,8 +91,7 @@ class PictureWatch:
             away_m = hypot(then.base_x_m - first.base_x_m, then.base_y_m - first.base_y_m)
             return away_m > MOVED_M or abs(then.base_heading_rad - first.base_heading_rad) > TURNED_RAD
         (turned, place), (turned_then, place_then) = self._body.head_camera(first), self._body.head_camera(then)
-        cosine = (float((turned * turned_then).sum()) - 1.0) / 2.0  # the trace of one's inverse times the other
-        if hypot(*(place_then - place).tolist()) > MOVED_M or acos(min(max(cosine, -1.0), 1.0)) > TURNED_RAD:
+        if hypot(*(place_then - place).tolist()) > MOVED_M or angle_between(turned, turned_then) > TURNED_RAD:
             return True
         before, after = self._parts(first, image), self._parts(then, image)
         return any(
