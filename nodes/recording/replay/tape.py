@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,10 +55,9 @@ def dues_of(recording: Recording, sources: Mapping[str, Types], steps: Steps) ->
 
 
 class Tape:
-    """Messages in recorded order. `skipped` counts what could not be read; an image without its depth is one."""
+    """Messages in recorded order, but those that cannot be read; an image without its depth is one."""
 
     def __init__(self, recording: Recording, sources: Mapping[str, Types], steps: Steps) -> None:
-        self.skipped = 0
         self._begin_ns = recording.begin_ns
         self._sources = sources
         self._shifts = {name: Shift(steps.get(name, ())) for name in sources}
@@ -101,11 +101,9 @@ class Tape:
         self, message: BagMessage, envelope: Envelope, due_ns: int, depth: BagMessage | None = None
     ) -> Iterator[TapeMessage]:
         kind = self._sources[envelope.source][envelope.topic]
-        try:
+        with suppress(RecordingError):
             if kind is Image:
                 image, _ = recorded_image.image_of(message.document, depth.document if depth is not None else None)
                 yield TapeMessage(Stamped(image, envelope), due_ns)
             else:
                 yield TapeMessage(Stamped(message.message(kind), envelope), due_ns)
-        except RecordingError:
-            self.skipped += 1
