@@ -32,7 +32,7 @@ def path(state: RobotState, command: JointCommand | None, chunk: ActionChunk | N
     pose, base = (state.base_x_m, state.base_y_m, state.base_heading_rad), []
     points = [_in_odometry(pose, point(state.position))]
     for step in steps:
-        pose = _moved(pose, command.base_v_mps, command.base_w_radps, share, command.base_vy_mps)
+        pose = moved(pose, command.base_v_mps, command.base_w_radps, share, command.base_vy_mps)
         base.append(_rounded(pose[:2]))
         part = step / POINTS
         between = tuple(
@@ -48,21 +48,21 @@ def _of_chunk(state: RobotState, chunk: ActionChunk, point: Point) -> dict[str, 
     base: list[list[float]] = []
     points: list[list[float]] = []
     for step, position in enumerate(chunk.position):
-        pose = _moved(pose, float(chunk.base_v_mps[step]), float(chunk.base_w_radps[step]), chunk.step_s)
+        pose = moved(pose, float(chunk.base_v_mps[step]), float(chunk.base_w_radps[step]), chunk.step_s)
         if step % every == 0 or step == len(chunk.position) - 1:
             base.append(_rounded(pose[:2]))
             points.append(_in_odometry(pose, point(tuple(position.tolist()))))
     return {"of": "chunk", "base": base, "hand": points}
 
 
-def _moved(
+def moved(
     pose: tuple[float, float, float], v_mps: float, w_radps: float, for_s: float, vy_mps: float = 0.0
 ) -> tuple[float, float, float]:
+    """Where a base gets to in a short time at these speeds: x and y, m, and its heading, rad."""
     x, y, heading = pose
-    turned = heading + w_radps * for_s
-    middle = (heading + turned) / 2
+    middle = heading + w_radps * for_s / 2
     c, s = cos(middle), sin(middle)
-    return x + (v_mps * c - vy_mps * s) * for_s, y + (v_mps * s + vy_mps * c) * for_s, turned
+    return x + (v_mps * c - vy_mps * s) * for_s, y + (v_mps * s + vy_mps * c) * for_s, heading + w_radps * for_s
 
 
 def _in_odometry(pose: tuple[float, float, float], point: tuple[float, float, float]) -> list[float]:

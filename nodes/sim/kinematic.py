@@ -7,11 +7,10 @@ unless a test says so. It can be switched on un-homed, as a real one is. It is a
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from nodes.msgs import JointCommand, JointVector, RobotMode, RobotState, RobotStatus
+from nodes.robot.path_preview import moved
 from nodes.robot.protocol import RobotError, RobotLimits, check_command
 from nodes.sim.motion import JointSetPoints, WheelSpeeds
 from nodes.stretch.limits import STOW, STRETCH_3
@@ -189,13 +188,6 @@ class KinematicRobot(RobotInSimulation):
             self._is_stowing = not self.set_points.fold(np.array(self.folded), first=self._first)
         elif to_s(self._stepped_ns - self._commanded_ns) > WATCHDOG_S:
             self.stop()
-        self.set_points.step(STEP_S)
+        self.set_points.steps(1, STEP_S)
         self._wheels.step(STEP_S)
-        (v_mps, w_radps), vy_mps = self._wheels.velocity, self._wheels.sideways_mps
-        x, y, heading = self._pose
-        middle = heading + w_radps * STEP_S / 2
-        self._pose = (
-            x + (v_mps * math.cos(middle) - vy_mps * math.sin(middle)) * STEP_S,
-            y + (v_mps * math.sin(middle) + vy_mps * math.cos(middle)) * STEP_S,
-            heading + w_radps * STEP_S,
-        )
+        self._pose = moved(self._pose, *self._wheels.velocity, STEP_S, self._wheels.sideways_mps)

@@ -56,10 +56,6 @@ class JointSetPoints:
         self.aim(target)
         return bool(is_there.all())
 
-    def step(self, step_s: float) -> None:
-        """Advance by one step of time."""
-        self.steps(1, step_s)
-
     def steps(self, number: int, step_s: float) -> tuple[Rows, Rows]:
         """Advance by so many steps of time; positions and velocities after each of them, a row each."""
         if self._is_still:
