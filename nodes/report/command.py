@@ -26,12 +26,6 @@ LAST_S = (6.0, 3.0, 0.0)
 BY_HAND = "by hand"
 
 
-def make_report(recording: Path, out: Path) -> Summary:
-    """Draw the pictures of a recording into the folder `out`, and sum it up. Raises RecordingError."""
-    run = read_run(recording)
-    return summarise(run, pictures=_draw(run, out))
-
-
 def report_run(
     recording: Path,
     folder: Path,

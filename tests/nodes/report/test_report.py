@@ -19,7 +19,7 @@ from nodes.mcap.file import BagWriter, next_chunk
 from nodes.msgs import MISTAKE, TAKEN_BACK, Action, Interrupt, Mark, Trial, Utterance, WizardResponse
 from nodes.recording.bag.command import main as bag
 from nodes.report.actions import action_spans
-from nodes.report.command import BY_HAND, main, make_report, report_run, report_session
+from nodes.report.command import BY_HAND, main, report_run, report_session
 from nodes.report.interrupt_outcomes import followed, stop_times
 from nodes.report.key_frames import FEWEST, MOST, frames, moments
 from nodes.report.run import Run, TopicMessages, read_run
@@ -363,10 +363,9 @@ def test_texts_on_the_timeline_take_turns_in_rows() -> None:
 
 
 def test_both_pictures_are_drawn_and_show_something(recording: Path, tmp_path: Path) -> None:
-    summary = make_report(recording, tmp_path / "out")
-    assert [Path(one).name for one in summary.pictures] == ["contact_sheet.png", "timeline.png"]
-    for path in summary.pictures:
-        with Image.open(path) as opened:
+    report_run(recording, tmp_path / "out", as_json=True)
+    for name in ("contact_sheet.png", "timeline.png"):
+        with Image.open(tmp_path / "out" / name) as opened:
             picture = np.asarray(opened.convert("RGB"))
         assert picture.shape[1] > 1500
         assert picture.shape[0] > 900
@@ -402,7 +401,7 @@ def test_the_command_refuses_what_is_no_recording(tmp_path: Path, capsys: pytest
     assert main(["--unknown"]) == 2
 
 
-def test_a_run_without_speech_plans_or_robot_is_drawn_too(tmp_path: Path) -> None:
+def test_a_run_without_speech_plans_or_robot_is_drawn_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from nodes.hello import Listener, Talker
     from nodes.recording.recorder import Recorder
     from runtime import Simulation
@@ -410,10 +409,11 @@ def test_a_run_without_speech_plans_or_robot_is_drawn_too(tmp_path: Path) -> Non
     sim = Simulation(Talker(), Listener(), Recorder(path=str(tmp_path / "run.mcap")), health_hz=1.0)
     sim.run(seconds=2.0)
     sim.close()
-    summary = make_report(tmp_path / "run.mcap", tmp_path)
-    assert [Path(one).name for one in summary.pictures] == ["timeline.png"]
-    assert summary.image_age_ms is None
-    assert summary.task is None
+    report_run(tmp_path / "run.mcap", tmp_path, as_json=True)
+    known = json.loads(capsys.readouterr().out)
+    assert [one.name for one in tmp_path.glob("*.png")] == ["timeline.png"]
+    assert known["image_age_ms"] is None
+    assert known["task"] is None
 
 
 def test_what_people_end_by_hand_has_not_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
