@@ -2653,9 +2653,9 @@ class Dialogue:
             behind = [one for one in intent.orders[number + 1 :] if one.skill == "place" and one.things == order.things]
             if order.skill not in ("take", "pick") or not behind:  # "Take this and put it on the shelf."
                 said.append(self._split(order, now_ns))
-        if not any(said):
+        if not any(said[1:]):
             later = in_short([one for one in self.later if one not in before])
-            said = [f"All right. Then I will {list_words(later)}." if later else "All right."]
+            said = [said[0] or "All right.", f"Then I will {list_words(later)}." if later else ""]
         again = [one for one in apart if one in self.questions and one.text not in " ".join(said)]
         return _joined([*said, *(self.ask(replace(one, since_ns=now_ns)) for one in again)])
 
@@ -2819,8 +2819,10 @@ class Dialogue:
         """ "Only the red one", "first the red, then the blue": the rest of what was ordered is dropped, and said."""
         if not intent.is_correction or intent.is_addition:
             return ""
-        ways = {(order.skill, order.place) for order in intent.orders}
-        under_way = [one for one in self.orders if (one.skill, one.place) in ways and one.things]
+        under_way = [
+            one for one in self.orders
+            if one.things and any(one.skill == two.skill and two.place in ("", one.place) for two in intent.orders)
+        ]  # fmt: skip
         meant: set[str] = set()
         for order in intent.orders:
             for ref in order.things:
@@ -2831,8 +2833,11 @@ class Dialogue:
         if not self.orders and self.done:
             return self._take_back(meant)
         kinds = {one.label for one in self._things() if one.id in meant}
-        is_only = _ONLY.search(self.heard[-1][1] if self.heard else "") is not None
-        under_way = [one for one in under_way if is_only or one.things[0].label in kinds]  # "No, the red cup."
+        said = self.heard[-1][1] if self.heard else ""
+        own = [one for one in under_way if self.causes.get(one, (self.by, ""))[0] == self.by]
+        alike = [one for one in under_way if one.things[0].label in kinds]  # "No, the red cup."
+        rest = [one for one in own if one.things[0].id not in self.cups] if _REGRETS.search(said) else []
+        under_way = under_way if _ONLY.search(said) else alike or rest
         dropped = list(dict.fromkeys(one.things[0] for one in under_way if one.things[0].id not in meant))
         self._drop(dropped)
         return f"I leave {named(dropped)}." if dropped else ""

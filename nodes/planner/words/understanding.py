@@ -693,7 +693,6 @@ class _Reader:
         """ "Do the green one last", or first, of what is ordered here or was before: two orders in turn."""
         if not self.drafts and self.before.orders:
             self._again(self.before.orders[-1])
-            self.drafts[-1].excepts = [_noun(one) for one in self.before.orders[-1].excluding]
         draft = self.drafts[-1] if self.drafts else None
         kinds = {noun.kind for noun in draft.nouns} if draft is not None else set()
         kind = kinds.pop() if len(kinds) == 1 else ""
@@ -1028,7 +1027,7 @@ class _Reader:
             self._again(orders[-1], nouns)
 
     def _again(self, order: Order, named: Sequence[Noun] | None = None) -> None:
-        """The order once more, of these things instead."""
+        """The order once more, of these things instead; what it excepts of them stays excepted."""
         nouns = [_noun(one) for one in order.things] if named is None else named
         if order.skill == LEAVE:
             self.protected += [replace(n, kind=n.kind or order.things[0].label) for n in nouns]
@@ -1036,6 +1035,10 @@ class _Reader:
         draft = _Draft(Clause("order"), skill=order.skill, relation=order.relation)
         draft.place = Noun(place=order.place) if order.place else None
         draft.nouns = [replace(n, kind=n.kind or order.things[0].label) if order.things else n for n in nouns]
+        things = [*map(_reference, draft.nouns)]
+        if named is not None:  # "All but the blue one." - "No, all of them."
+            things = [one for one in things if not any(_is_same(one, old) for old in order.things)]
+        draft.excepts = [_noun(one) for one in order.excluding if any(_is_part(one, whole) for whole in things)]
         self.drafts.append(draft)
 
     def _elliptical(self, clause: Clause) -> None:
@@ -1068,7 +1071,7 @@ class _Reader:
         if rest.kind not in ("", "*") or rest.colour or is_whole or last.skill not in ("place", "rinse"):
             return False
         self._again(last, [Noun(kind=rest.kind, count="all")])
-        self.drafts[-1].excepts = [*clause.excepts, *map(_noun, last.excluding)]
+        self.drafts[-1].excepts += clause.excepts
         self.is_addition = True
         return True
 
@@ -1202,7 +1205,7 @@ class _Reader:
             self.protected += barred  # "Not that cup", of several
             return True
         self._again(last)
-        self.drafts[-1].excepts = [*(_noun(one) for one in last.excluding), *barred]
+        self.drafts[-1].excepts += barred
         self.protected += barred
         self.mentioned += [noun for noun in barred if noun.kind]
         return True
@@ -1346,7 +1349,8 @@ class _Reader:
     def _as_before(self, draft: _Draft, targets: Targets) -> None:
         """ "Now do the ball.", behind what was done with another thing."""
         last = self._repeatable()[-1]
-        draft.skill, draft.relation, self.is_addition = last.skill, last.relation, self.is_addition or not self.drafts
+        draft.skill, draft.relation = last.skill, last.relation
+        self.is_addition = self.is_addition or not (self.drafts or draft.clause.is_repair)
         draft.place = Noun(place=last.place) if isinstance(last.place, str) and last.place else last.place or None
 
     def _all_there(self, draft: _Draft, targets: Targets) -> None:
@@ -1663,16 +1667,24 @@ class _Reader:
         return not all(noun.kind for noun in nouns) or any(noun is None or noun.kind in kinds for noun in found)
 
     def _take_instead(self) -> None:
-        """ "Take the ball, not the cups", where the cups are being brought somewhere: the ball goes there."""
-        last = self.before.orders[-1] if self.before.orders else Order("")
-        if len(self.drafts) != 1 or self.drafts[0].skill not in ("pick", "place") or last.skill != "place":
+        """ "Take the ball, not the cups", "take the ball instead": what was to be done with those is, with the ball."""
+        ordered = [_noun(one) for order in self.before.orders for one in order.things]
+        self.is_correction |= any(_is_taken_back(one, gone) for one in ordered for gone in self.nots)
+        draft = self.drafts[0] if len(self.drafts) == 1 and self.before.orders else _Draft(Clause("order"))
+        is_open = draft.skill in ("pick", "place") and draft.place is None and not draft.source
+        if not (is_open and draft.nouns):
             return
-        draft = self.drafts[0]
-        kinds = {one.label for one in last.things}
+        order = self._ordered_of(draft.nouns)
+        kinds = {one.label for one in order.things}
         is_contrast = any(noun.kind in kinds or not (noun.kind or noun.place) for noun in self.nots)
-        if is_contrast and draft.nouns and draft.place is None and not draft.source:
-            draft.skill, draft.relation, draft.place = "place", last.relation, Noun(place=last.place)
-            draft.why = "" if draft.why == "where" else draft.why
+        is_repair = draft.clause.is_repair and not draft.why and not any(noun.pronoun for noun in draft.nouns)
+        if order.skill in SETS["again"] and (is_contrast or is_repair):
+            self.is_correction, self.drafts = True, []
+            self._again(order, None if _is_place(draft.nouns[0]) else draft.nouns)
+            new = self.drafts[0]
+            new.place = draft.nouns[0] if _is_place(draft.nouns[0]) else new.place
+            new.excepts += draft.excepts
+            new.why, new.what = ("", "") if draft.why == "where" else (draft.why, draft.what)
 
     def _finished(self) -> tuple[tuple[Order, ...], tuple[str, str, str] | None]:
         """The orders, and the worst that is wrong with them: ("refuse" or "ask", why, what)."""

@@ -991,3 +991,45 @@ def test_who_ordered_first_and_says_so_again_is_followed_and_that_is_no_yes(hand
 )  # fmt: skip
 def test_to_leave_it_where_it_is_not_yet_is_to_put_it_there(turns: list[Turn], ends: dict[str, str]) -> None:
     assert played(KitchenHands, turns).ends() == ends
+
+
+ONE_OR_OTHER = pytest.mark.parametrize(
+    ("hands", "one", "other"), [(TableHands, "ball", "brown bottle"), (KitchenHands, "apple", "yellow banana")]
+)
+
+
+@ONE_OR_OTHER
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Take the {other} instead.", "No, take the {other}.", "The {other} instead.", "Not the {one}, the {other}.",
+        "Take the {other} instead of the {one}.", "Put the {other} {goal}, not the {one}.", "Do the {other} instead.",
+    ],
+)  # fmt: skip
+def test_another_thing_instead_goes_where_the_first_was_to_go_and_that_one_stays(
+    hands: type[TableHands], one: str, other: str, text: str
+) -> None:
+    world = hands()
+    world.play(f"Put the {one} {world.goal}.", 5, text.format(one=one, other=other, goal=world.goal), LONG_S)
+    assert world.ends() == {other: world.goal.split()[-1]}
+
+
+def test_another_thing_instead_is_handed_over_or_washed_as_the_first_was_to_be() -> None:
+    world = KitchenHands()
+    world.play("Give me the apple.", 2, "Take the banana instead.", LONG_S)
+    assert world.ends() == {"yellow banana": "person"}
+    world = KitchenHands()
+    world.play("Wash the red mug.", 2, "Take the blue one instead.")
+    assert {(one.skill, one.things[0].id) for one in world.mind.orders} == {
+        ("rinse", "mug-blue"), ("place", "mug-blue")
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "is_kept"), [("The cups instead.", True), ("No, on the table.", True), ("No, everything.", False)]
+)
+def test_what_was_excepted_stays_so_unless_that_is_what_is_put_right(text: str, is_kept: bool) -> None:
+    world = TableHands()
+    world.play("Put everything but the red cup in the bin.", 2, text)
+    assert world.mind.order is not None
+    assert [one.colour for one in world.mind.order.excluding] == ["red"] * is_kept
