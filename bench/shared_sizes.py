@@ -59,7 +59,7 @@ def _await_one(reader: Reader, heard: list[int]) -> None:
     end = time.monotonic() + _PATIENCE_S
     heard.clear()
     while not heard and time.monotonic() < end:
-        if not reader.drain(8) and not reader.wait(0.2):
+        if not reader.poll(8) and not reader.wait(0.2):
             return  # the first one, before the connection
 
 

@@ -172,15 +172,15 @@ def _await_connection(outlet: PublisherSockets, reader: Reader, heard: list[Stam
         number += 1
         outlet.publish(Envelope("parcel", "first", number, number), Parcel(sent_ns=0, body=b""))
         reader.wait(0.05)
-        reader.drain(64)
+        reader.poll(64)
     while reader.wait(0.2):
-        reader.drain(64)
+        reader.poll(64)
 
 
 def _drain(reader: Reader, heard: list[Stamped[Parcel]], number: int) -> None:
     end = time.monotonic() + _PATIENCE_S
     while len(heard) < number and time.monotonic() < end:
-        if not reader.drain(64):
+        if not reader.poll(64):
             reader.wait(0.1)
 
 

@@ -46,13 +46,11 @@ class MessageSource(Protocol):
         """Set what handles messages of these topics directly when nothing else comes first."""
         return
 
-    def serve(self, end_ns: int) -> int:
-        """Handle waiting events directly until `end_ns`; returns how many there were."""
-        return 0
-
-    def drain(self, limit: int) -> int:
-        """Deliver at most `limit` waiting messages; returns how many there were."""
-        return 0
+    def poll(self, limit: int, end_ns: int = 0) -> bool:
+        """Handle until `end_ns` what can be handled in place, else deliver at most `limit` messages; returns whether
+        there may be more.
+        """
+        return False
 
     def drain_states(self, limit: int) -> None:
         """Deliver the waiting states."""
@@ -72,7 +70,7 @@ class MessageSource(Protocol):
 
     @property
     def fds(self) -> list[int]:
-        """Descriptors for a loop to wait on in place of `wait`; then call `drain` until it returns 0."""
+        """Descriptors for a loop to wait on in place of `wait`; then call `poll` until it returns False."""
         return []
 
 
@@ -172,11 +170,12 @@ class _Overtaking:
         self.has_news = True
         self._source.drain_events(limit)
 
-    def serve_or_drain(self, end_ns: int) -> int:
-        """Of an empty lane with news: handle or take in what comes, until that time at most; return how much it was."""
-        number = self._source.serve(end_ns) or self._source.drain(self.most)
-        self.has_news = number > 0
-        return number
+    def poll(self, end_ns: int) -> bool:
+        """Of an empty lane with news: handle or take in what comes, until that time at most; return whether there may
+        be more.
+        """
+        self.has_news = self._source.poll(self.most, end_ns)
+        return self.has_news
 
 
 def _is_overdue(work: Work, now_ns: int) -> bool:
@@ -358,7 +357,7 @@ class LoopRunner:
                 overtaking.look(now_ns)
             work = lane.take(now_ns)
             if work is None:
-                if overtaking is not None and overtaking.has_news and overtaking.serve_or_drain(end_ns):
+                if overtaking is not None and overtaking.has_news and overtaking.poll(end_ns):
                     now_ns = self._clock.now_ns()
                     continue
                 self.due_ns = due_ns = lane.known_due_ns
@@ -521,7 +520,7 @@ class ThreadRunner:
                 run_guarded(bound, work)
                 if lane.style == "plain" and (took_ns := now() - now_ns) > SLOW_NS:
                     tell_slow(bound, work, took_ns)
-            elif not overtaking.has_news or overtaking.serve_or_drain(now_ns + _STALE_NS) == 0:
+            elif not overtaking.has_news or not overtaking.poll(now_ns + _STALE_NS):
                 due_ns = lane.known_due_ns  # as `due_after_ns`: a further function costs ten microseconds after a rest
                 if due_ns is not None and due_ns <= now_ns:
                     due_ns = lane.next_due_ns()
@@ -530,7 +529,7 @@ class ThreadRunner:
                     held_up.look("", 0, SLOW_NS)
                 if (timeout_s is None or timeout_s > 0) and source.wait(timeout_s) and not self._is_stopped:
                     overtaking.has_news = True
-                    overtaking.serve_or_drain(now() + _STALE_NS)  # the message that ended the wait goes before all else
+                    overtaking.poll(now() + _STALE_NS)  # the message that ended the wait goes before all else
                 overtaking.looked_ns = now()
                 if held_up is not None and worker is None and due_ns is not None:
                     held_up.look(f"a timer of {bound.name}", overtaking.looked_ns - due_ns, SLOW_NS)

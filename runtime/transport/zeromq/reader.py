@@ -103,7 +103,7 @@ class ConnectionMonitor:
 
 
 class Reader:
-    """Subscriptions to other processes, read by one thread: `wait` until something comes, then `drain` it."""
+    """Subscriptions to other processes, read by one thread: `poll` until nothing is left, then `wait`."""
 
     def __init__(
         self,
@@ -255,7 +255,7 @@ class Reader:
         """Return True once a message may have come or `wake` was called, False at the timeout; None waits without a
         limit.
 
-        A single state that came directly is handled here; the result is then False, because nothing is left to do.
+        ZeroMQ signals only what is new: call it only after a `poll` that returned False.
         """
         if self._receipts is not None and self._receipts.is_due:
             next_s = self._receipts.tell()
@@ -268,16 +268,12 @@ class Reader:
                 timeout_s = next_s if timeout_s is None else min(timeout_s, next_s)
         # As `fds`: after a rest a further function costs ten microseconds.
         fds = [*self._fds, *(direct.by_fd if direct else ()), *(events.by_fd if events else ())]
-        ready = select.select(fds, (), (), timeout_s)[0]  # ZeroMQ's own wait counts in milliseconds
-        if len(ready) == 1 and direct is not None and (link := direct.by_fd.get(ready[0])) is not None:
-            direct.take(link, is_free=True)  # the usual case, in as few steps as can be
-            return False
-        self._ready = ready
-        return bool(ready)
+        self._ready = select.select(fds, (), (), timeout_s)[0]  # ZeroMQ's own wait counts in milliseconds
+        return bool(self._ready)
 
     @property
     def fds(self) -> list[int]:
-        """Descriptors to wait on in place of `wait`; then call `drain` until it returns 0."""
+        """Descriptors to wait on in place of `wait`; then call `poll` until it returns False."""
         direct, events = self.direct, self.direct_events  # no loop of our own: it is asked for at each wait
         return [*self._fds, *(direct.by_fd if direct else ()), *(events.by_fd if events else ())]
 
@@ -290,46 +286,50 @@ class Reader:
             except OSError:
                 pass  # closed: the process is stopping
 
-    def drain(self, limit: int) -> int:
-        """Deliver at most `limit` waiting messages, events first; returns how many there were.
+    def poll(self, limit: int, end_ns: int = 0) -> bool:
+        """Hand on what waits; returns whether there may be more, or something to look for before the next `wait`.
 
-        ZeroMQ signals only what is new: call `wait` only after a `drain` that returned 0. It returns 1 for a wake-up
-        without a message, so that the caller looks for the cause before it waits again.
+        What `use` named is handled in place, until `end_ns` at most, where it is an event of the common kind or the
+        only state that ended a wait. Of all else at most `limit` messages are delivered, events first.
         """
+        ready, direct = self._ready, self.direct
+        if len(ready) == 1 and direct is not None and (link := direct.by_fd.get(ready[0])) is not None:
+            self._ready = []
+            direct.take(link, is_free=True)  # the usual case, in as few steps as can be
+            return False
+        if self._handles and self._serve(end_ns):
+            return True
         self._has_cleared_wake = False
         if self._receipts is not None and self._receipts.is_due and self._receipts.tell() == 0.0:
-            return 1  # it has given up what was missing, and delivered what waited for that
-        number = 0
-        if self._ready:  # something has just ended a wait: hand over one message of each socket, at once
-            ready, self._ready = self._ready, []
-            for fd in ready:
-                if fd == self._wake_reader:
-                    self._clear_wake()
-                elif fd not in self._by_fd:
-                    link = self.direct.by_fd.get(fd) if self.direct is not None else None
-                    if link is not None and self.direct is not None:  # else it has gone meanwhile
-                        number += self.direct.take(link, is_free=not self._has_cleared_wake)  # it may be to stop
-                elif number < limit:
-                    socket = self._by_fd[fd]
-                    try:
-                        frame = socket.recv(NOBLOCK)
-                    except zmq.Again:
-                        continue  # it was about something of ZeroMQ's own
-                    self._take(frame, socket)
-                    number += 1
-            if number:
-                return number
+            return True  # it has given up what was missing, and delivered what waited for that
+        if ready and self._take_one_of_each(limit):
+            return True
         number = self._drain_straight(limit)
         if not self._by_fd:  # what comes straight ends a wait for as long as it is there
-            return number or int(self._has_cleared_wake)
+            return number > 0 or self._has_cleared_wake
         while number < limit:
             taken = self._take_ready(zmq_poll(self._polled, 0), _BURST, limit - number)
             if not taken:
                 break
             number += taken
-        if self.direct is not None:
-            number += self.direct.drain(_BURST)
-        return number or int(self._has_cleared_wake)
+        if direct is not None:
+            number += direct.drain(_BURST)
+        return number > 0 or self._has_cleared_wake
+
+    def _take_one_of_each(self, limit: int) -> int:
+        """Hand over one message of each socket that has just ended a wait, at once."""
+        number, direct = 0, self.direct
+        ready, self._ready = self._ready, []
+        for fd in ready:
+            if fd == self._wake_reader:
+                self._clear_wake()
+            elif fd not in self._by_fd:
+                link = direct.by_fd.get(fd) if direct is not None else None
+                if link is not None and direct is not None:  # else it has gone meanwhile
+                    number += direct.take(link, is_free=not self._has_cleared_wake)  # it may be to stop
+            elif number < limit:
+                number += self._take_burst(self._by_fd[fd], 1)
+        return number
 
     def use(self, handles: Mapping[str, Handle]) -> None:
         """Set what handles messages of these topics directly when nothing else comes first; before the first `wait`."""
@@ -340,11 +340,9 @@ class Reader:
             direct.use(handles)
 
     def _serve_straight(self, end_ns: int) -> tuple[int, bool]:
-        """As `serve`, only events that come straight; returns also whether there may be more."""
+        """As `_serve`, only events that come straight; returns also whether there may be more."""
         number, held, events = 0, self._held, self.direct_events
         handles, deliver = self._handles, self._deliver
-        if not handles:
-            return 0, False
         links = list(events.by_fd.values()) if events is not None else []
         topic, handle = "", cast(Handle, deliver)
         while held or links:
@@ -370,7 +368,7 @@ class Reader:
                 number += self._deliver_held(limit - number) if self._held else 1
         return number
 
-    def serve(self, end_ns: int) -> int:
+    def _serve(self, end_ns: int) -> int:
         """Handle events of the common kind one after another; returns how many there were.
 
         It ends at the first one that must wait, or that finished after `end_ns`. The common kind has no arrays and no
@@ -379,7 +377,7 @@ class Reader:
         number, is_more = self._serve_straight(end_ns)
         if is_more:
             return number
-        for socket in self._sockets["event"] if self._handles else ():
+        for socket in self._sockets["event"]:
             if socket in self._checked:
                 continue
             recv, channel = socket.recv, self._latest
@@ -610,7 +608,7 @@ class SubscriberThread(Reader):
         self._is_stopped = True
         self.wake()
         self._thread.join()
-        while self.drain(_PER_TURN):
+        while self.poll(_PER_TURN):
             pass
         return not left
 
@@ -631,5 +629,5 @@ class SubscriberThread(Reader):
         while not self._is_stopped:
             if resender is not None:
                 left_s = resender.work(self._ready)
-            if not self.drain(_PER_TURN) and left_s != 0:
+            if not self.poll(_PER_TURN) and left_s != 0:
                 self.wait(left_s)

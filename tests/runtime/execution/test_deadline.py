@@ -123,15 +123,15 @@ def test_a_late_joiner_gets_the_newest_state_and_the_others_hear_it_once() -> No
                     assert asyncio.run(outlet.await_subscribers({"level": 1}, 5.0, asyncio.Event())) == []
                     for seq in (1, 2, 3):
                         outlet.publish(Envelope("level", "pump", seq, seq), Level(value=seq))
-                    eventually(lambda: readers[0].drain(64) >= 0 and len(first) == 3, "the first one hears all")
+                    eventually(lambda: readers[0].poll(64) >= 0 and len(first) == 3, "the first one hears all")
 
             def has_joined() -> bool:
                 outlet.send_late_join()
-                return sum(reader.drain(64) for reader in readers) >= 0 and bool(late)
+                return sum(reader.poll(64) for reader in readers) >= 0 and bool(late)
 
             eventually(has_joined, "the late one gets the newest")
             assert [stamped.message.value for stamped in late] == [3]
-            readers[0].drain(64)
+            readers[0].poll(64)
             assert [stamped.message.value for stamped in first] == [1, 2, 3]
         finally:
             for reader in readers:

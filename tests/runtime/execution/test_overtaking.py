@@ -60,10 +60,10 @@ class Socket(WakeEvent):
         for stamped in some:
             self.node.alarm.push(stamped)
 
-    def drain(self, limit: int) -> int:
-        number = min(limit, len(self.came))
+    def poll(self, limit: int, end_ns: int = 0) -> bool:
+        has_come = bool(self.came)
         self.drain_events(limit)
-        return number
+        return has_come
 
 
 class Silent(NodeOutput):

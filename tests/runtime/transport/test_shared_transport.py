@@ -55,7 +55,7 @@ class Wire:
         self.outlet.publish(Envelope("image", "camera", seq, seq), Image(camera="head", captured_ns=seq, rgb=rgb))
 
     def hear(self, number: int) -> None:
-        eventually(lambda: self.reader.drain(64) >= 0 and len(self.heard) >= number, f"{number} messages come")
+        eventually(lambda: self.reader.poll(64) >= 0 and len(self.heard) >= number, f"{number} messages come")
 
     def segments(self) -> list[str]:
         return [file.name for file in FOLDER.glob(f"polyrhythm-{os.getuid()}-{os.getpid()}-*")]
@@ -130,7 +130,7 @@ def test_a_reader_that_cannot_reach_the_memory_soon_gets_whole_messages(wire: Wi
         sent += 1
         wire.send(sent)
         wire.outlet.send_late_join()  # as each second
-        wire.reader.drain(64)
+        wire.reader.poll(64)
         return len(wire.heard) >= 5
 
     eventually(is_heard, "images come")
@@ -159,13 +159,13 @@ def test_every_image_is_delivered_or_counted_however_slow_the_reader(wire: Wire)
         for _ in range(40):
             sent += 1
             wire.send(sent, 1080)
-        wire.reader.drain(7)
+        wire.reader.poll(7)
         kept.extend(wire.heard[-3:])
         del kept[:-12]
 
     def is_over() -> bool:
         nonlocal sent
-        if not wire.reader.drain(64):  # one more, for the last one may have found the queue full
+        if not wire.reader.poll(64):  # one more, for the last one may have found the queue full
             sent += 1
             wire.send(sent, 60)
         return wire.heard[-1].envelope.seq > 1200
@@ -214,7 +214,7 @@ def test_a_recorder_that_is_halted_for_a_busy_second_loses_no_image() -> None:
             for seq in range(1, number + 1):
                 image = Image(camera="head", captured_ns=seq, rgb=np.full((240, 320, 3), seq % 256, np.uint8))
                 outlet.publish(Envelope("image", "camera", seq, seq), image)
-            eventually(lambda: reader.drain(64) >= 0 and len(heard) + lost.total() >= number, "all are accounted for")
+            eventually(lambda: reader.poll(64) >= 0 and len(heard) + lost.total() >= number, "all are accounted for")
         finally:
             reader.close()
             outlet.close()

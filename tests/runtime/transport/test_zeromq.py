@@ -48,10 +48,10 @@ def test_finish_delivers_the_last_words_of_every_publisher_that_has_closed() -> 
 
 def test_an_inlet_that_is_closed_in_the_midst_of_a_look_ends() -> None:
     class ClosedInTheMidst(SubscriberThread):
-        def drain(self, limit: int) -> int:
+        def poll(self, limit: int, end_ns: int = 0) -> bool:
             self._is_stopped = True
             self.wake()
-            return super().drain(limit)
+            return super().poll(limit, end_ns)
 
     with tempfile.TemporaryDirectory(prefix="pr-", dir="/tmp") as name:
         inlet = ClosedInTheMidst({"said": Utterance}, lambda _: None, lambda *_: None)
