@@ -8,12 +8,12 @@ really is, as far off as the VLM sees it.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from examples.train_policy.base_lesson import BaseLesson
 from examples.train_policy.imagined import ImaginedRobot
 from examples.train_policy.teacher import is_done, taught
 from nodes.guard.node import Guard
@@ -35,11 +35,6 @@ HIDDEN_M = 0.12
 CUT = 0.4
 """So many bins are cut."""
 LONGEST_S = {"pick": 30.0, "place": 30.0, "look": 6.0}
-CHANGES_MIND = 0.2
-"""Of the actions so many are replaced by another before they are over."""
-SHAKES = 0.25
-"""Of the teacher's own actions in so many the robot is pushed off course, so that the way back is seen, too."""
-PUSHED_S = 2.0
 SHORTEST_S = 5.0
 SEEN_AFTER_S = 0.4
 MOST_LESSONS = 1000
@@ -62,27 +57,24 @@ class Notes:
         return Rows(felt, wanted, np.array(self.runs, np.int64), counts, tuple(self.outcomes))
 
 
-class Lesson:
-    """`share` of the actions are the pupil's, with whatever it does; the rest are the teacher's own."""
+class Lesson(BaseLesson):
+    """A lesson at a table whose things are where the VLM sees them."""
+
+    rate_hz = RATE_HZ
 
     def __init__(self, seed: int, session: PolicySession | None = None, share: float = 0.0) -> None:
-        self.dice = random.Random(seed)
+        self.notes = Notes()
+        super().__init__(seed, share, self.notes.outcomes, has_pupil=session is not None)
         self.sizes = SIZES_M
         self.session = session
-        self.share = share
-        self.notes = Notes()
         self.action: Action | None = None
         self.under_way: UnderWay | None = None
         self.playback = Playback()
         self.recent: tuple[JointVector, ...] = ()
         self.actions = 0
-        self.ends_s = 0.0  # once it is over
-        self.is_pupil = False
-        self.is_over = False
         self.is_stopped = False
         self.told: list[float] = []  # what the pupil said of its being done
         self.judged_s = 0.0  # when that is looked at
-        self.push: tuple[float, ...] = (0.0,) * 10
 
     def tick(self, state: RobotState, things: Sequence[ObjectTruth]) -> JointCommand:
         """What is done now; both labels and outcomes are noted."""
@@ -116,10 +108,7 @@ class Lesson:
             return command
         if now.elapsed_s >= LONGEST_S[action.skill]:
             self._over("takes too long", 0.0)
-        if any(self.push) and self.dice.random() < 1 / (RATE_HZ * PUSHED_S):
-            self.push = (0.0,) * 10
-        sent = [value + off for value, off in zip(wanted, self.push, strict=True)]
-        return JointCommand(position=tuple(sent[:8]), base_v_mps=sent[8], base_w_radps=sent[9])
+        return self.pushed(wanted)
 
     def stop(self, why: str) -> None:
         """Something was touched: only a person could go on, so the lesson is over."""
@@ -135,12 +124,8 @@ class Lesson:
             self.ends_s = max(self.ends_s, self.judged_s + 1.0)
 
     def _over(self, outcome: str, more_s: float) -> None:
-        if self.under_way is None or self.is_over:
-            return
-        self.is_over = True
-        who = "pupil" if self.is_pupil else "teacher"
-        self.notes.outcomes.append((self.under_way.action.skill, who, outcome))
-        self.ends_s = min(self.ends_s, self.under_way.elapsed_s + more_s)
+        if self.under_way is not None:
+            self.over(self.under_way.action.skill, outcome, self.under_way.elapsed_s, more_s)
 
     def _next(self, state: RobotState, things: Sequence[ObjectTruth]) -> None:
         skill, target = self._choose(state, things)
@@ -148,14 +133,8 @@ class Lesson:
         action = Action(id=str(self.actions), skill=skill, arguments=aimed_at(target))
         self.under_way = UnderWay.begun(action, None, state, is_judged=True)
         self.told, self.judged_s = [], 0.0
-        self.is_pupil = self.session is not None and self.dice.random() < self.share
-        self.ends_s = LONGEST_S[skill]
-        if not state.is_grasping and self.dice.random() < CHANGES_MIND:
-            self.ends_s = self.dice.uniform(0.3, 8.0)
-        self.push = (0.0,) * 10
-        if not self.is_pupil and self.dice.random() < SHAKES:
-            near = (0.03, 0.03, 0.2, 0.1, 0.05, 0.01, 0.1, 0.1, 0.03, 0.0)
-            self.push = tuple(self.dice.gauss(0.0, off) for off in near)
+        self.choose_who()
+        self.begin(LONGEST_S[skill], is_grasping=state.is_grasping)
 
     def _choose(self, state: RobotState, things: Sequence[ObjectTruth]) -> tuple[str, SeenObject]:
         on_table = [thing for thing in things if not thing.is_in_bin and thing.z_m > TABLE_HEIGHT_M]

@@ -89,12 +89,28 @@ def taught(action: Action, state: RobotState) -> Lesson:
     return Lesson(tuple(goal), aim.base_v_mps, is_done(action, state))
 
 
+def within(joint: int, value: float) -> float:
+    """The nearest position that the joint has, m or rad."""
+    limit = STRETCH_3.joints[joint]
+    return min(max(float(value), limit.lowest), limit.highest)
+
+
+def lift_for(grasp_z_m: float) -> float:
+    """The lift at which the fingers of a gripper that points down close at this height."""
+    return grasp_z_m - ARM_Z_M + WRIST_DROP_M + GRASP_REACH_M
+
+
+def point_down(row: list[float]) -> None:
+    """The wrist as it grasps."""
+    row[WRIST_YAW], row[WRIST_PITCH], row[WRIST_ROLL] = 0.0, DOWN_RAD, 0.0
+
+
 def off_from(action: Action, state: RobotState) -> tuple[float, float]:
     """How far the gripper is from above the target, and the lift that would grasp it, m."""
     assert action.target is not None
     spot = spot_of(action.target)
     ahead, left, up = target_of(action, state)
-    lift_m = up + spot.grasp_z_m - spot.z_m - ARM_Z_M + WRIST_DROP_M + GRASP_REACH_M
+    lift_m = lift_for(up + spot.grasp_z_m - spot.z_m)
     return max(abs(ahead), abs(-left - WRIST_OUT_M - state.position[ARM])), lift_m
 
 
@@ -111,8 +127,7 @@ def is_done(action: Action, state: RobotState) -> bool:
 def _gaze(action: Action, state: RobotState) -> dict[int, float]:
     assert action.target is not None
     pan, tilt = look_at((action.target.x_m, action.target.y_m, action.target.z_m), *pose_of(state))
-    ends = STRETCH_3.joints[HEAD_PAN]
-    return {HEAD_PAN: min(max(pan, ends.lowest), ends.highest), HEAD_TILT: tilt}
+    return {HEAD_PAN: within(HEAD_PAN, pan), HEAD_TILT: tilt}
 
 
 def _head_off(action: Action, state: RobotState) -> float:
@@ -155,9 +170,8 @@ def _kept(phase: Phase, action: Action, state: RobotState) -> JointVector:
     rest = list(state.position)
     rest[GRIPPER] = 0.0 if state.is_grasping else rest[GRIPPER]
     if not phase.goes and off_from(action, state)[0] < HELD_M:
-        arm = STRETCH_3.joints[ARM]
-        rest[ARM] = min(max(-target_of(action, state)[1] - WRIST_OUT_M, arm.lowest), arm.highest)
-        rest[WRIST_YAW], rest[WRIST_PITCH], rest[WRIST_ROLL] = 0.0, DOWN_RAD, 0.0
+        rest[ARM] = within(ARM, -target_of(action, state)[1] - WRIST_OUT_M)
+        point_down(rest)
     if phase is CLOSE:
         rest[LIFT] = off_from(action, state)[1]
     return tuple(rest)

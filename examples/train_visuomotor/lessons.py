@@ -15,8 +15,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from examples.train_policy.base_lesson import BaseLesson
 from examples.train_policy.imagined import ImaginedRobot
-from examples.train_visuomotor.teacher import Aim, lift_for, wanted
+from examples.train_policy.teacher import lift_for
+from examples.train_visuomotor.teacher import Aim, wanted
 from nodes.msgs import JointCommand, RobotState
 from nodes.policy.onnx.chunks import Playback, as_message
 from nodes.policy.onnx.inputs import PolicyAnswer, pose_of
@@ -36,10 +38,6 @@ NAMES = (*(name.replace("_", " ") for name in SIZES_M), "bin")
 BIN = len(NAMES) - 1
 HEIGHTS_M = tuple(height for _, height in SIZES_M.values())
 LONGEST_S = {"pick": 30.0, "place": 25.0, "look": 4.0}
-CHANGES_MIND = 0.2
-"""Of the actions so many are replaced by another before they are over."""
-SHAKES, PUSHED_S = 0.25, 2.0
-"""In so many of the teacher's own the robot is pushed off course, for about so long: the way back is seen, too."""
 IS_LOW_M, LEAVES_LOW = 0.08, 0.2
 """Of the picks so many are replaced by another action while the gripper is beside the thing."""
 BLEND_S = 0.24
@@ -68,7 +66,7 @@ def plane_of(about: int) -> float:
 
 def lift_of(about: int) -> float:
     """The lift that grasps a thing on the table."""
-    return 0.0 if about == BIN else lift_for(Spot("", 0.0, 0.0, plane_of(about), HEIGHTS_M[about]))
+    return 0.0 if about == BIN else lift_for(Spot("", 0.0, 0.0, plane_of(about), HEIGHTS_M[about]).grasp_z_m)
 
 
 def beyond_of(held: int) -> float:
@@ -102,23 +100,23 @@ class Belief:
         return truth[0] + self.error[0], truth[1] + self.error[1]
 
 
-class Lesson:
-    """`share` of the actions are the pupil's, with whatever it does; the rest are the teacher's own."""
+class Lesson(BaseLesson):
+    """A lesson at a table whose things are where the robot believes them."""
+
+    rate_hz = RATE_HZ
 
     def __init__(self, seed: int, pupil: Pupil | None = None, share: float = 0.0) -> None:
-        self.dice = random.Random(seed)
-        self.pupil, self.share = pupil, share
         self.rows = Rows()
+        super().__init__(seed, share, self.rows.outcomes, has_pupil=pupil is not None)
+        self.pupil = pupil
         self.number = -1
         self.skill, self.about, self.held = "", -1, -1
         self.look_m = (0.0, 0.0, 0.0)
-        self.elapsed_s = self.ends_s = 0.0
-        self.is_pupil = self.is_over = False
+        self.elapsed_s = 0.0
         self.sure = 0
         self.now_ns = 0
         self.playback = Playback(BLEND_S)
         self.leaves_low = False
-        self.push: tuple[float, ...] = (0.0,) * 10
         self.belief = Belief(self.dice, is_known=True)
 
     def tick(self, state: RobotState, things: list[ObjectTruth], held: int) -> JointCommand:
@@ -150,10 +148,7 @@ class Lesson:
         else:
             if done:
                 self.end("success", self.dice.uniform(0.2, 1.5))
-            if any(self.push) and self.dice.random() < 1 / (RATE_HZ * PUSHED_S):
-                self.push = (0.0,) * 10
-            sent = [value + off for value, off in zip(row, self.push, strict=True)]
-            command = JointCommand(position=tuple(sent[:8]), base_v_mps=sent[8], base_w_radps=0.0)
+            command = self.pushed(row)
         is_beside = state.position[LIFT] < aim.lift_m + IS_LOW_M and not state.is_grasping
         if self.leaves_low and is_beside and self.dice.random() < 0.05:
             self.ends_s = 0.0
@@ -162,10 +157,8 @@ class Lesson:
         return command
 
     def end(self, outcome: str, more_s: float) -> None:
-        if not self.is_over:
-            self.is_over = True
-            self.rows.outcomes.append((self.skill, "pupil" if self.is_pupil else "teacher", outcome))
-            self.ends_s = min(self.ends_s, self.elapsed_s + more_s)
+        """Note how the action ended, once; it goes on for so long at most."""
+        self.over(self.skill, outcome, self.elapsed_s, more_s)
 
     def _aim(self, state: RobotState, things: list[ObjectTruth]) -> Aim:
         pose = pose_of(state)
@@ -202,16 +195,10 @@ class Lesson:
             self.skill, self.about = "pick", dice.choice(on_table)
         if self.skill != "look":
             self.belief = Belief(dice, is_known=dice.random() < 0.4)
-        self.is_pupil = self.pupil is not None and dice.random() < self.share
+        self.choose_who()
         self.playback = Playback(BLEND_S)
         self.leaves_low = self.skill == "pick" and dice.random() < LEAVES_LOW
-        self.ends_s = LONGEST_S[self.skill]
-        if not state.is_grasping and dice.random() < CHANGES_MIND:
-            self.ends_s = dice.uniform(0.3, 8.0)
-        self.push = (0.0,) * 10
-        if not self.is_pupil and dice.random() < SHAKES:
-            near = (0.03, 0.03, 0.2, 0.1, 0.05, 0.01, 0.1, 0.1, 0.03, 0.0)
-            self.push = tuple(dice.gauss(0.0, off) for off in near)
+        self.begin(LONGEST_S[self.skill], is_grasping=state.is_grasping)
 
 
 class RobotAtTable(ImaginedRobot):

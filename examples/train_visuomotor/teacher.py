@@ -10,26 +10,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from examples.train_policy.teacher import point_down, within
 from nodes.msgs import RobotState
-from nodes.policy.skill_phases import Spot
 from nodes.policy.stretch_motion import DRIVE_GAIN_PER_S, DRIVE_MPS, DRIVE_MPS2, OPEN_M, is_out
 from nodes.stretch.kinematics import (
     ARM,
-    ARM_Z_M,
     DOWN_RAD,
-    GRASP_REACH_M,
     GRIPPER,
     HEAD_PAN,
     HEAD_TILT,
     LIFT,
-    WRIST_DROP_M,
     WRIST_OUT_M,
     WRIST_PITCH,
     WRIST_ROLL,
     WRIST_YAW,
     look_at,
 )
-from nodes.stretch.limits import STOW, STRETCH_3
+from nodes.stretch.limits import STOW
 
 TRAVEL_M = 0.885
 """The lift at which the gripper passes above all that stands on the table, with a cup in it."""
@@ -59,22 +56,17 @@ class Aim:
     lift_m: float
 
 
-def lift_for(spot: Spot) -> float:
-    """The lift at which the fingers close on a thing."""
-    return spot.grasp_z_m - ARM_Z_M + WRIST_DROP_M + GRASP_REACH_M
-
-
 def wanted(aim: Aim, state: RobotState) -> tuple[tuple[float, ...], float]:
     """The row to command, ten columns, and whether the action is done (1.0)."""
     row = list(state.position)
     pan, tilt = look_at((aim.ahead_m, aim.left_m, aim.up_m), 0.0, 0.0, 0.0)
-    row[HEAD_PAN], row[HEAD_TILT] = (_within(joint, at) for joint, at in ((HEAD_PAN, pan), (HEAD_TILT, tilt)))
+    row[HEAD_PAN], row[HEAD_TILT] = (within(joint, at) for joint, at in ((HEAD_PAN, pan), (HEAD_TILT, tilt)))
     if state.is_grasping:
         row[GRIPPER] = 0.0
     if aim.skill == "look":
         off = max(abs(row[joint] - state.position[joint]) for joint in (HEAD_PAN, HEAD_TILT))
         return (*row, 0.0, 0.0), float(off < 0.05)
-    arm_m = _within(ARM, -aim.left_m - WRIST_OUT_M)
+    arm_m = within(ARM, -aim.left_m - WRIST_OUT_M)
     lift_m, arm_now_m, gripper_m = state.position[LIFT], state.position[ARM], state.position[GRIPPER]
     off_m = max(abs(aim.ahead_m), abs(arm_m - arm_now_m))
     is_high = lift_m > TRAVEL_M - UP_SLACK_M
@@ -90,7 +82,7 @@ def wanted(aim: Aim, state: RobotState) -> tuple[tuple[float, ...], float]:
             done = float(not state.is_grasping and gripper_m > WAY_OPEN_M and off_m < GONE_M)
     elif state.is_grasping:
         row[LIFT], row[GRIPPER], row[ARM] = TRAVEL_M, 0.0, arm_m if off_m < NEAR_LOW_M else arm_now_m
-        row[WRIST_YAW], row[WRIST_PITCH], row[WRIST_ROLL] = 0.0, DOWN_RAD, 0.0
+        point_down(row)
         done = float(lift_m > aim.lift_m + LIFTED_M)
     else:
         way = (TRAVEL_M - lift_m) / (TRAVEL_M - aim.lift_m)
@@ -105,14 +97,15 @@ def wanted(aim: Aim, state: RobotState) -> tuple[tuple[float, ...], float]:
                 abs(state.velocity[LIFT]) < STILL_MPS or gripper_m < WAY_OPEN_M
             )  # a finger that presses and sinks is a contact
             row[GRIPPER] = 0.0 if is_down and is_still else OPEN_M
-            row[WRIST_YAW], row[WRIST_PITCH], row[WRIST_ROLL] = 0.0, DOWN_RAD, 0.0
+            point_down(row)
         else:
             is_stuck = not is_high and is_out(state) and gripper_m < WAY_OPEN_M and not is_down
             row[LIFT], goes = lift_m if is_stuck and gripper_m > MISSED_M else TRAVEL_M, True
     if goes:
         is_stowed = not is_out(state)
         if is_high:
-            row[ARM], row[WRIST_YAW], row[WRIST_PITCH], row[WRIST_ROLL] = arm_m, 0.0, DOWN_RAD, 0.0
+            row[ARM] = arm_m
+            point_down(row)
         elif is_stowed:
             row[ARM], row[WRIST_YAW], row[WRIST_PITCH], row[WRIST_ROLL] = 0.0, *STOW[WRIST_YAW : WRIST_ROLL + 1]
         if is_high or is_stowed:
@@ -125,8 +118,3 @@ def _drive(distance_m: float) -> float:
         return 0.0
     fast = min(DRIVE_MPS, math.sqrt(2 * DRIVE_MPS2 * abs(distance_m)), DRIVE_GAIN_PER_S * abs(distance_m))
     return math.copysign(fast, distance_m)
-
-
-def _within(joint: int, value: float) -> float:
-    limit = STRETCH_3.joints[joint]
-    return min(max(float(value), limit.lowest), limit.highest)
