@@ -11,6 +11,7 @@ import asyncio
 from collections import deque
 from typing import Any
 
+from nodes.interrupts.people import RobotVoice
 from nodes.models.answers import BudgetError, ModelError, language_problem, settings_from
 from nodes.models.budget import Budget, budget_of
 from nodes.models.chat_request import data_url
@@ -38,9 +39,6 @@ DEFAULT_MODEL = "gpt-realtime-2.1"
 PUMP_HZ = 40
 REPORT_S = 2.0
 """News that nobody said is told at most so often."""
-ECHO_S = 0.5
-"""What began so soon after the robot's last word may be its end, in the room and in the microphone."""
-LONGEST_SAYING_S = 30.0
 MOST_SPEECHES = 16
 ANSWER_TOKENS = 1000
 """What an answer is reckoned to cost at most before it is known: about half a minute of speech."""
@@ -132,8 +130,7 @@ class RealtimePlanner(ModelPlanner):
         self.followed: deque[int] = deque(maxlen=MOST_SPEECHES)  # when speech began whose end is to come
         self.unanswered: deque[tuple[Stamped[Sound], int]] = deque(maxlen=4)  # committed, and when
         self.speakers: dict[int, tuple[str, int]] = {}  # by commit: who, and when it began
-        self.is_speaking_until_ns = 0  # the robot
-        self.spoke_until_ns: int | None = None
+        self.own_voice = RobotVoice()
 
     def on_start(self) -> None:
         """Raises ParameterError in virtual time."""
@@ -220,11 +217,8 @@ class RealtimePlanner(ModelPlanner):
         self.sent = max(self.sent, len(sound.samples))
 
     def _may_be_echo(self, sound: Sound) -> bool:
-        if not self.hears_robot:
-            return False
-        if self.clock.now_ns() < self.is_speaking_until_ns:
-            return True
-        return self.spoke_until_ns is not None and sound.captured_ns < self.spoke_until_ns + to_ns(ECHO_S)
+        times_ns = (self.clock.now_ns(), sound.captured_ns) if self.hears_robot else ()
+        return any(map(self.own_voice.plays_at, times_ns))
 
     def _want_answer(self, stem: Stamped[Any]) -> None:
         self.stems = (*self.stems[-3:], stem)
@@ -237,11 +231,7 @@ class RealtimePlanner(ModelPlanner):
     @on(ModelPlanner.saying)
     def notice_saying(self, saying: Saying) -> None:
         """How far its words really got: the model is told, and the record."""
-        now_ns = self.clock.now_ns()
-        if saying.phase == "begun":
-            self.is_speaking_until_ns = now_ns + to_ns(LONGEST_SAYING_S)
-            return
-        self.is_speaking_until_ns, self.spoke_until_ns = 0, now_ns
+        self.own_voice.speaking(saying, self.clock.now_ns())
         self.history.spoke(saying)
         if saying.phase == "cut":
             self.talk.cut(saying.id, saying.played_s)
@@ -342,7 +332,7 @@ class RealtimePlanner(ModelPlanner):
             self.successor, self.next_try_ns = None, now_ns + to_ns(LONGEST_PAUSE_S)
             self.log.warning("the planner's session cannot be renewed yet: %s", successor.fault)
             return
-        is_quiet = not (self.listening or self.talk.awaits or self.wants_answer) and now_ns >= self.is_speaking_until_ns
+        is_quiet = not (self.listening or self.talk.awaits or self.wants_answer or self.own_voice.plays_at(now_ns))
         if is_quiet or age_s > self.session_s + RENEWED_WITHIN_S:
             before, self.successor = self.connection, None
             self._take(successor)

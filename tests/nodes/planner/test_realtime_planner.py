@@ -69,6 +69,7 @@ class Person(Node):
     said = Subscription(Utterance, "said")
     spoken = Subscription(SpokenSound, "said/sound")
     saying = Subscription(Saying, "saying")
+    dropped = Publisher(Saying, "saying", qos=RELIABLE)
     subtask = Subscription(Subtask, "subtask")
     understood = Subscription(Utterance, "planner/understood")
 
@@ -215,6 +216,9 @@ def test_what_may_be_its_own_voice_is_no_turn_until_a_recogniser_heard_a_persons
             yield from waiting(is_open(server))
             person.talk(0.4)
             yield from waiting(lambda: "begun" in person.phases())
+            person.dropped.publish(Saying(id="said:vlm:1", text="Sorry.", phase="cut"))  # ends nothing that is played
+            dropped_ns = person.clock.now_ns()
+            yield from waiting(lambda: person.clock.since_s(dropped_ns) > 0.6)
             began_ns = person.clock.now_ns()
             person.talk(0.4, captured_ns=began_ns)
             person.talk(0.4, captured_ns=began_ns + 1)
