@@ -310,7 +310,7 @@ def test_a_class_that_does_not_say_whether_it_is_real_is_told_by_a_check_and_cou
     driver = Driver(named(robot))
     assert driver.problems() == [f"robot '{named(robot)}' {sentence('robot.says_not_whether_real')}"]
     assert driver.devices() == ("robot stretch_3",)
-    with pytest.raises(UserError, match=pattern("robot.is_a_real_one")):
+    with pytest.raises(UserError, match=pattern("robot.says_not_whether_real")):
         Simulation(Driver(named(robot))).run(seconds=0.1)
 
 
