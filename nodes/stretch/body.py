@@ -37,41 +37,6 @@ ARM_BACK_M = 0.14
 """How far to the left the arm begins."""
 
 
-def head_pose(state: RobotState) -> tuple[Floats, Floats]:
-    """Rotation (right, down, forward) and position of the head camera, odometry frame."""
-    rotation, position = head_camera_pose(state.position)
-    return _in_odometry(state, rotation, position)
-
-
-def own_parts(state: RobotState) -> tuple[Capsule, ...]:
-    """The robot's arm and gripper, and what is in the gripper, odometry frame."""
-    tip = grasp_point(state.position)
-    camera_rotation, camera = wrist_camera_pose(state.position)
-    opening = camera_rotation[:, 0]
-    wrist = np.array([0.0, -WRIST_OUT_M - state.position[ARM], ARM_Z_M - WRIST_DROP_M + state.position[LIFT]])
-    points_to = (tip - wrist) / GRASP_REACH_M
-    palm, end = wrist + 0.03 * points_to, wrist + FINGER_END_M * points_to
-    half = opening * (state.position[GRIPPER] / 2 + 0.007)
-    above = wrist + np.array([0.0, 0.0, WRIST_DROP_M])
-    parts = [
-        (palm - half, end - half, 0.022),
-        (palm + half, end + half, 0.022),
-        (wrist + 0.06 * points_to - 0.075 * opening, wrist + 0.06 * points_to + 0.075 * opening, 0.035),
-        (wrist, palm, 0.06),
-        (camera, camera, 0.03),
-        (above + np.array([0.0, 0.0, 0.04]), wrist - np.array([0.0, 0.0, 0.02]), 0.05),
-        (np.array([0.0, ARM_BACK_M, above[2]]), above, 0.075),
-    ]
-    if state.is_grasping:
-        parts.append((tip - 0.05 * points_to, tip + 0.11 * points_to, 0.065))
-    ends = np.array([end for start, stop, _ in parts for end in (start, stop)])
-    placed = to_odometry(state.base_x_m, state.base_y_m, state.base_heading_rad, ends).tolist()
-    return tuple(
-        Capsule(tuple(start), tuple(stop), radius)
-        for start, stop, (_, _, radius) in zip(placed[::2], placed[1::2], parts, strict=True)
-    )
-
-
 BOOM_BALLS = 8
 _FIXED: tuple[Ball, ...] = (
     *((x, y, 0.085, 0.08) for x in (-0.20, -0.10, 0.0) for y in (-0.09, 0.09)),
@@ -112,11 +77,6 @@ def outline(position: JointVector) -> tuple[Ball, ...]:
     )
 
 
-def _in_odometry(state: RobotState, rotation: Floats, position: Floats) -> tuple[Floats, Floats]:
-    base = state.base_x_m, state.base_y_m, state.base_heading_rad
-    return product(turn_z(state.base_heading_rad), rotation), to_odometry(*base, position)
-
-
 STEADY_RAD, STEADY_M = 0.02, 0.015
 """Less than this is no motion of the head camera."""
 
@@ -127,10 +87,36 @@ class StretchBody:
     skills = "nodes.policy.stretch_motion:StretchMotion"
 
     def head_camera(self, state: RobotState) -> tuple[Floats, Floats]:
-        return head_pose(state)
+        rotation, position = head_camera_pose(state.position)
+        base = state.base_x_m, state.base_y_m, state.base_heading_rad
+        return product(turn_z(state.base_heading_rad), rotation), to_odometry(*base, position)
 
     def own_parts(self, state: RobotState) -> tuple[Capsule, ...]:
-        return own_parts(state)
+        tip = grasp_point(state.position)
+        camera_rotation, camera = wrist_camera_pose(state.position)
+        opening = camera_rotation[:, 0]
+        wrist = np.array([0.0, -WRIST_OUT_M - state.position[ARM], ARM_Z_M - WRIST_DROP_M + state.position[LIFT]])
+        points_to = (tip - wrist) / GRASP_REACH_M
+        palm, end = wrist + 0.03 * points_to, wrist + FINGER_END_M * points_to
+        half = opening * (state.position[GRIPPER] / 2 + 0.007)
+        above = wrist + np.array([0.0, 0.0, WRIST_DROP_M])
+        parts = [
+            (palm - half, end - half, 0.022),
+            (palm + half, end + half, 0.022),
+            (wrist + 0.06 * points_to - 0.075 * opening, wrist + 0.06 * points_to + 0.075 * opening, 0.035),
+            (wrist, palm, 0.06),
+            (camera, camera, 0.03),
+            (above + np.array([0.0, 0.0, 0.04]), wrist - np.array([0.0, 0.0, 0.02]), 0.05),
+            (np.array([0.0, ARM_BACK_M, above[2]]), above, 0.075),
+        ]
+        if state.is_grasping:
+            parts.append((tip - 0.05 * points_to, tip + 0.11 * points_to, 0.065))
+        ends = np.array([end for start, stop, _ in parts for end in (start, stop)])
+        placed = to_odometry(state.base_x_m, state.base_y_m, state.base_heading_rad, ends).tolist()
+        return tuple(
+            Capsule(tuple(start), tuple(stop), radius)
+            for start, stop, (_, _, radius) in zip(placed[::2], placed[1::2], parts, strict=True)
+        )
 
     def hand_point(self, state: RobotState) -> PointM:
         x, y, z = to_odometry(state.base_x_m, state.base_y_m, state.base_heading_rad, grasp_point(state.position))

@@ -415,8 +415,8 @@ def test_a_box_needs_a_robot_whose_body_is_known() -> None:
             sentence("robot.number_expected", what="cartesian", name="tip_speed_mps", value="nan", wanted=""),
         ),
         (
-            CartesianLimits("nodes.stretch.body:head_pose", 1.0, 0.2, 0.5),
-            sentence("robot.wrong_outline", name="nodes.stretch.body:head_pose", what=""),
+            CartesianLimits("nodes.stretch.kinematics:look_at", 1.0, 0.2, 0.5),
+            sentence("robot.wrong_outline", name="nodes.stretch.kinematics:look_at", what=""),
         ),
         (
             CartesianLimits("nowhere:x", 1.0, 0.2, 0.5),

@@ -19,7 +19,7 @@ from nodes.sim.rendering.renderer import RayRenderer
 from nodes.sim.world.table_scene import BIN_XY_M, BIN_Z_M, TABLE_HEIGHT_M
 from nodes.sim.world.world_file import Thing
 from nodes.stretch import kinematics as k
-from nodes.stretch.body import head_pose, own_parts
+from nodes.stretch.body import BODY
 from nodes.stretch.limits import STOW
 from tests.support.table import build_scene
 
@@ -37,12 +37,12 @@ class View:
     state: RobotState
 
     def find(self) -> tuple[SeenObject, ...]:
-        shot = Shot(self.depth_m, self.focal_px, *head_pose(self.state))
-        return find_objects(self.rgb, shot, own=own_parts(self.state))
+        shot = Shot(self.depth_m, self.focal_px, *BODY.head_camera(self.state))
+        return find_objects(self.rgb, shot, own=BODY.own_parts(self.state))
 
     def place(self, thing: Thing) -> tuple[float, float]:
         """Column and row of the thing's centre."""
-        rotation, position = head_pose(self.state)
+        rotation, position = BODY.head_camera(self.state)
         right, down, forward = (np.array([thing.x_m, thing.y_m, thing.z_m]) - position) @ rotation
         return 80 + self.focal_px * right / forward, 60 + self.focal_px * down / forward
 
@@ -153,7 +153,7 @@ def test_depth_that_jumps_by_millimetres_does_not_matter() -> None:
 
 def test_a_place_is_empty_only_where_the_camera_looks_through_it() -> None:
     view = look(0)
-    rotation, position = head_pose(view.state)
+    rotation, position = BODY.head_camera(view.state)
 
     def is_empty(x: float, y: float, z: float) -> bool:
         return place_is_empty(Shot(view.depth_m, view.focal_px, rotation, position), (x, y, z))
@@ -167,7 +167,7 @@ def test_a_place_is_empty_only_where_the_camera_looks_through_it() -> None:
 
 def test_without_depth_or_table_there_is_nothing() -> None:
     view = look(0)
-    rotation, position = head_pose(view.state)
+    rotation, position = BODY.head_camera(view.state)
     assert find_objects(view.rgb, Shot(np.zeros_like(view.depth_m), view.focal_px, rotation, position)) == ()
     wall, ahead = np.full_like(view.depth_m, 2.0), np.array([[0.0, 0, 1], [-1, 0, 0], [0, -1, 0]])
     assert find_objects(view.rgb, Shot(wall, view.focal_px, ahead, position)) == ()

@@ -16,7 +16,7 @@ import pytest
 from nodes.models.answers import ModelError
 from nodes.msgs import Action, Feedback, Image, Reference, RobotState, Scene, SceneDescription, Subtask, Utterance
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
-from nodes.stretch.body import head_pose
+from nodes.stretch.body import BODY
 from nodes.vlm.choice.giving_up import MOST_TRIES
 from nodes.vlm.eyes.model_prompt import Pointed, answer_schema, parse, question_text, system_prompt
 from nodes.vlm.eyes.pointing import place_thing, point_at
@@ -172,7 +172,7 @@ def test_the_planner_is_told_whom_the_model_sees_and_what_they_point_at_by_its_i
 
 
 def test_what_the_model_sees_on_the_floor_is_told_as_lying_there(view: View) -> None:
-    pose = head_pose(view.state)
+    pose = BODY.head_camera(view.state)
     spots = ((u, v) for v in range(118, 0, -4) for u in range(2, 158, 4))
     heights = ((spot, point_at(*spot, view.depth_m, view.focal_px, *pose)) for spot in spots)
     u, v = next(spot for spot, at in heights if at is not None and abs(at[2]) < 0.01)
@@ -491,7 +491,7 @@ def test_the_schema_requires_every_field_and_allows_no_other() -> None:
 
 
 def test_a_pixel_becomes_the_surface_point_behind_it(view: View) -> None:
-    rotation, position = head_pose(view.state)
+    rotation, position = BODY.head_camera(view.state)
     for thing in view.things:
         u, v = view.place(thing)
         point = point_at(u, v, view.depth_m, view.focal_px, rotation, position)
