@@ -67,7 +67,7 @@ class Grip:
         """After each physics step, with the gripper's opening and the opening that it aims at."""
         if self._awake_steps:
             self._awake_steps -= 1
-            self._keep_awake(data)
+            keep_awake(self._model, data, self._let_go)
         if self._held >= 0:
             if target_m > self._held_opening_m + RELEASE_M:
                 self._release(data)
@@ -110,9 +110,6 @@ class Grip:
     def _release(self, data: mujoco.MjData) -> None:
         data.eq_active[self._weld_of[self._held]] = 0
         self._let_go, self._awake_steps = self._held, AWAKE_STEPS
-        self._keep_awake(data)
+        keep_awake(self._model, data, self._let_go)
         self._held = -1
         self._pressed_steps = 0
-
-    def _keep_awake(self, data: mujoco.MjData) -> None:
-        keep_awake(self._model, data, self._let_go)

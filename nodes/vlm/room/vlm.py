@@ -122,11 +122,6 @@ class KitchenVLM(VLM):
     def libraries(self) -> tuple[str, ...]:
         return ("onnxruntime", "cv2")
 
-    @classmethod
-    def preload(cls) -> None:
-
-        super().preload()
-
     def on_start(self) -> None:
         """Load the network."""
         from nodes.vlm.room.crops import CropReader
