@@ -150,7 +150,7 @@ def _load(path: Path, stamps: tuple[int, ...]) -> RobotModel:
     _require(file, path, "hand", table.hand, [one.name for one in (*spec.bodies, *spec.sites) if one.name])
     for name, camera in table.cameras.items():
         _require(file, path, f"[cameras.{name}] link", camera.link, [one.name for one in spec.bodies if one.name])
-    driven = _driven(path, file, table, model, speeds, efforts)
+    driven = _Joints(path, file, table, model, speeds, efforts).driven()
     return RobotModel(path=path, table=table, driven=driven)
 
 
@@ -418,133 +418,151 @@ def _require(file: Path, path: Path, key: str, name: str, known: Iterable[str]) 
         raise UserError(f"{path}: {key} is {name!r}; {file.name} has no such link or site; known: {choices(names)}")
 
 
-def _driven(
-    path: Path,
-    file: Path,
-    table: RobotTable,
-    model: mujoco.MjModel,
-    speeds: dict[str, tuple[float | None, float | None]],
-    efforts: dict[str, float],
-) -> tuple[Driven, ...]:
-    """The entries of the joint vectors. Raises UserError for joints without limits, or with ones that contradict."""
-    names = _moving(path, file, table, model)
-    groups: list[tuple[tuple[str, ...], str]] = [((name,), name) for name in names if name not in table.gripper]
-    if table.gripper:
-        groups.append((table.gripper, GRIPPER))
-    found = [_entry(path, file, table, model, carriers, name, speeds, efforts) for carriers, name in groups]
-    if not found:
-        raise UserError(f"{file}: has no joint that moves; expected hinges or slides")
-    by_name: dict[str, str] = {}
-    for one, (_, name) in zip(found, groups, strict=True):
-        if (other := by_name.setdefault(one.limit.name, name)) != name:
-            raise UserError(
-                f"{file}: joints {other!r} and {name!r} are both called {one.limit.name!r} in a graph, where only a-z, "
-                "0-9 and _ are left of a name; give one of them another one"
-            )
-    return tuple(found)
+@dataclass(frozen=True, slots=True)
+class _Joints:
+    """What the joints of a compiled model can do, by the model and by the robot file."""
 
+    path: Path
+    file: Path
+    table: RobotTable
+    model: mujoco.MjModel
+    speeds: dict[str, tuple[float | None, float | None]]  # and accelerations
+    efforts: dict[str, float]
 
-def _moving(path: Path, file: Path, table: RobotTable, model: mujoco.MjModel) -> list[str]:
-    """The joints that are driven, the gripper's with those that follow another. Raises UserError for others' names."""
-    followers, names = ties(model), []
-    for number in range(model.njnt):
-        name = model.joint(number).name
-        if int(model.jnt_type[number]) not in DRIVEN:
-            raise UserError(
-                f"{file}: joint {name!r} is free or a ball; expected hinges and slides; of a robot that drives, write "
-                "[base] into its robot file (docs/new-robot.md)"
-            )
-        if number not in followers or name in table.gripper:
-            names.append(name)
-    for key, said in (("gripper", table.gripper), ("[joints]", tuple(table.joints))):
-        for name in said:
-            if name not in (*names, GRIPPER):
+    def driven(self) -> tuple[Driven, ...]:
+        """The entries of the joint vectors. Raises UserError for joints without limits or with contradictory ones."""
+        names = self._moving()
+        gripper = self.table.gripper
+        groups: list[tuple[tuple[str, ...], str]] = [((name,), name) for name in names if name not in gripper]
+        if gripper:
+            groups.append((gripper, GRIPPER))
+        found = [self._entry(carriers, name) for carriers, name in groups]
+        if not found:
+            raise UserError(f"{self.file}: has no joint that moves; expected hinges or slides")
+        by_name: dict[str, str] = {}
+        for one, (_, name) in zip(found, groups, strict=True):
+            if (other := by_name.setdefault(one.limit.name, name)) != name:
                 raise UserError(
-                    f"{path}: {key} names {name!r}, which is no joint of {file.name}; known: {choices(names)}"
+                    f"{self.file}: joints {other!r} and {name!r} are both called {one.limit.name!r} in a graph, where "
+                    "only a-z, 0-9 and _ are left of a name; give one of them another one"
                 )
-    return names
+        return tuple(found)
 
+    def _moving(self) -> list[str]:
+        """The driven joints, the gripper's with those that follow another. Raises UserError for others' names."""
+        followers, names = ties(self.model), []
+        for number in range(self.model.njnt):
+            name = self.model.joint(number).name
+            if int(self.model.jnt_type[number]) not in DRIVEN:
+                raise UserError(
+                    f"{self.file}: joint {name!r} is free or a ball; expected hinges and slides; of a robot that "
+                    "drives, write [base] into its robot file (docs/new-robot.md)"
+                )
+            if number not in followers or name in self.table.gripper:
+                names.append(name)
+        for key, said in (("gripper", self.table.gripper), ("[joints]", tuple(self.table.joints))):
+            for name in said:
+                if name not in (*names, GRIPPER):
+                    raise UserError(
+                        f"{self.path}: {key} names {name!r}, which is no joint of {self.file.name}; "
+                        f"known: {choices(names)}"
+                    )
+        return names
 
-def _entry(
-    path: Path,
-    file: Path,
-    table: RobotTable,
-    model: mujoco.MjModel,
-    carriers: tuple[str, ...],
-    name: str,
-    speeds: dict[str, tuple[float | None, float | None]],
-    efforts: dict[str, float],
-) -> Driven:
-    """One entry of the joint vectors: of one joint, or of the gripper's joints together."""
-    given = table.joints.get(name, JointTable())
-    ranges = [_range(path, file, model, one, given) for one in carriers]
-    lowest, highest = sum(one[0] for one in ranges), sum(one[1] for one in ranges)
-    factor, offset = _opening(path, file, model, carriers, given, (lowest, highest), is_gripper=name == GRIPPER)
-    if len(carriers) > 1:
-        lowest, highest = _narrowed(path, file, name, given, lowest, highest)
-    told = [speeds.get(one, (None, None)) for one in carriers]
-    speed = _speed(path, file, name, given, [speed * len(carriers) for speed, _ in told if speed])
-    strong = [more * len(carriers) for _, more in told if more]
-    acceleration = given.acceleration or (min(strong) if strong else speed / DEFAULT_RISE_S)
-    folded = given.folded if given.folded is not None else min(max(0.0, lowest), highest)
-    if not lowest <= folded <= highest:
-        raise UserError(f"{path}: [joints.{name}] folded is {folded:g}; expected {lowest:g} to {highest:g}")
-    effort = given.effort or min((efforts[one] for one in carriers if one in efforts), default=None)
-    if given.opening_m is not None:
-        lowest, highest = sorted(given.opening_m)
-        speed, acceleration, folded = speed / abs(factor), acceleration / abs(factor), (folded - offset) / factor
-    limit = JointLimit(_called(name), lowest, highest, speed, acceleration)
-    return Driven(limit, carriers, effort, folded, factor, offset)
+    def _entry(self, carriers: tuple[str, ...], name: str) -> Driven:
+        """One entry of the joint vectors: of one joint, or of the gripper's joints together."""
+        given = self.table.joints.get(name, JointTable())
+        ranges = [self._range(one, given) for one in carriers]
+        lowest, highest = sum(one[0] for one in ranges), sum(one[1] for one in ranges)
+        factor, offset = self._opening(carriers, given, (lowest, highest), is_gripper=name == GRIPPER)
+        if len(carriers) > 1:
+            lowest, highest = self._narrowed(name, given, lowest, highest)
+        told = [self.speeds.get(one, (None, None)) for one in carriers]
+        speed = self._speed(name, given, [speed * len(carriers) for speed, _ in told if speed])
+        strong = [more * len(carriers) for _, more in told if more]
+        acceleration = given.acceleration or (min(strong) if strong else speed / DEFAULT_RISE_S)
+        folded = given.folded if given.folded is not None else min(max(0.0, lowest), highest)
+        if not lowest <= folded <= highest:
+            raise UserError(f"{self.path}: [joints.{name}] folded is {folded:g}; expected {lowest:g} to {highest:g}")
+        effort = given.effort or min((self.efforts[one] for one in carriers if one in self.efforts), default=None)
+        if given.opening_m is not None:
+            lowest, highest = sorted(given.opening_m)
+            speed, acceleration, folded = speed / abs(factor), acceleration / abs(factor), (folded - offset) / factor
+        limit = JointLimit(_called(name), lowest, highest, speed, acceleration)
+        return Driven(limit, carriers, effort, folded, factor, offset)
 
-
-def _speed(path: Path, file: Path, name: str, given: JointTable, fastest: list[float]) -> float:
-    """The speed that the robot file gives, or the slowest of the model's; none that the model forbids."""
-    speed = given.speed or (min(fastest) if fastest else None)
-    if speed is None:
-        raise UserError(
-            f"{file}: joint {name!r} has no speed, and without one no guard can limit it; write [joints.{name}] "
-            f"speed = ... (m or rad per s) into {path.name}"
-        )
-    if fastest and speed > min(fastest):
-        raise UserError(
-            f"{path}: [joints.{name}] speed is {speed:g}, above the {min(fastest):g} of {file.name}; lower it"
-        )
-    return speed
-
-
-def _opening(
-    path: Path,
-    file: Path,
-    model: mujoco.MjModel,
-    carriers: tuple[str, ...],
-    given: JointTable,
-    ends: tuple[float, float],
-    *,
-    is_gripper: bool,
-) -> tuple[float, float]:
-    """What makes an entry the position of each carrier. Raises UserError for a gripper that turns nobody knows how."""
-    if given.opening_m is None:
-        turns = [one for one in carriers if model.jnt_type[model.joint(one).id] == mujoco.mjtJoint.mjJNT_HINGE]
-        if is_gripper and turns:
+    def _speed(self, name: str, given: JointTable, fastest: list[float]) -> float:
+        """The speed that the robot file gives, or the slowest of the model's; none that the model forbids."""
+        speed = given.speed or (min(fastest) if fastest else None)
+        if speed is None:
             raise UserError(
-                f"{path}: gripper: joint {turns[0]!r} of {file.name} turns, and nobody knows how far it opens; write "
-                f"[joints.{GRIPPER}] opening_m = [...], in m at its lowest and at its highest angle"
+                f"{self.file}: joint {name!r} has no speed, and without one no guard can limit it; write "
+                f"[joints.{name}] speed = ... (m or rad per s) into {self.path.name}"
             )
-        if is_gripper and len(carriers) == 1 and (followers := _followers(model, carriers[0])):
+        if fastest and speed > min(fastest):
             raise UserError(
-                f"{path}: gripper: joint {followers[0]!r} of {file.name} follows {carriers[0]!r}, and nobody knows how "
-                f"far both open; write [joints.{GRIPPER}] opening_m = [...], in m at its lowest and highest position"
+                f"{self.path}: [joints.{name}] speed is {speed:g}, above the {min(fastest):g} of {self.file.name}; "
+                "lower it"
             )
-        return 1.0 / len(carriers), 0.0
-    if not is_gripper or len(carriers) != 1:
-        raise UserError(
-            f"{path}: opening_m is for a gripper of one joint; let the others mimic that one, or leave opening_m out"
-        )
-    low, high = given.opening_m
-    if low == high or min(low, high) < 0.0:
-        raise UserError(f"{path}: opening_m is {low:g} to {high:g}; expected two openings in m, not the same")
-    factor = (ends[1] - ends[0]) / (high - low)
-    return factor, ends[0] - factor * low
+        return speed
+
+    def _opening(
+        self, carriers: tuple[str, ...], given: JointTable, ends: tuple[float, float], *, is_gripper: bool
+    ) -> tuple[float, float]:
+        """What makes an entry the position of each carrier. Raises UserError for a gripper of unknown opening."""
+        if given.opening_m is None:
+            hinge = mujoco.mjtJoint.mjJNT_HINGE
+            turns = [one for one in carriers if self.model.jnt_type[self.model.joint(one).id] == hinge]
+            if is_gripper and turns:
+                raise UserError(
+                    f"{self.path}: gripper: joint {turns[0]!r} of {self.file.name} turns, and nobody knows how far it "
+                    f"opens; write [joints.{GRIPPER}] opening_m = [...], in m at its lowest and at its highest angle"
+                )
+            if is_gripper and len(carriers) == 1 and (followers := self._followers(carriers[0])):
+                raise UserError(
+                    f"{self.path}: gripper: joint {followers[0]!r} of {self.file.name} follows {carriers[0]!r}, and "
+                    f"nobody knows how far both open; write [joints.{GRIPPER}] opening_m = [...], in m at its lowest "
+                    "and highest position"
+                )
+            return 1.0 / len(carriers), 0.0
+        if not is_gripper or len(carriers) != 1:
+            raise UserError(
+                f"{self.path}: opening_m is for a gripper of one joint; let the others mimic that one, or leave "
+                "opening_m out"
+            )
+        low, high = given.opening_m
+        if low == high or min(low, high) < 0.0:
+            raise UserError(f"{self.path}: opening_m is {low:g} to {high:g}; expected two openings in m, not the same")
+        factor = (ends[1] - ends[0]) / (high - low)
+        return factor, ends[0] - factor * low
+
+    def _followers(self, joint: str) -> list[str]:
+        """The joints that go where this one goes."""
+        followed = self.model.joint(joint).id
+        return [self.model.joint(one).name for one, (leader, _) in ties(self.model).items() if leader == followed]
+
+    def _range(self, name: str, given: JointTable) -> tuple[float, float]:
+        number = self.model.joint(name).id
+        if self.model.jnt_limited[number]:
+            lowest, highest = (float(end) for end in self.model.jnt_range[number])
+        elif given.lowest is None or given.highest is None:
+            raise UserError(
+                f"{self.file}: joint {name!r} has no range; give it one there, or write [joints.{name}] lowest and "
+                f"highest into {self.path.name}; a wheel's name goes into [base] joints"
+            )
+        else:
+            lowest, highest = given.lowest, given.highest
+        return self._narrowed(name, given, lowest, highest)
+
+    def _narrowed(self, name: str, given: JointTable, lowest: float, highest: float) -> tuple[float, float]:
+        low = lowest if given.lowest is None else given.lowest
+        high = highest if given.highest is None else given.highest
+        if low < lowest - 1e-9 or high > highest + 1e-9 or not low < high:
+            raise UserError(
+                f"{self.path}: [joints.{name}] is {low:g} to {high:g}, but {self.file.name} has {lowest:g} to "
+                f"{highest:g}; narrow the range, or mend the model"
+            )
+        return low, high
 
 
 def ties(model: mujoco.MjModel) -> dict[int, tuple[int, list[float]]]:
@@ -568,39 +586,7 @@ def let_follow(qpos: Any, tied: Iterable[tuple[int, int, list[float]]]) -> None:
         qpos[follower] = sum(part * qpos[leader] ** power for power, part in enumerate(polynomial))
 
 
-def _followers(model: mujoco.MjModel, joint: str) -> list[str]:
-    """The joints that go where this one goes."""
-    return [model.joint(one).name for one, (leader, _) in ties(model).items() if leader == model.joint(joint).id]
-
-
 def _called(name: str) -> str:
     """What a joint of the model is called in a graph: "left/Shoulder-Pan" is "left_shoulder_pan"."""
     plain = re.sub(r"[^a-z0-9_]+", "_", name.lower()).strip("_")
     return (plain if plain[:1].isalpha() else f"joint_{plain}")[:32]
-
-
-def _range(path: Path, file: Path, model: mujoco.MjModel, name: str, given: JointTable) -> tuple[float, float]:
-    number = model.joint(name).id
-    if model.jnt_limited[number]:
-        lowest, highest = (float(end) for end in model.jnt_range[number])
-    elif given.lowest is None or given.highest is None:
-        raise UserError(
-            f"{file}: joint {name!r} has no range; give it one there, or write [joints.{name}] lowest and highest into "
-            f"{path.name}; a wheel's name goes into [base] joints"
-        )
-    else:
-        lowest, highest = given.lowest, given.highest
-    return _narrowed(path, file, name, given, lowest, highest)
-
-
-def _narrowed(
-    path: Path, file: Path, name: str, given: JointTable, lowest: float, highest: float
-) -> tuple[float, float]:
-    low = lowest if given.lowest is None else given.lowest
-    high = highest if given.highest is None else given.highest
-    if low < lowest - 1e-9 or high > highest + 1e-9 or not low < high:
-        raise UserError(
-            f"{path}: [joints.{name}] is {low:g} to {high:g}, but {file.name} has {lowest:g} to {highest:g}; "
-            "narrow the range, or mend the model"
-        )
-    return low, high
