@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import logging
-import os
 import secrets
 import threading
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from nodes.hosts import wire
 from runtime.clock import SystemClock, to_ns
 from runtime.errors import TransportError
 from runtime.hosts.hosts_table import HostPair
+from runtime.operating_system.wake_pipe import WakePipe
 from runtime.serialization.codec import Frame
 
 MAX_FRAME_BYTES = 8 << 20
@@ -98,9 +98,7 @@ class HostSocket:
         self._lets_in = place == 0
         self._said_ns: dict[str, int] = {}
         self._clock = SystemClock()
-        self._wake_reader, self._wake_writer = os.pipe()
-        for fd in (self._wake_reader, self._wake_writer):
-            os.set_blocking(fd, False)
+        self._woken = WakePipe()
         self._is_ipv6, self._queue = where.is_ipv6, queue
         self._lock_of = (meeting, own, secret)
         socket = self._socket = self._opened(context)
@@ -126,7 +124,7 @@ class HostSocket:
                 f"{self.address} of host {meeting.server.name} cannot be had: {problem.strerror}{hint}"
             ) from problem
         self._poller = zmq.Poller()
-        for polled in (*self._sockets, self._monitor, self._wake_reader):
+        for polled in (*self._sockets, self._monitor, self._woken.fd):
             self._poller.register(polled, zmq.POLLIN)
 
     def _opened(self, context: zmq.Context[Any]) -> zmq.Socket[bytes]:
@@ -216,17 +214,14 @@ class HostSocket:
     def wait(self, timeout_s: float) -> None:
         """Return when something has come, when `wake` was called, or at the timeout."""
         for ready, _ in self._poller.poll(max(1, round(timeout_s * 1000))):
-            if ready == self._wake_reader:
-                os.read(self._wake_reader, 4096)
+            if ready == self._woken.fd:
+                self._woken.clear()
             elif ready is self._monitor:
                 self._hear_monitor()
 
     def wake(self) -> None:
         """End the wait (any thread)."""
-        try:
-            os.write(self._wake_writer, b"w")
-        except OSError:
-            pass  # full: it is awake already; or closed
+        self._woken.wake()
 
     def close(self) -> None:
         """Send what is queued, for a moment, and close."""
@@ -234,8 +229,7 @@ class HostSocket:
         self._monitor.close()
         for socket in self._sockets:
             socket.close()
-        os.close(self._wake_reader)
-        os.close(self._wake_writer)
+        self._woken.close()
 
     def _hear_monitor(self) -> None:
         try:

@@ -22,6 +22,7 @@ from typing import Any
 from runtime.clock import SystemClock
 from runtime.operating_system.real_time import name_thread
 from runtime.operating_system.telling import level_of, text_of
+from runtime.operating_system.wake_pipe import WakePipe
 from runtime.supervision.orphan import GRACE_S, end_orphan
 
 _LAST_WORDS_S = 0.5
@@ -44,9 +45,8 @@ class Control:
         self._on_order = on_order
         self._lines: deque[bytes] = deque()
         self._dropped = 0
-        self._wake_reader, self._wake_writer = os.pipe()
-        for fd in (write_fd, self._wake_reader, self._wake_writer):
-            os.set_blocking(fd, False)
+        self._woken = WakePipe()
+        os.set_blocking(write_fd, False)
         self._is_closing = False
         self.is_orphan = False
         """Whether the supervisor is gone."""
@@ -63,28 +63,22 @@ class Control:
         line = json.dumps({"event": event, **fields}).encode() + b"\n"
         if len(self._lines) < _QUEUED_LINES:
             self._lines.append(line)
-            self._wake()
+            self._woken.wake()
         else:
             self._dropped += 1
 
     def close(self) -> None:
         """Wait, for a moment at most, until everything is told."""
         self._is_closing = True
-        self._wake()
+        self._woken.wake()
         self._all_told.wait(_LAST_WORDS_S)
 
     def forget(self) -> None:
         """In a process that was forked from this one: let go of the pipes, and tell nobody anything."""
         self._dropped, self._lines = 0, deque(maxlen=0)
-        for fd in (self._read_fd, self._write_fd, self._wake_reader, self._wake_writer):
+        for fd in (self._read_fd, self._write_fd):
             os.close(fd)
-        self._wake_writer = -1
-
-    def _wake(self) -> None:
-        try:
-            os.write(self._wake_writer, b"w")
-        except OSError:
-            pass  # it is awake; or this is a fork of the process
+        self._woken.close()
 
     def _run(self) -> None:
         name_thread("control")
@@ -97,7 +91,7 @@ class Control:
                 is_heard = False  # the pipe may be closed now
                 self._all_told.set()
             writes = [self._write_fd] if line and is_heard else []
-            reads = (self._read_fd, self._wake_reader)
+            reads = (self._read_fd, self._woken.fd)
             readable, writable, _ = select.select(reads, writes, (), HEARTBEAT_S)
             self._beat()
             if is_heard and not readable and not writable and not line:
@@ -111,8 +105,8 @@ class Control:
                     is_heard, self.is_orphan = False, True
                     self._all_told.set()
                     self._on_order({"do": "stop"})
-            if self._wake_reader in readable:
-                os.read(self._wake_reader, 4096)
+            if self._woken.fd in readable:
+                self._woken.clear()
             if self._read_fd in readable:
                 more = os.read(self._read_fd, 1 << 16)
                 if not more:

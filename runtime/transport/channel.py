@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from runtime.errors import CodecError
@@ -70,6 +70,22 @@ class Channel:
         self.handle: Handle = lambda stamped: None
         """What is done with a message where nothing else is to be done first; set by the reader."""
         self.lost, self._refused = lost, refused
+
+    def read(self, document: Frame, arrays: Sequence[Frame]) -> Stamped[Any] | None:
+        """The message; None where it cannot be decoded, which is counted."""
+        try:
+            return self.decode(self.topic, document, arrays)
+        except (CodecError, ValueError) as problem:
+            self.lose(document, "garbled", str(problem))
+            return None
+
+    def read_bundle(self, document: Frame) -> Sequence[Stamped[Any]]:
+        """Messages that were published together; none where they cannot be decoded, which is counted."""
+        try:
+            return self.decode_bundle(self.topic, document)
+        except CodecError as problem:
+            self.lose(document, "garbled", str(problem))
+            return ()
 
     def is_new(self, envelope: Envelope) -> bool:
         """Count the messages missing before this one; False where this one was received before."""

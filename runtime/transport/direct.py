@@ -28,7 +28,7 @@ import select
 import socket
 import struct
 import threading
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from io import FileIO
@@ -57,7 +57,6 @@ MOST_WAITING = 4096
 """Most events that wait at the sender for room in one connection."""
 _BUFFER_BYTES = 1 << 20  # asked for; the kernel gives what it allows, at least room for a hundred small packets
 _WHOLE = b"w"  # what a receiver says that cannot reach the shared memory
-_FAILURES = 3  # of one segment, before a receiver says so
 _FIRST_RETRY_NS, _RETRY_NS = 2_500_000, 20_000_000  # twice as long each time: processes of a run start together
 _LOOK_NS = 100_000_000  # between two looks at who came and went, while nobody is there to hear what is sent
 _CLOSE_NS = 1_000_000_000  # a socket whose receiver has gone: no thread is about to use its number by then
@@ -483,6 +482,11 @@ class DirectLink:
         self.pipe_fd = -1
         self.expects_fd = False
 
+    def ask_for_whole(self) -> None:
+        """Say that this process cannot reach the publisher's shared memory."""
+        if self.socket is not None:
+            self.socket.send(_WHOLE, DONTWAIT)
+
     def close(self) -> None:
         """Close what is open; it can be tried again."""
         if self.socket is not None:
@@ -520,7 +524,6 @@ class DirectReader:
             self._channels[topic.encode()].gap = "max_hz"
         self._views = Views()
         self._receive = fast_lane.chosen.receive
-        self._failures: Counter[str] = Counter()  # by segment
         self._receiver, self._publishers = receiver, {topic: publishers[topic] for topic in types}
         self._links: list[DirectLink] = []
         self.by_fd: dict[int, DirectLink] = {}
@@ -671,12 +674,8 @@ class DirectReader:
         return True
 
     def _take_decoded(self, channel: Channel, document: Frame, arrays: Sequence[Frame]) -> None:
-        try:
-            stamped = channel.decode(channel.topic, document, arrays)
-        except (CodecError, ValueError) as problem:
-            channel.lose(document, "garbled", str(problem))
-            return
-        if channel.is_new(stamped.envelope):
+        stamped = channel.read(document, arrays)
+        if stamped is not None and channel.is_new(stamped.envelope):
             if self.held is not None:
                 self.held.append(stamped)  # behind those that came before it
             else:
@@ -711,12 +710,8 @@ class DirectReader:
         return True
 
     def _take_bundle(self, channel: Channel, document: Frame) -> None:
-        try:
-            bundle = channel.decode_bundle(channel.topic, document)
-        except CodecError as problem:
-            channel.lose(document, "garbled", str(problem))
-            return
-        if channel.is_new_bundle(bundle[0].envelope, bundle[-1].envelope):
+        bundle = channel.read_bundle(document)
+        if bundle and channel.is_new_bundle(bundle[0].envelope, bundle[-1].envelope):
             if self.held is not None:
                 self.held.extend(bundle)
                 return
@@ -734,7 +729,7 @@ class DirectReader:
                 sizes = _SIZES[count].unpack_from(packet, at)
                 document: Frame = packet[at + 8 * count :]
                 where = SlotAddress(segment.rstrip(b"\0").decode(), slot, generation, sizes)
-                return document, self._fetch(link, where)
+                return document, self._views.fetch(where, link.ask_for_whole)
             if mark == INLINE:
                 count, size = _COUNT.unpack_from(packet, at)
                 sizes = _SIZES[count].unpack_from(packet, at + _COUNT.size)
@@ -755,18 +750,6 @@ class DirectReader:
             if fd >= 0:
                 os.close(fd)
         raise CodecError(f"not a packet: mark {mark}")
-
-    def _fetch(self, link: DirectLink, where: SlotAddress) -> Sequence[Frame] | Loss:
-        try:
-            return self._views.take(where) or Loss("overwritten")
-        except TransportError as problem:
-            return self._unreachable(link, where.segment, problem)
-
-    def _unreachable(self, link: DirectLink, segment: str, problem: TransportError) -> Loss:
-        self._failures[segment] += 1
-        if self._failures[segment] == _FAILURES and link.socket is not None:  # not one that has just gone
-            link.socket.send(_WHOLE, DONTWAIT)
-        return Loss("unreachable", str(problem))
 
     def _take_after_announcement(self, link: DirectLink) -> bool:
         """Take in a packet that may bring a descriptor; where it does not, that is still to come."""

@@ -17,7 +17,8 @@ import re
 import secrets
 import threading
 import weakref
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from runtime.clock import SystemClock, to_ns
 from runtime.errors import TransportError
 from runtime.operating_system.machine import SHARED_MEMORY, has_shared_memory
 from runtime.transport import fast_lane
+from runtime.transport.channel import Loss
 from runtime.transport.fast_lane import HEADER, HEADER_BYTES, KEY_BYTES, MAGIC, SLOTS, MapLike
 
 FOLDER = SHARED_MEMORY
@@ -44,6 +46,7 @@ _NAME = re.compile(r"polyrhythm-[0-9]{1,10}-[0-9]{1,10}-[0-9a-f]{8}")
 _ALIVE = 1 << 40  # the byte that the writer locks for as long as it lives
 _UNUSED_GRACES = 5  # a size that was not needed for so long gives way to another
 _SIZES = 64  # of arrays, of which a pool knows the segment at once
+_FAILURES = 3  # of one segment, before a reader asks for whole messages
 _MAPPED = 64  # segments that a reader keeps mapped
 _now_ns = SystemClock.now_ns
 
@@ -209,8 +212,19 @@ class Views:
 
     def __init__(self, folder: Path = FOLDER) -> None:
         self._folder = folder
+        self._failures: Counter[str] = Counter()  # by segment
         self.maps: dict[bytes, MapLike] = {}
         """The segments that are mapped, by name, padded with zeros."""
+
+    def fetch(self, place: SlotAddress, ask_for_whole: Callable[[], None]) -> list[memoryview] | Loss:
+        """As `take`, or why the arrays are lost. Where a segment stays out of reach `ask_for_whole` is called, once."""
+        try:
+            return self.take(place) or Loss("overwritten")
+        except TransportError as problem:
+            self._failures[place.segment] += 1
+            if self._failures[place.segment] == _FAILURES:  # not one that has just gone with its writer
+                ask_for_whole()
+            return Loss("unreachable", str(problem))
 
     def take(self, place: SlotAddress) -> list[memoryview] | None:
         """The arrays as bytes in place; None where newer ones have overwritten them.

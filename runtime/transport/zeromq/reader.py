@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import select
 import threading
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -15,9 +14,10 @@ import zmq
 from zmq.backend import zmq_poll
 
 from runtime.clock import SystemClock, to_ns
-from runtime.errors import CodecError, TransportError
+from runtime.errors import CodecError
 from runtime.message import Envelope, Kind, Message, Stamped, array_fields
 from runtime.operating_system.real_time import ask_for_fifo, name_thread
+from runtime.operating_system.wake_pipe import WakePipe
 from runtime.serialization.codec import Frame
 from runtime.transport.channel import Channel, Handle, Loss, Lost, Refused
 from runtime.transport.direct import DirectReader
@@ -41,7 +41,6 @@ Vouched = Mapping[str, Mapping[str, Collection[str]]]
 """For each topic and process, the nodes in whose names that process may publish there."""
 _POLLIN = int(zmq.POLLIN)
 _BURST = 16  # events received between two looks at the sockets
-_FAILURES = 3  # of one segment, before a reader asks for whole messages
 
 _place_decoder = msgspec.msgpack.Decoder(SlotAddress)
 
@@ -52,21 +51,18 @@ class SharedMemoryReader:
     def __init__(self, end: bytes) -> None:
         self._end = end
         self.views = Views()
-        self._failures: Counter[str] = Counter()  # by segment
 
     def fetch(self, topic: bytes, place: bytes, socket: zmq.Socket[bytes]) -> Sequence[Frame] | Loss:
         """The arrays, or why they are lost. Raises CodecError where the bytes are no address."""
+
+        def ask_for_whole() -> None:
+            socket.setsockopt(zmq.SUBSCRIBE, WHOLE + topic + self._end)
+            socket.setsockopt(zmq.UNSUBSCRIBE, topic + self._end)
+
         try:
-            where = _place_decoder.decode(place)
-            return self.views.take(where) or Loss("overwritten")
+            return self.views.fetch(_place_decoder.decode(place), ask_for_whole)
         except (msgspec.MsgspecError, ValueError) as problem:
             raise CodecError(f"not a place in shared memory: {problem}") from problem
-        except TransportError as problem:
-            self._failures[where.segment] += 1
-            if self._failures[where.segment] == _FAILURES:  # not one that has just gone with its writer
-                socket.setsockopt(zmq.SUBSCRIBE, WHOLE + topic + self._end)
-                socket.setsockopt(zmq.UNSUBSCRIBE, topic + self._end)
-            return Loss("unreachable", str(problem))
 
     def close(self) -> None:
         """Unmap the memory; arrays in use stay valid."""
@@ -145,7 +141,7 @@ class Reader:
         self._fds: list[int] = []
         self._ready: list[int] = []  # of these, those that ended the last wait
         self._by_fd: dict[int, zmq.Socket[bytes]] = {}
-        self._is_woken = self._has_cleared_wake = False
+        self._has_cleared_wake = False
         self._inward_event: zmq.Socket[bytes] | None = None
         self._inward_state: zmq.Socket[bytes] | None = None  # where tools send to
         self._owners: Mapping[str, str] = {}
@@ -156,9 +152,7 @@ class Reader:
         if direct_events is not None:
             direct_events.held = self._held
         self._ends: list[ConnectionMonitor] | None = [] if watches_ends else None
-        self._wake_reader, self._wake_writer = os.pipe()
-        for fd in (self._wake_reader, self._wake_writer):
-            os.set_blocking(fd, False)
+        self._woken = WakePipe()
 
     def _channel(self, topic: str, message: type[Message]) -> Channel:
         return Channel(
@@ -231,9 +225,9 @@ class Reader:
 
     def _list_sockets(self) -> None:
         sockets = [socket for kind in KINDS for socket in self._sockets[kind]]  # events stand first
-        self._polled = [*((socket, _POLLIN) for socket in sockets), (self._wake_reader, _POLLIN)]
+        self._polled = [*((socket, _POLLIN) for socket in sockets), (self._woken.fd, _POLLIN)]
         self._by_fd = {int(socket.getsockopt(zmq.FD)): socket for socket in sockets}
-        self._fds = [*self._by_fd, self._wake_reader]
+        self._fds = [*self._by_fd, self._woken.fd]
 
     def accept(self, folder: Path, name: str, types: Mapping[str, type[Message]] | None = None) -> None:
         """Accept what tools publish on these topics too; call it before the first `wait`. Raises TransportError."""
@@ -279,12 +273,7 @@ class Reader:
 
     def wake(self) -> None:
         """End the present wait, or the next one (any thread)."""
-        if not self._is_woken:
-            self._is_woken = True
-            try:
-                os.write(self._wake_writer, b"w")
-            except OSError:
-                pass  # closed: the process is stopping
+        self._woken.wake()
 
     def poll(self, limit: int, end_ns: int = 0) -> bool:
         """Hand on what waits; returns whether there may be more, or something to look for before the next `wait`.
@@ -321,7 +310,7 @@ class Reader:
         number, direct = 0, self.direct
         ready, self._ready = self._ready, []
         for fd in ready:
-            if fd == self._wake_reader:
+            if fd == self._woken.fd:
                 self._clear_wake()
             elif fd not in self._by_fd:
                 link = direct.by_fd.get(fd) if direct is not None else None
@@ -399,8 +388,7 @@ class Reader:
         return number
 
     def _clear_wake(self) -> None:
-        os.read(self._wake_reader, 64)
-        self._is_woken = False  # before the caller looks for what it was woken for
+        self._woken.clear()
         self._has_cleared_wake = True
 
     def _take_ready(self, ready: list[tuple[Any, int]], burst: int, limit: int) -> int:
@@ -456,8 +444,7 @@ class Reader:
         for sockets in self._sockets.values():
             for socket in sockets:
                 socket.close()
-        os.close(self._wake_reader)
-        os.close(self._wake_writer)
+        self._woken.close()
         self.elsewhere.close()
         for direct in filter(None, (self.direct, self.direct_events)):
             direct.close()
@@ -508,10 +495,8 @@ class Reader:
 
     def _take_bundle(self, channel: Channel, document: Frame, socket: zmq.Socket[bytes]) -> None:
         """Take in messages that were published at once: of events the first, and the others are held."""
-        try:
-            bundle = channel.decode_bundle(channel.topic, document)
-        except CodecError as problem:
-            channel.lose(document, "garbled", str(problem))
+        bundle = channel.read_bundle(document)
+        if not bundle:
             return
         first, newest = bundle[0].envelope, bundle[-1].envelope
         if socket in self._checked and any(self._is_forged(channel, one.envelope, socket) for one in bundle):
@@ -542,9 +527,11 @@ class Reader:
                     channel.lose(document, *found)
                     return
                 arrays.extend(found)
-            stamped = channel.decode(channel.topic, document, arrays)
         except CodecError as problem:
             channel.lose(document, "garbled", str(problem))
+            return
+        stamped = channel.read(document, arrays)
+        if stamped is None:
             return
         if socket in self._checked and self._is_forged(channel, stamped.envelope, socket):
             return

@@ -6,7 +6,6 @@ In a process of a run the thread that reads the bus does this as well (`work`); 
 from __future__ import annotations
 
 import logging
-import os
 import select
 import threading
 from collections import deque
@@ -19,6 +18,7 @@ import zmq
 from runtime.clock import NS_PER_S, SystemClock
 from runtime.errors import CodecError
 from runtime.operating_system.real_time import ask_for_fifo, name_thread
+from runtime.operating_system.wake_pipe import WakePipe
 from runtime.serialization.codec import Frame
 from runtime.transport.reliable.outbox import FIRST_PERIOD_NS, Again, Outbox
 from runtime.transport.reliable.tag import Terms, read_receipt, write_tag
@@ -60,9 +60,8 @@ class Retransmitter:
         self._socket.setsockopt(zmq.MAXMSGSIZE, _MOST_RECEIPT_BYTES)
         self._socket.setsockopt(zmq.LINGER, 0)
         bind(self._socket, receipt_endpoint(folder, process))
-        self._wake_reader, self._wake_writer = os.pipe()
-        os.set_blocking(self._wake_writer, False)
-        self.fds = frozenset((int(self._socket.getsockopt(zmq.FD)), self._wake_reader))
+        self._woken = WakePipe()
+        self.fds = frozenset((int(self._socket.getsockopt(zmq.FD)), self._woken.fd))
         """What whoever calls `work` waits on."""
         self._sleeps_until_ns: int | None = 0  # None: until something comes
         self._has_more = False  # where it stopped at _PER_TURN
@@ -87,7 +86,7 @@ class Retransmitter:
         due_ns = self._outbox.next_ns()
         if due_ns is not None and (self._sleeps_until_ns is None or due_ns < self._sleeps_until_ns):
             self._sleeps_until_ns = due_ns
-            self._wake()
+            self._woken.wake()
 
     @property
     def is_empty(self) -> bool:
@@ -116,20 +115,13 @@ class Retransmitter:
         """Give up what is not acknowledged; `work` may not be called any more."""
         if self._thread is not None:
             self._is_stopped = True
-            self._wake()
+            self._woken.wake()
             self._thread.join()
         with self._lock:
             self._outbox.close()
         self._tell()
         self._socket.close()
-        os.close(self._wake_reader)
-        os.close(self._wake_writer)
-
-    def _wake(self) -> None:
-        try:
-            os.write(self._wake_writer, b"w")
-        except BlockingIOError:
-            pass  # it is awake
+        self._woken.close()
 
     def _run(self, priority: int) -> None:
         name_thread("receipts")
@@ -152,8 +144,8 @@ class Retransmitter:
             left_ns = until_ns - self._clock.now_ns()
             if left_ns > 0:
                 return left_ns / NS_PER_S
-        if self._wake_reader in ready:
-            os.read(self._wake_reader, 4096)
+        if self._woken.fd in ready:
+            self._woken.clear()
         return self._turn()
 
     def _turn(self) -> float | None:
