@@ -2338,8 +2338,9 @@ class Dialogue:
     def _run_household(self, text: str, clauses: Sequence[Clause], intent: Intent, now_ns: int) -> str | None:
         """What is said to a chore, and to what is ordered beside it; None of other words."""
         chores = [one for one in self.household.chores.values() if one.is_wished(text, clauses)]
-        if not chores:
-            return None
+        is_told_where = any(one.place and [ref.label for ref in one.things] == ["*"] for one in intent.orders)
+        if not chores or is_told_where:
+            return None  # "Clear the table. Just bin the lot."
         if any(one.told for one in chores):
             return self._do_chores(chores, intent, self._spared(clauses, intent), "", now_ns)
         first, about, then = self._parts_apart(text, lambda part: any(re.search(c.words, plain(part)) for c in chores))

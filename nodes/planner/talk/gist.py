@@ -27,7 +27,7 @@ Act = Literal["ask", "spare", "back", "deed", "name", "yes", "no", "on", "social
 
 _CUES = cues("gist")
 _STILL_THERE = re.compile(r"\b(?:last|only|remain(?:s|ing)?|left|still (?:here|there|standing|out|around))\b")
-_FROM = re.compile(r"\b(?:clear|tidy|empty)(?: up| out| off)? (?:the|this|that) [a-z]+$")
+_FROM = re.compile(r"\b(?:clear|tidy|empty)(?: up| out| off)? (?:the|this|that) [a-z]+(?: for (?:me|us))?$")
 _STATE = re.compile(r"\b(?:dirty|clean|empty|full)\b")
 _POSSESSIVES = frozenset({"my", "our", "his", "hers"})
 """Beside an order they say which is meant, and not that it is to be left: "throw my cup out"."""

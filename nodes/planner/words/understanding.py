@@ -227,10 +227,12 @@ class _Reader:
     def read(self, text: str, *, corrects: bool) -> Intent:
         text, in_order = _IN_THAT_ORDER.subn("", text)
         text = _AFTERWARDS.sub(self._behind, text)
-        whole = _IT_ALL.match(text)
-        is_told = bool(self.before.orders) or any(one.count != 1 or one.is_plural for one in self.before.mentioned)
-        if whole is not None and not is_told:  # nothing was spoken of that "it all" may mean but all that there is
-            text = f"{whole[1]}everything{text[whole.end() :]}"
+        if (whole := _IT_ALL.search(text)) is not None:
+            ahead = self.parser.named_in(text[: whole.start()].lower().split())  # "Clear the table. Bin the lot."
+            is_told = bool(self.before.orders) or any(one.count != 1 or one.is_plural for one in self.before.mentioned)
+            there = {f" {'in' if one.place in INSIDE else 'on'} the {one.place}" for one in ahead if one.place}
+            if not (is_told or len(there) > 1 or any(one.kind for one in ahead)):  # nothing but all that there is
+                text = f"{text[: whole.start()]}{whole[1]}everything{''.join(there)}{text[whole.end() :]}"
         text = self._without_turns(text)
         clauses = self.parser.clauses(text)
         opening = _OPENING.match(text)
@@ -351,8 +353,8 @@ class _Reader:
             dark = [*clause.left, *(_name(noun) for noun in _nouns_of(clause) if noun.unknown)]
             self.unread = self.unread or " ".join(dark)  # "On my signal, put it there."
         is_bare = clause.type == "order" and clause.is_first and words[:1] == tuple(clause.word.split()[:1])
-        if is_bare and clause.is_question and is_last and not (self.is_polite or clause.is_request):
-            self.is_unsure = True  # "Bring the box?"
+        if is_bare and clause.is_question and is_last and self.asks and not (self.is_polite or clause.is_request):
+            self.is_unsure = True  # "What did he say? Bring the box?"
         if not self.drafts:
             return
         is_taken_back = clause.type == "fragment" and clause.is_repair and clause.is_first and not _has_content(clause)

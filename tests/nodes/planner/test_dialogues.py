@@ -1033,3 +1033,12 @@ def test_what_was_excepted_stays_so_unless_that_is_what_is_put_right(text: str, 
     world.play("Put everything but the red cup in the bin.", 2, text)
     assert world.mind.order is not None
     assert [one.colour for one in world.mind.order.excluding] == ["red"] * is_kept
+
+
+@BOTH_WITH_WASTE
+def test_an_order_with_a_question_mark_behind_it_is_an_order(hands: type[TableHands]) -> None:
+    assert moved(played(hands, ["Put the white {thing} {goal} for me?"])) == ["white"]
+    world = hands()
+    world.play("Can you clear this table for me? Just bin the lot.", 5, "Yes.", LONG_S)
+    assert {*world.ends()} >= {f"red {world.thing}", f"white {world.thing}"}
+    assert {*world.ends().values()} == {"bin"}
