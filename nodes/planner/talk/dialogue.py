@@ -169,15 +169,7 @@ _NEEDLESS = re.compile(
 )  # fmt: skip
 _REPENTS = re.compile(r"\b(?:changed my mind|second thoughts?|thought better of)\b", re.I)
 _ALLOWS = re.compile(r"(?<!can )\byou (?:can|may|might)(?! not)\b(?!.*\?)", re.I)
-_LEFT_AT = re.compile(
-    r"(?P<joint>\b(?:and|then) (?:just )?)?(?<!not )(?<!n't )\bleave (?P<what>it|them|that|the (?:[a-z]+ )?[a-z]+) "
-    r"(?:in|on) the (?P<place>[a-z ]+?)(?=\W*$|[.,;!?]| (?:please|then|and|too)\b)", re.I
-)  # fmt: skip
 _SELF_ASKED = re.compile(r"\W*(?:and )?which(?: one)?\?\W*", re.I)
-_FOR_ME = re.compile(
-    r"(?:^|(?<=[.,;!?] ))(?:(?P<what>(?:the|that|this)(?: [a-z]+)+?)(?:'s| is)(?: (?:meant )?for me| mine)"
-    r"|mine(?:'s| is) (?P<which>(?:the|that|this)(?: [a-z]+)+?))(?=\W*$|[.,;!?])", re.I
-)  # fmt: skip
 _IS_MINE = re.compile(r"\b(?:is|are|was|were) (?:not )?(?:the|that|this|it|one) .*\bmine\b|\bwhich\b.*\bmine\b")
 """Asks whose it is."""
 _WHAT_ABOUT = re.compile(r"\W*(?:(?:and|but|so|oh|well)\W+)*(?:what|how) about ((?:the|that|this) [^,.!?]+)\?\W*", re.I)
@@ -561,13 +553,17 @@ class Dialogue:
         text, said = self._with_made(text, speaker, now_ns)
         if said:
             return said
-        text = self._as_chosen(text, speaker)
         made = {one: whom for one, whom in self.cups.items() if one in self._handed() or self._steps_left(one)}
         before, scene = self.owners, with_owners(self._scene, {**made, **self.owners})
         self.around = replace(self.around, scene=scene)
         said_plainly = self.household.written(text)
         self.owners, rest = owners_told(said_plainly, scene, speaker, before, self._named_owned)
         own = [one for one in self._things() if self.owners.get(one.id) != before.get(one.id)]
+        if self._is_given_any(own, speaker):
+            self.talk = replace(self.talk, chosen=self.refs(own)[0])
+            said = self._listen_to(text, speaker, now_ns)
+            self.talk = replace(self.talk, chosen=None)
+            return said
         if not own:
             return self._listen_to(with_owned(text, scene, speaker), speaker, now_ns)
         self.around = replace(self.around, scene=with_owners(scene, self.owners))
@@ -584,22 +580,17 @@ class Dialogue:
         is_kept = ids <= self.kept
         return _joined([said if is_kept else "", "" if more in ("I see.", "All right.", said) and is_kept else more])
 
-    def _as_chosen(self, text: str, speaker: str) -> str:
-        """ "The green one's for me", of what is being given to who says so, who had asked for any: that one instead."""
-        order, said = self.order, _FOR_ME.search(text.replace("’", "'"))
-        if said is None or order is None or order.skill != "hand_over" or self.by != speaker:
-            return text
+    def _is_given_any(self, own: Sequence[SeenObject], speaker: str) -> bool:
+        """Whether who says that this is hers had asked for any of its kind, which is being given to her."""
+        order = self.order
+        if order is None or order.skill != "hand_over" or self.by != speaker or len(own) != 1:
+            return False
         is_any = not self._named_ids(self.causes.get(order, ("", ""))[1])
-        kind = order.things[0].label if order.things else ""  # a question about others may stand open beside it
-        things = self._named_owned(said["what"] or said["which"], kind=kind)
-        if not is_any or len(things) != 1 or things[0].label != kind:
-            return text
-        self.owners = {**self.owners, things[0].id: speaker}
-        return f"{said.string[: said.start()]}Actually, give me the {things[0].name}{said.string[said.end() :]}"
+        return is_any and own[0].label == order.things[0].label
 
-    def _named_owned(self, words: str, *, is_behind: bool = False, kind: str = "") -> tuple[SeenObject, ...]:
+    def _named_owned(self, words: str, *, is_behind: bool = False) -> tuple[SeenObject, ...]:
         """What somebody says is theirs: by its place in the row as well, where that is the same from each side."""
-        spelled = spelled_out(words, self._scene, self.names, self._speaker, kind or self._kind_meant())
+        spelled = spelled_out(words, self._scene, self.names, self._speaker, self._kind_meant())
         words = words if spelled.reply else spelled.text
         return () if spelled.views else meant_by(self, words, is_behind=is_behind)
 
@@ -720,17 +711,6 @@ class Dialogue:
         is_called = plain != text or (len(named_last) == 1 and named_last <= {*self.names.values()})
         return _CALLED.sub("it", plain) if is_called else text
 
-    def _left_there(self, text: str) -> str:
-        """With "wash the mug and leave it on the tray" as to put it there, where it is not there yet."""
-        found, held = _LEFT_AT.search(text), held_by_robot(self._scene)
-        if found is None or (place := found["place"].lower()) not in self.around.world.places:
-            return text
-        ahead = {*self._named_ids(text[: found.start()])}
-        ids = {*self._named_ids(found["what"])} or ahead or held
-        is_elsewhere = bool(ids) and place not in {place_of(one, self._scene) for one in ids}
-        is_elsewhere = is_elsewhere and (ids <= held or (bool(found["joint"]) and ids <= (ahead or ids)))
-        return text.replace(found[0], re.sub(r"\bleave\b", "put", found[0], flags=re.I)) if is_elsewhere else text
-
     def _with_other(self, text: str) -> str:
         """With "the other cup" as the only one besides what is worked on, or was last."""
         last = self.deeds[-1].id if self.deeds else ""
@@ -771,6 +751,8 @@ class Dialogue:
 
     def _ordered_in(self, text: str, speaker: str, now_ns: int) -> str:
         """What is made of words that ask nothing plainly."""
+        if self.talk.chosen is not None:
+            return self._hear(text, speaker, now_ns)
         about = _WHAT_ABOUT.fullmatch(text)
         left = meant_by(self, about[1]) if about is not None else ()
         if about is not None and left and self.was_answered:
@@ -779,8 +761,8 @@ class Dialogue:
         if about is not None and is_kept:
             return self.answered(f"Why is {about[1]} left?", speaker)
         text = text if self.orders else before_all(text)
-        text = self._left_there(self._called(text))
-        text, undone = behind_deed(self, self._bound(elsewhere(text, self.around.world.places)))
+        text = self._bound(elsewhere(self._called(text), self.around.world.places))
+        text, undone = behind_deed(self, text)
         if undone:
             intent = self.read_alone(text)
             intent = msgspec.structs.replace(intent, deed="ask", why="condition", what=undone, awaits="yes")
@@ -870,28 +852,26 @@ class Dialogue:
         orders = self.orders if self._each else self.orders[:1]
         return tuple(one for order in orders for one in order.things)
 
-    def _held_out(self, text: str, speaker: str) -> tuple[str, str]:
-        """What is said to what is held out to a person, as a plain order; and what to answer to that at once."""
+    def _held_out(self, text: str, speaker: str, now_ns: int) -> str:
+        """What to say to who speaks of what is held out to a person, and take that back; "" of other words."""
         held, order = held_by_robot(self._scene), self.order
         things = [one for one in self._things() if one.id in held]
         if order is None or order.skill != "hand_over" or self._asked() or len(things) != 1:
-            return text, ""
+            return ""
         found = _SAID_TO_HELD.fullmatch(text.strip())
         if found is None:
-            return text, ""
+            return ""
         name = things[0].name
         if found["who"]:
-            return text, f"I hold the {name} out. {found['who']} can take it from my hand."
+            return f"I hold the {name} out. {found['who']} can take it from my hand."
         if found["got"]:
-            return text, f"I still hold the {name}. Please take it from my hand."
-        if self.by not in ("", speaker):
-            return text, ""  # nobody else takes an order back
-        return "Forget it.", ""
+            return f"I still hold the {name}. Please take it from my hand."
+        is_anothers = self.by not in ("", speaker)  # nobody else takes an order back
+        return "" if is_anothers else self._cancelled(Intent("nothing", why="cancelled"), now_ns)
 
     def _hear(self, text: str, speaker: str, now_ns: int) -> str:
-        text, answer = self._held_out(text, speaker)
-        if answer:
-            return answer
+        if said_to_held := self._held_out(text, speaker, now_ns):
+            return said_to_held
         meaning, clauses = understand(text), self._clauses(text)
         is_cancelled = any(clause.type in ("cancel", "order") for clause in clauses)  # "Mm. Now wash the cup."
         is_cancelled = is_cancelled or any(one.type == "unknown" and len(one.words) > 2 for one in clauses)
@@ -1044,7 +1024,8 @@ class Dialogue:
     def _talk_about(self, asked: OpenQuestion | None) -> Conversation:
         """The conversation as the parser reads it, with what is being done as the last order, and the question."""
         is_told = self._each or self.current is None or (self.current.skill == "put_back" and self.talk.orders)
-        talk = replace(self.talk, orders=self.talk.orders if is_told or self.current is None else (self.current,))
+        orders = self.talk.orders if is_told or self.current is None else (self.current,)
+        talk = replace(self.talk, orders=orders, held=self._held())
         if asked is None:
             return talk
         things = self._about(asked)

@@ -63,6 +63,8 @@ class Conversation:
     mentioned: tuple[Noun, ...] = ()  # newest last
     protected: tuple[Reference, ...] = ()
     owners: tuple[tuple[str, Reference], ...] = ()
+    held: tuple[Reference, ...] = ()  # what is in the robot's hand
+    chosen: Reference | None = None  # what the utterance says is for its speaker, who had asked for any
 
 
 _SIDE = r"(?:to|on|at) (?:the|my|your|its) (?:(?:far|very) )?(?:left|right|front|rear)(?: ?hand)?(?: side)?"
@@ -234,7 +236,7 @@ class _Reader:
             if not (is_told or len(there) > 1 or any(one.kind for one in ahead)):  # nothing but all that there is
                 text = f"{text[: whole.start()]}{whole[1]}everything{''.join(there)}{text[whole.end() :]}"
         text = self._without_turns(text)
-        clauses = self.parser.clauses(text)
+        clauses = [self._as_chosen(clause) for clause in self.parser.clauses(text)]
         opening = _OPENING.match(text)
         self.is_in_turn = bool(in_order) or _IN_TURN.search(text) is not None
         if opening is not None and clauses and clauses[0].type == "fragment":  # "Only the red one.", "First the ..."
@@ -279,6 +281,13 @@ class _Reader:
             for draft in self.drafts if behind is None or behind.is_first else ():
                 draft.sentence = len(self.mentioned) if draft.sentence is None else draft.sentence
         return self._conclude(clauses)
+
+    def _as_chosen(self, clause: Clause) -> Clause:
+        """ "The one on the right's for me", where that is known, and any was asked for: an order for that one."""
+        chosen, is_own = self.before.chosen, clause.word == "my" or clause.words[-2:] == ("for", "me")
+        if chosen is None or not is_own or clause.type not in ("fragment", "owner", "protect"):
+            return clause
+        return Clause("order", "give", "give", is_first=True, is_repair=True, to_me=True, nouns=[_noun(chosen)])
 
     def _behind(self, found: re.Match[str]) -> str:
         """ "Then", where anything is ordered that it can come behind; else it stays a condition that nobody knows."""
@@ -815,14 +824,15 @@ class _Reader:
             bool(clause.nouns) and any(noun.unknown for noun in there) and not _HAND.search(" ".join(clause.words))
         )
         is_goal = is_goal or any(relation == "beside" for relation, _ in clause.targets)
+        is_let_be = bool(set(clause.adverbs) & {"be", "alone", *SETS["as_is"]})
+        is_goal = is_goal or (any(noun.place for noun in there) and not is_let_be and self._is_set_down(clause))
         if is_goal and clause.word == "leave":
             clause.verb = "place"
             return False
         if clause.verb == "let" and clause.left[:1] == ["keep"] and clause.to_me:
             clause.verb, clause.left = "leave", clause.left[1:]  # "Let me keep that one."
         stays = {"stand", "stay", "sit", "rest"} & set(clause.left)
-        is_let_be = stays or set(clause.adverbs) & {"be", "alone", *SETS["as_is"]}
-        if clause.verb == "let" and not is_let_be:
+        if clause.verb == "let" and not (stays or is_let_be):
             return False
         nouns = [*clause.nouns, *clause.excepts]
         source = next((noun.place for noun in there if noun.place), "")
@@ -840,6 +850,15 @@ class _Reader:
         if clause.nouns and clause.nouns[0].pronoun and not self.drafts and not self.mentioned:
             self.is_cancelled = True
         return True
+
+    def _is_set_down(self, clause: Clause) -> bool:
+        """ "Wash the mug and leave it on the tray"; "leave it on the table", of what is in the hand."""
+        nouns, held, is_told = clause.nouns, self.before.held, self._mentioned_here()
+        if self.drafts and not clause.is_first:
+            return bool(nouns) and all(one.pronoun or _same_noun(one, self.drafts[-1].nouns) for one in nouns)
+        return bool(held and nouns) and all(
+            not is_told if noun.pronoun else any(covers(_reference(noun), one) for one in held) for noun in nouns
+        )
 
     # --- fragments: corrections, exceptions, answers
 

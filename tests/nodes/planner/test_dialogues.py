@@ -982,6 +982,7 @@ def test_who_ordered_first_and_says_so_again_is_followed_and_that_is_no_yes(hand
     ("turns", "ends"),
     [
         (["Wash the red mug and leave it on the tray."], {"red mug": "tray"}),
+        (["Wash the red mug, leave it on the tray."], {"red mug": "tray"}),
         (["Take the red mug and leave it on the shelf, please."], {"red mug": "shelf"}),
         (["Put the red mug on the tray.", 5, "No, leave it on the table."], {}),
         (["Give me the red mug.", 5, "Leave it on the shelf."], {"red mug": "shelf"}),
