@@ -254,7 +254,7 @@ def _extra(piece: str, recipe: Recipe) -> bool | None:
 def _vessel(piece: str, bar: Bar) -> tuple[str, str]:
     """The vessel that is named, by its id; and why it will not do."""
     small, label = piece.lower(), bar.recipe.vessel
-    denied = set(re.findall(r"\b(?:not|n't) (?:in |into |with )?(?:the |my |a )?(\w+)", small))
+    denied = set(re.findall(r"(?:\bnot|n't|\bnever) (?:in |into |with |use )?(?:the |my |a )?(\w+)", small))
     colours = [word for word in WORDS["colours"] if word not in denied]
     pattern = rf"\b({'|'.join(colours)})(?= (?:{label}|cup|one)\b)|(?<=in the )(?!black\b)({'|'.join(colours)})\b"
     named = [one for found in re.findall(pattern, small) for one in found if one]

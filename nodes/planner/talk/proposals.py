@@ -321,13 +321,11 @@ def _manners(mind: Dialogue, acts: Collection[str], speaker: str, now_ns: int, i
         return mind.agree(asked, now_ns, speaker)
     if {"on", "yes"}.intersection(acts) and waits:
         return f"I wait for an answer: {waits}"
-    if "social" in acts:
+    if "on" in acts:
+        is_at_it = mind.order is not None and not mind.is_stopped
+        return f"I am at it: {small(describe(mind.order))}." if mind.order and is_at_it else following(mind.belief())
+    if {"social", "yes", "no"}.intersection(acts):
         return "All right."
-    if {"on", "yes", "no"}.intersection(acts):
-        if "on" in acts and mind.is_stopped:
-            return following(mind.belief())
-        is_at_it = mind.order is not None and "on" in acts
-        return f"I am at it: {small(describe(mind.order))}." if mind.order is not None and is_at_it else "All right."
     reply = remark(intent)
     return "" if reply == "I see." else reply
 

@@ -1043,3 +1043,17 @@ def test_an_order_with_a_question_mark_behind_it_is_an_order(hands: type[TableHa
     world.play("Can you clear this table for me? Just bin the lot.", 5, "Yes.", LONG_S)
     assert {*world.ends()} >= {f"red {world.thing}", f"white {world.thing}"}
     assert {*world.ends().values()} == {"bin"}
+
+
+@BOTH
+@pytest.mark.parametrize("text", ["Sorry, I was on the phone, carry on.", "Right you are. Carry on, please."])
+def test_who_is_told_to_go_on_says_with_what_or_that_there_is_nothing(hands: type[TableHands], text: str) -> None:
+    world = hands()
+    assert "nothing to do" in world.play(text)
+    assert "at it" in world.play(f"Put the white {world.thing} {world.goal}.", 1, text)
+
+
+def test_a_mug_that_is_not_to_be_used_is_not_used() -> None:
+    world = KitchenHands()
+    world.play("Make me a coffee in the white mug.", 2, ("Ben", "Don't use the white mug!"), LONG_S)
+    assert "white mug" not in world.ends()
