@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -106,6 +107,16 @@ class RecordingError(PolyrhythmError):
 
 class NoRecordingError(RecordingError, UserError):
     """No recording lies where the user named one."""
+
+
+@contextmanager
+def writing(where: object, remedy: str = "") -> Iterator[None]:
+    """What somebody has named is written inside. Raises UserError: where, why it cannot be, and what to do."""
+    try:
+        yield
+    except OSError as problem:
+        to_do = f"; {remedy}" if remedy else ""
+        raise UserError(f"{where}: cannot be written: {problem.strerror}{to_do}") from problem
 
 
 def os_sentence(problem: OSError) -> str:

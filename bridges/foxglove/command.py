@@ -12,7 +12,7 @@ from nodes.msgs import TERMINAL, EStop, Image, Utterance
 from runtime.clock import SystemClock
 from runtime.command_line.arguments import check_new, command, count, port_number, seconds
 from runtime.command_line.attach import Sender, StopSignal, add_run_argument, attach, hear, user_name
-from runtime.errors import CodecError, UserError
+from runtime.errors import CodecError, UserError, writing
 from runtime.supervision.registry import FoundRun
 
 PORT = 8765
@@ -89,10 +89,8 @@ def _write_layout(path: Path, cameras: Iterable[str]) -> None:
     from bridges.foxglove.layout import layout
 
     check_new(path, "--layout")
-    try:
+    with writing(f"--layout {path}", "choose another place"):
         path.write_text(layout(sorted(cameras)), encoding="utf-8")
-    except OSError as problem:
-        raise UserError(f"--layout {path}: cannot be written ({problem.strerror}); choose another place") from problem
     print(f"layout for the viewer, Layout > Import from file: {path}")
 
 

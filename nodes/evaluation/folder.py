@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from nodes.evaluation.trials import Card, Result
-from runtime.errors import PolyrhythmError, UserError
+from runtime.errors import PolyrhythmError, UserError, writing
 from runtime.operating_system.whole_file import is_only_writer, write_whole
 
 RESULTS = "results.jsonl"
@@ -28,11 +28,9 @@ class ResultsFolder:
         self.results: list[Result] = []
         self._where = file = path / RESULTS
         self._lock = threading.Lock()
-        try:
+        with writing(file):
             path.mkdir(parents=True, exist_ok=True)
             self._file = file.open("ab", buffering=0)
-        except OSError as problem:
-            raise UserError(f"{file}: cannot be written ({problem.strerror})") from problem
         try:
             self._begin(file, card)
         except BaseException:

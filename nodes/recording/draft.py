@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from runtime.errors import RecordingError, UserError
+from runtime.errors import RecordingError, UserError, writing
 
 
 @contextmanager
@@ -22,10 +22,8 @@ def drafted(out: Path, *, replaces: bool = False) -> Iterator[Path]:
     before = out.with_name(f".{out.name}.before")
     draft = holder / out.name
     _remove(holder)
-    try:
+    with writing(out, "choose another --out"):
         holder.mkdir(parents=True)
-    except OSError as problem:
-        raise UserError(f"{out}: cannot be written ({problem.strerror}); choose another --out") from problem
     try:
         yield draft
         if inside:

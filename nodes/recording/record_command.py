@@ -14,7 +14,7 @@ from runtime.clock import SystemClock, wall_time_text
 from runtime.command_line.arguments import command, new_path, seconds
 from runtime.command_line.attach import Arrival, StopSignal, add_run_argument, attach, hear, topic_of
 from runtime.command_line.plain_messages import find_type
-from runtime.errors import CodecError, PolyrhythmError, UserError
+from runtime.errors import CodecError, PolyrhythmError, UserError, writing
 from runtime.message import Message, Stamped
 from runtime.run_facts import RunFacts
 from runtime.serialization.codec import decode
@@ -82,11 +82,9 @@ def _recorder(run: FoundRun, out: Path, asked: argparse.Namespace) -> Recorder:
     recorder = Recorder(path=str(out), jpeg_quality=asked.jpeg_quality, depth=asked.depth)
     facts = {key: value for key, value in about.items() if key not in _NOT_OF_THE_RUN}
     recorder.run_info = RunFacts.of({**facts, "attached": True})
-    try:
+    with writing(out):
         out.parent.mkdir(parents=True, exist_ok=True)
         recorder.on_start()
-    except OSError as problem:
-        raise UserError(f"{out}: cannot be written ({problem.strerror})") from problem
     return recorder
 
 

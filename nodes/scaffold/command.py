@@ -12,7 +12,7 @@ from pathlib import Path
 
 from runtime import __version__
 from runtime.command_line.arguments import command
-from runtime.errors import UserError
+from runtime.errors import UserError, writing
 
 TEMPLATES = Path(__file__).parent / "templates"
 PLAIN = "node"
@@ -67,10 +67,8 @@ def main(asked: argparse.Namespace) -> int:
     folder = Path(name)
     if folder.exists() or folder.is_symlink():
         raise UserError(f"{folder} is there already, and nothing in it is touched; take another name or folder")
-    try:
+    with writing(folder, "start from another folder"):
         written = write_project(folder, name, kind)
-    except OSError as problem:
-        raise UserError(f"{folder}: cannot be written: {problem.strerror}; start from another folder") from problem
     for file in written:
         print(f"  {file}")
     begins = f"python -m pytest    # and begin in {name}/{BEGINS_IN[kind]}.py"

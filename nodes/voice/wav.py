@@ -7,7 +7,7 @@ import wave
 from pathlib import Path
 
 from nodes.msgs import SAMPLE_BYTES, SOUND_RATE_HZ
-from runtime.errors import UserError
+from runtime.errors import writing
 
 
 def as_wav(samples: bytes) -> bytes:
@@ -21,11 +21,9 @@ def as_wav(samples: bytes) -> bytes:
 
 def new_wav(path: Path) -> wave.Wave_write:
     """A file to write samples to. Raises UserError where it cannot be made."""
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         file = wave.open(str(path), "wb")  # noqa: SIM115  # the caller closes it
-    except OSError as problem:
-        raise UserError(f"{path}: cannot be written ({problem.strerror})") from problem
     _shape(file)
     return file
 

@@ -6,8 +6,7 @@ import argparse
 import functools
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from runtime.errors import PolyrhythmError, UserError
@@ -141,15 +140,6 @@ def check_new(path: Path, option: str = "--out") -> None:
         return  # whoever writes there says why it cannot
     if is_taken:
         raise UserError(f"{option} {path}: is there already, and nothing is written over it; name another")
-
-
-@contextmanager
-def writing(where: object) -> Iterator[None]:
-    """What somebody has named is written inside. Raises UserError that tells `where`, and why it cannot be."""
-    try:
-        yield
-    except OSError as problem:
-        raise UserError(f"{where}: cannot be written: {problem.strerror}") from problem
 
 
 def unique_path(path: Path) -> Path:

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
-from runtime.errors import UserError
+from runtime.command_line.arguments import check_new
+from runtime.errors import UserError, writing
 from runtime.launch.checks.response_times import WorstCases
 from runtime.launch.file import Launch, path_accounts
 from runtime.launch.graph import Topic
@@ -61,13 +62,9 @@ for (const thing of things) {
 def write_page(launch: Launch, out: Path) -> None:
     """Write the page to a new file. Raises UserError where one is there already, or it cannot be written."""
     text = page(launch)
-    try:
-        with out.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError as problem:
-        raise UserError(f"{out} is there already; name another with --html") from problem
-    except OSError as problem:
-        raise UserError(f"{out}: cannot be written: {problem.strerror}; name another with --html") from problem
+    check_new(out, "--html")
+    with writing(f"--html {out}"), out.open("x", encoding="utf-8") as file:
+        file.write(text)
 
 
 def page(launch: Launch) -> str:

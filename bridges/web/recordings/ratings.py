@@ -14,7 +14,7 @@ import msgspec
 from bridges.web.http.jsonl import LineFile, read_lines
 from bridges.web.questionnaire.questionnaire import Item
 from nodes.statistics.agreement import icc, krippendorff_alpha, merged, pearson, randolph_kappa, weighted_kappa
-from runtime.errors import UserError
+from runtime.errors import UserError, writing
 from runtime.operating_system.whole_file import is_only_writer
 
 CLASSES = 5
@@ -67,11 +67,9 @@ class Ratings:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.by_key = read_ratings(path)
-        try:
+        with writing(path):
             self._lines = LineFile(path)
             is_ours = is_only_writer(self._lines.file)
-        except OSError as problem:
-            raise UserError(f"{path}: cannot be written ({problem.strerror})") from problem
         if not is_ours:
             self._lines.close()
             raise UserError(f"{path}: another annotate writes here; use its addresses, or end it")

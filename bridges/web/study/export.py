@@ -15,7 +15,7 @@ from bridges.web.study.journal import kept_protocol, read_events
 from bridges.web.study.protocol import Protocol, keep, read_kept
 from bridges.web.study.session import Event, SessionProgress
 from bridges.web.study.steps import SessionStep
-from runtime.errors import UserError
+from runtime.errors import UserError, writing
 from runtime.extras import install
 
 Cell = str | int | float
@@ -292,7 +292,7 @@ def write(tables: Tables, out: Path, *, parquet: bool = False, excel: bool = Fal
     written = []
     if parquet:
         check_parquet()
-    try:
+    with writing(out):
         private_folder(out)
         named = {name: [column.name for column in columns] for name, columns in TABLES.items()}
         for name, columns, rows in (
@@ -314,8 +314,6 @@ def write(tables: Tables, out: Path, *, parquet: bool = False, excel: bool = Fal
             path = kept_protocol(out, one.sha)
             keep(one, path)
             written.append(path)
-    except OSError as problem:
-        raise UserError(f"{out}: the tables cannot be written ({problem.strerror})") from problem
     return written
 
 

@@ -11,7 +11,7 @@ from bridges.web.http.jsonl import LineFile, read_lines
 from bridges.web.http.private_files import open_private, private_folder
 from bridges.web.study.protocol import Protocol, keep, read_kept
 from bridges.web.study.session import Event, SessionProgress, told
-from runtime.errors import UserError
+from runtime.errors import UserError, writing
 from runtime.operating_system.whole_file import PRIVATE, is_only_writer, write_whole
 
 LOCK = ".study.lock"
@@ -22,12 +22,10 @@ class SessionFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
+        with writing(f"study: the folder {path}"):
             private_folder(path)
             self._lock = open_private(path / LOCK)
             is_ours = is_only_writer(self._lock)
-        except OSError as problem:
-            raise UserError(f"study: the folder {path} cannot be written ({problem.strerror})") from problem
         if not is_ours:
             self._lock.close()
             raise UserError(

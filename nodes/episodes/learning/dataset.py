@@ -32,8 +32,8 @@ from nodes.episodes.results.show import made_prompt, print_json
 from nodes.episodes.results.store import Store
 from nodes.models.budget import estimated_tokens
 from nodes.msgs.episode import Turn
-from runtime.command_line.arguments import check_new, writing
-from runtime.errors import UserError, choices
+from runtime.command_line.arguments import check_new
+from runtime.errors import UserError, choices, writing
 
 ALWAYS_KEPT = 2
 """BC takes so many per task and seat, however good they are."""

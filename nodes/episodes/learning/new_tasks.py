@@ -28,8 +28,7 @@ from nodes.episodes.scenarios.sampling import allowed_casts
 from nodes.models.chat_format import ModelAnswer
 from nodes.models.json_reading import UnreadableError, read_object
 from nodes.models.servers import Servers
-from runtime.command_line.arguments import writing
-from runtime.errors import UserError
+from runtime.errors import UserError, writing
 from runtime.operating_system.whole_file import write_whole
 
 GENERATION, REVIEWS = "generation.jsonl", "reviews.jsonl"

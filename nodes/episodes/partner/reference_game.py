@@ -18,9 +18,8 @@ from pathlib import Path
 import msgspec
 
 from nodes.statistics.paired import mean_of
-from runtime.command_line.arguments import writing
 from runtime.command_line.columns import columns
-from runtime.errors import UserError
+from runtime.errors import UserError, writing
 from runtime.operating_system.whole_file import write_whole
 from runtime.serialization.toml_errors import read_text
 

@@ -28,8 +28,8 @@ from nodes.episodes.results.store import EpisodeRow, Store
 from nodes.episodes.scenarios.library import AGENT_FIELDS, Library, json_lines
 from nodes.episodes.scenarios.profiles import Character, Scenario
 from nodes.msgs.episode import ActKind, Briefing, Outcome, Score, Scores, Turn
-from runtime.command_line.arguments import check_new, writing
-from runtime.errors import UserError
+from runtime.command_line.arguments import check_new
+from runtime.errors import UserError, writing
 from runtime.serialization.toml_errors import read_text
 
 

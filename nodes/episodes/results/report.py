@@ -16,9 +16,9 @@ from nodes.episodes.results.figures import OVERALL, ReportFigures, figures_of
 from nodes.episodes.results.show import print_json
 from nodes.episodes.results.store import Store
 from nodes.statistics.paired import Mean
-from runtime.command_line.arguments import check_new, writing
+from runtime.command_line.arguments import check_new
 from runtime.command_line.columns import columns, or_dash
-from runtime.errors import UserError, choices
+from runtime.errors import UserError, choices, writing
 from runtime.operating_system.whole_file import write_whole
 
 HTML = "report.html"

@@ -13,7 +13,7 @@ from typing import IO, Any, Self
 
 import msgspec
 
-from runtime.errors import PolyrhythmError, UserError
+from runtime.errors import PolyrhythmError, UserError, writing
 from runtime.operating_system.whole_file import is_only_writer
 
 VERSION = 2
@@ -250,13 +250,9 @@ def _check_is_file(path: Path) -> None:
 
 def _take_lock(path: Path) -> IO[str]:
     """Held as long as the file is open."""
-    try:
+    with writing(path, "expected a folder that may be written"):
         lock = open(path.with_name(path.name + ".lock"), "a+")  # noqa: SIM115  # kept open on purpose
         is_ours = is_only_writer(lock)
-    except OSError as problem:
-        raise UserError(
-            f"{path}: cannot be written: {problem.strerror}; expected a folder that may be written"
-        ) from problem
     if not is_ours:
         lock.seek(0)
         holder = lock.read().strip() or "unknown"
