@@ -245,7 +245,7 @@ def _who(asked: AskedOf, now: Answerable) -> str:
     ids = {one.id for one in asked.things}
     deed = next((deed for one in asked.things if (deed := _deed_with(one, asked.skill, now))), None)
     deed = deed or next((one for one in reversed(now.deeds) if one.id in ids), None)
-    if asked.things and deed is None and (why := [one for each in asked.things if (one := _reason(each, now))]):
+    if asked.things and deed is None and (why := [one for each in asked.things if (one := reason_of(each, now))]):
         return " ".join(why)
     if deed is not None and (now.order is None or asked.is_named):
         return f"{deed.by or 'Somebody'} asked me. I {_did(deed, now)}."
@@ -311,7 +311,7 @@ def _of_reasons(asked: AskedOf, now: Answerable) -> str:
     is_of_deed = asked.skill and asked.is_named and _PAST.search(words) and not _ASKS_OR_LEAVES.search(words)
     if is_of_deed and not any(_deed_with(one, asked.skill, now) for one in things):
         return " ".join(_told_not(_did_it(one, asked.skill, asked.place, now)) for one in things[:MOST_NAMED])
-    reasons = list(dict.fromkeys(why for one in things if (why := _reason(one, now) or _let_go(one, now))))
+    reasons = list(dict.fromkeys(why for one in things if (why := reason_of(one, now) or _let_go(one, now))))
     if reasons and not is_of_deed:
         return " ".join(reasons)
     if _has(words, "first", "second", "last", "before", "after", "later") and (turns := _in_turn(things, now)):
@@ -364,7 +364,7 @@ def _of_plans(asked: AskedOf, now: Answerable) -> str:
         there = [one for one in now.scene.things if not one.is_place and _place_then(one, now) == asked.place]
         return f"{capital(_the(there)) or 'Nothing'} will be {relation_to(asked.place, now.scene)} the {asked.place}."
     if asked.asks in ("which", "what") and _has(words, "staying", "stay", "stays") and not asked.place:
-        return " ".join(dict.fromkeys(why for one in _left_alone(now) if (why := _reason(one, now))))
+        return " ".join(dict.fromkeys(why for one in _left_alone(now) if (why := reason_of(one, now))))
     is_going = thing is not None and asked.asks in ("where", "what") and not _PAST.search(words)
     if thing is not None and is_going and re.search(
         r" (?:going|go|goes|taking|take|putting|bringing|headed|up to|doing with|do with) ", words
@@ -380,7 +380,7 @@ def _of_plans(asked: AskedOf, now: Answerable) -> str:
     is_left = (asked.asks or _has(words, "anything")) and _has(words, "left", "remaining")
     is_left = is_left and not (asked.is_named or asked.place or asked.kinds or asked.colour)
     if _TO_DO.search(words) or is_left:
-        kept = " ".join(dict.fromkeys(why for one in _left_alone(now) if (why := _reason(one, now))))
+        kept = " ".join(dict.fromkeys(why for one in _left_alone(now) if (why := reason_of(one, now))))
         none = now.asked or "I have nothing left to do."
         there = standing([one for one in now.scene.things if not one.is_place], now.scene)
         none = at_place(place_of(there[0].id, now.scene), now.scene) if is_left and there else none
@@ -558,7 +558,7 @@ def _told_of(thing: SeenObject, now: Answerable) -> str:
     if thing.id in held_by_robot(now.scene) or _is_pending(thing, now):
         return _told_not(_did_it(thing, "touch", "", now))
     if not mine:
-        return f"{where_are([thing], now.scene)} {_reason(thing, now)}".strip()
+        return f"{where_are([thing], now.scene)} {reason_of(thing, now)}".strip()
     place = place_of(thing.id, now.scene)
     where = where_are([thing], now.scene) if place and place not in mine[-1] else ""
     return f"I {list_words(mine)}. {where}".strip()
@@ -582,9 +582,8 @@ def _did_it(thing: SeenObject, skill: str, place: str, now: Answerable) -> str:
     )
     verb = "put" if skill == "place" and mine else verb
     there = f" {relation_to(place, now.scene)} the {place}" if verb == "put" and place else ""
-    return (
-        f"No, I have not {verb} the {thing.name}{there}. {where_are([thing], now.scene)} {_reason(thing, now)}".strip()
-    )
+    where, why = where_are([thing], now.scene), reason_of(thing, now)
+    return f"No, I have not {verb} the {thing.name}{there}. {where} {why}".strip()
 
 
 def _told_deeds(now: Answerable) -> str:
@@ -600,7 +599,7 @@ def _besides(now: Answerable) -> str:
 
 def _finished(now: Answerable) -> str:
     """Whether all is done, and what is not."""
-    kept = " ".join(dict.fromkeys(why for one in _left_alone(now) if (why := _reason(one, now))))
+    kept = " ".join(dict.fromkeys(why for one in _left_alone(now) if (why := reason_of(one, now))))
     if now.asked:
         return f"Not yet. {now.asked}"
     if plans := todo(now):
@@ -622,7 +621,7 @@ def _of_things(asked: AskedOf, now: Answerable) -> str:
         r" (?:here|there|in|on|still|gone|missing|left|leave|remains?|stand|going|see|got|have) ", words
     )
     if things and is_where and (asked.is_named or asked.asks in ("where", "what", "which")):
-        kept = [_reason(one, now) for one in things if asked.asks != "where"]
+        kept = [reason_of(one, now) for one in things if asked.asks != "where"]
         return " ".join(dict.fromkeys([where_are(things, scene), *(one for one in kept if one)]))
     if _has(words, "see", "what is") or re.search(r" (?:there|here|where do things stand) ", words):
         names = [f"the {one.name}" for one in scene.things]
@@ -761,7 +760,8 @@ def why_left(thing: SeenObject, told: Sequence[WhyLeft]) -> str:
     return f"{found.speaker or 'somebody'} said: “{found.text}”" if found is not None else ""
 
 
-def _reason(thing: SeenObject, now: Answerable) -> str:
+def reason_of(thing: SeenObject, now: Answerable) -> str:
+    """Why it is left alone, as a sentence; "" where nobody said so."""
     why = why_left(thing, now.told)
     return f"I leave the {thing.name}, as {why}" if why else ""
 

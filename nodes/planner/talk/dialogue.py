@@ -29,6 +29,7 @@ from nodes.planner.talk.answers import (
     answer_to_manners,
     capital,
     following,
+    reason_of,
     why_left,
 )
 from nodes.planner.talk.beside_stop import (
@@ -114,7 +115,9 @@ from nodes.planner.words.understanding import (
     INSIDE,
     Conversation,
     Intent,
+    adds,
     forbids_ordered,
+    only_names,
     spared_by,
     understand_in,
 )
@@ -754,12 +757,13 @@ class Dialogue:
         if self.talk.chosen is not None:
             return self._hear(text, speaker, now_ns)
         about = _WHAT_ABOUT.fullmatch(text)
-        left = meant_by(self, about[1]) if about is not None else ()
-        if about is not None and left and self.was_answered:
-            return self.answered(f"And {about[1]}?", speaker)  # asked of what was just asked of another
-        is_kept = all(one.id in self.kept and not self._gives(one) for one in left) and self.why_kept(left) != ""
-        if about is not None and is_kept:
-            return self.answered(f"Why is {about[1]} left?", speaker)
+        names = about[1] if about is not None else text if self._asks_again(text) else ""
+        left = meant_by(self, names) if names else ()
+        if self.was_answered and names and (left or about is None):
+            return self.answered(names, speaker)  # asked of what was just asked of another
+        if left and all(one.id in self.kept and not self._gives(one) for one in left) and self.why_kept(left):
+            self.spoken, self.is_answer, self.was_answered = tuple(one.id for one in left), True, True
+            return _joined(dict.fromkeys(reason_of(one, self.belief()) for one in left))
         text = text if self.orders else before_all(text)
         text = self._bound(elsewhere(self._called(text), self.around.world.places))
         text, undone = behind_deed(self, text)
@@ -779,6 +783,12 @@ class Dialogue:
             return self._ask_view(spelled, speaker, now_ns)
         said = self._hear(self.household.written(spelled.text), speaker, now_ns)
         return f"{spelled.aside} {said}" if spelled.aside and "?" in said else said
+
+    def _asks_again(self, text: str) -> bool:
+        """ "And the apple?": only names, which answer nothing that the robot has asked, and may forbid nothing."""
+        clauses, open_ = self._clauses(text), self.ids_of(ref for one in self._asked() for ref in one.choices)
+        is_name = bool(clauses) and all(one.is_question and only_names(one) for one in clauses)
+        return is_name and (adds(text) or not {*self._named_ids(text)} & (open_ | self._meant_ids()))
 
     def _ask_view(self, spelled: SpelledOut, speaker: str, now_ns: int) -> str:
         """Whose left is meant; the robot's view is the first choice. What is ordered ahead of it is done."""

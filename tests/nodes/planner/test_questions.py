@@ -416,3 +416,15 @@ def test_where_it_was_before_it_was_moved_is_told() -> None:
     world = KitchenHands()
     world.play("Put the red mug in the sink.", 20)
     assert "on the table" in world.play("Where was the red mug before you moved it?")
+
+
+@BOTH
+def test_what_was_answered_of_one_thing_is_asked_of_the_next_while_a_question_is_open(hands: type[TableHands]) -> None:
+    world, other = hands(), "ball" if hands is TableHands else "apple"
+    asked = world.play(f"Put the {world.thing} {world.goal}.")
+    world.play(f"Where is the red {world.thing}?")
+    assert world.play(f"And the {other}?").endswith(f"{other} is on the table.")
+    assert world.play(f"The {other}?").endswith(f"{other} is on the table.")
+    assert [one.text for one in world.mind.questions] == [asked]
+    world.play("The red one?", LONG_S)
+    assert world.ends() == {f"red {world.thing}": world.goal.split()[-1]}, "that answers what was asked"
