@@ -438,6 +438,8 @@ class _Reader:
         """A statement: a remark about something, a condition, or words of somebody else."""
         words = " ".join(clause.words)
         self.has_statement, self.is_elsewhere = True, self.is_elsewhere or clause.word == "another"
+        if clause.nouns and clause.nouns[0].kind and clause.nouns[0].is_definite:  # "The banana is all brown."
+            clause.nouns = [one for one in clause.nouns if one.kind or one.is_definite or not one.colour]
         if not _LIKES.match(words):
             named = clause.nouns or self.parser.named_in(list(clause.words))  # "I told you to leave the red cup."
             self.told_of += [noun for noun in named if not noun.unknown]

@@ -1057,3 +1057,21 @@ def test_a_mug_that_is_not_to_be_used_is_not_used() -> None:
     world = KitchenHands()
     world.play("Make me a coffee in the white mug.", 2, ("Ben", "Don't use the white mug!"), LONG_S)
     assert "white mug" not in world.ends()
+
+
+@pytest.mark.parametrize(
+    ("order", "text", "ends"),
+    [
+        ("Put the fruit on the tray.", "Ugh, the banana's all brown. Put that in the bin instead.",
+         {"green apple": "tray", "yellow banana": "bin"}),
+        ("Put the banana on the tray.", "The banana is brown. Bin it instead.", {"yellow banana": "bin"}),
+        ("Put the banana on the tray.", "The apple is all red on one side. Give me that.",
+         {"green apple": "person", "yellow banana": "tray"}),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_a_thing_names_what_that_means_and_is_no_way_to_look_for_it(
+    order: str, text: str, ends: dict[str, str]
+) -> None:
+    world = KitchenHands()
+    world.play(order, 2, text, LONG_S)
+    assert world.ends() == ends
