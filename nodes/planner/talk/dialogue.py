@@ -54,7 +54,7 @@ from nodes.planner.talk.brewing import (
     made_meant,
     steps_of,
 )
-from nodes.planner.talk.gist import asked_about
+from nodes.planner.talk.gist import SaidPart, asked_about
 from nodes.planner.talk.household import Chore, Household, Recipe, plain, says_wrong, tells_where_kinds_go
 from nodes.planner.talk.proposals import (
     asks,
@@ -181,6 +181,7 @@ _HEDGES = re.compile(
     re.I,
 )
 _OVER = cues("gist")["over"]
+_SINGLE = cues("gist")["single"]
 _ONLY = re.compile(r"^\W*(?:just|only)\b|\bonly\W*$", re.I)
 _THAT_TOO = re.compile(r"(?:that|this|it|them|those|these)(?: ones?)?(?: too| as well| also)?")
 _CALLED = re.compile(
@@ -252,6 +253,7 @@ class Dialogue:
     spoken: tuple[str, ...] = ()  # ids of what the robot named last, in an answer
     is_answer: bool = False  # what is said now is one
     was_answered: bool = False  # and nothing else was named since
+    is_untold: bool = False  # what was named last is none that anybody can tell: "it" is that one
     asked: AskedOf | None = None  # what was asked last
     there: str = ""  # the place that was spoken of last
 
@@ -644,8 +646,6 @@ class Dialogue:
             points_back = _POINTS_BACK.search(behind) is not None and "other" not in behind
             if is_asking:
                 said.append(self.answered(f"{topic.rstrip('.!… ')}, {run}" if topic else run, speaker))
-                if not self.spoken:  # "Which one is the green glass? Point at it.", and none is seen
-                    self.talk = replace(self.talk, mentioned=self._understood(run)[1].mentioned)
                 topic = ""
             elif points_back and all(one.type == "fragment" and one.nouns for one in self._clauses(run)):
                 topic = run  # "The white one. Have you moved it?"
@@ -777,6 +777,8 @@ class Dialogue:
         spelled = spelled_out(text, self._scene, self.names, speaker, kind, is_owner=is_owner, heard=heard)
         if (seen := self._seen_from(text)) is not None:
             return self._choose(seen[0], seen[1], now_ns)
+        if said := "" if spelled.reply or spelled.views else self._which_that_is(spelled.text, now_ns):
+            return said
         if spelled.reply:
             return _joined([spelled.reply, self._untold(spelled, now_ns)])
         if spelled.views and not self.open("leave", "still"):
@@ -803,8 +805,7 @@ class Dialogue:
         alike = (Reference(label=things[0].label),)
         order = Order("", alike)
         if part is not None:
-            relation = relation_to(part.place, self._scene) if part.place else ""
-            order = Order(part.skill or "place", alike, (), part.place, relation)
+            order = self._as_heard(part, alike)
         elif last is not None and last.skill in ("place", "rinse", "hand_over"):
             order = last.about(alike)  # "Now the cup on the left."
         text = _joined([said, f"{spelled.aside} Which one do you mean?"])
@@ -825,6 +826,23 @@ class Dialogue:
         if asked is None or found is None or is_more or len(asked.choices) != 2 or self._is_order(text):
             return None
         return asked, asked.choices[0 if found["who"].lower().startswith(("you", "robot")) else 1]
+
+    def _which_that_is(self, text: str, now_ns: int) -> str:
+        """An order for "that one", where nobody knew just before which that is: asked again, of this order."""
+        asked = next((one for one in self._asked()[:1] if one.about == "order" and len(one.choices) > 1), None)
+        part = next((one for one in parts_heard(self, text) if one.skill not in ("", "put_back")), None)
+        is_told = bool(self._references_in(text)) or any(one.points_at for one in self._scene.people)
+        is_that = _SINGLE.search(text) is not None and _DOWN.search(text) is None and len(self._clauses(text)) == 1
+        is_untold, self.is_untold = self.is_untold, False
+        if not (asked or is_untold) or part is None or is_told or not is_that:
+            return ""
+        if asked is None:
+            return self._untold(SpelledOut(text, is_untold=True), now_ns)
+        return self.ask(replace(asked, since_ns=now_ns, orders=(self._as_heard(part, asked.orders[0].things),)))
+
+    def _as_heard(self, part: SaidPart, things: tuple[Reference, ...]) -> Order:
+        relation = relation_to(part.place, self._scene) if part.place else ""
+        return Order(part.skill or "place", things, (), part.place, relation)
 
     def _show(self, now_ns: int) -> None:
         """A finger is remembered for a while; who points at nothing shows what they hold out."""
@@ -852,6 +870,7 @@ class Dialogue:
             return ""
         is_order = all(one.type in ("order", "question") and not one.is_negated for one in self._clauses(spelled.text))
         if not self.orders or (is_order and not spelled.is_objection):
+            self.talk, self.spoken, self.is_untold = replace(self.talk, mentioned=()), (), True
             return "Which one do you mean?"
         ids = held_by_robot(self._scene) | self._meant_ids()
         open_ones = [one for one in self._things() if one.id in ids]
@@ -1249,6 +1268,9 @@ class Dialogue:
         named_there = {one.id: said.lower().find(f"the {one.name}") for one in self._things()}
         self.spoken = tuple(sorted((one for one, at in named_there.items() if at >= 0), key=named_there.__getitem__))
         self.spoken = self.spoken or tuple(one.id for one in asked.things if asked.is_named)
+        if not self.spoken:  # "Which one is the green glass? Point at it.", and none is seen
+            is_dark = any(one.quality for one in self._named_in(text))  # "And the small one?"
+            self.talk = replace(self.talk, mentioned=() if is_dark else self._understood(text)[1].mentioned)
         self.is_answer = self.was_answered = True
         return said
 

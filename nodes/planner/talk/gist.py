@@ -350,8 +350,8 @@ def focus_of(
     spoken: tuple[SeenObject, ...] = ()
     for noun in reversed(mentioned):
         fitting = tuple(one for one in scene.things if (noun.kind or noun.colour) and _fits(one, noun))
-        if len(fitting) == 1:
-            spoken = fitting
+        if len(fitting) == 1 or (noun.unknown and not _CUES["nothing"].search(noun.unknown)):
+            spoken = fitting  # none of what is unknown
             break
     one = in_hand or (tuple(asked) if len(asked) == 1 else ()) or ((target,) if target is not None else ()) or spoken
     kinds = {each.label for each in (*one, *orders, *asked)}

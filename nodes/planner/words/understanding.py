@@ -624,7 +624,8 @@ class _Reader:
                 return known
             if wants_place or known.place or (known.is_vague and not known.unknown):
                 continue
-            if noun.pronoun:
+            is_that = noun.is_definite and noun.count == 1 and not (noun.colour or noun.quality or noun.is_plural)
+            if noun.pronoun or (known.unknown and is_that):
                 return known
             if known.kind and known.colour and not noun.colour and noun.is_definite and noun.count == 1:
                 return known  # "that one"

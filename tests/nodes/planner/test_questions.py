@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from nodes.planner.words.asked import asked_apart, words_of_question
-from tests.nodes.planner.test_dialogues import ALL, BOTH, LONG_S, played
+from tests.nodes.planner.test_dialogues import ALL, BOTH, LONG_S, moved, played
 from tests.nodes.planner.two_hands import KitchenHands, TableHands, Turn
 from tests.support.sentences import sentence
 
@@ -308,6 +308,35 @@ def test_a_turn_among_what_was_done_or_named_is_meant_by_the_first_one(hands: ty
     world.play(f"Put the white {world.thing} {world.goal}, then the red {world.thing} {world.goal}.", LONG_S)
     world.play("How many have you put there?", "Get the first one out again.", LONG_S)
     assert [*world.ends()] == [f"red {world.thing}"]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("wait_s", "asked"),
+    [
+        (12, "And the one on the far left?"), (12, "Where is the hat?"), (12, "And the small one?"),
+        (6, "Put the one on the far left on the table."),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("deed", ["Put that one on the table for me.", "Give it to me."])
+def test_it_is_what_was_asked_about_last_though_nobody_found_it(
+    hands: type[TableHands], wait_s: int, asked: str, deed: str
+) -> None:
+    world = played(hands, ["Put the red {thing} {goal}.", wait_s, asked, deed], people=())
+    assert moved(world) == ["red"]
+    assert len(world.ends()) == 1
+
+
+@BOTH
+@pytest.mark.parametrize("deed", ["Put that one on the table for me.", "Give it to me."])
+def test_that_one_is_none_before_it_is_told_which_is_meant(hands: type[TableHands], deed: str) -> None:
+    world = hands()
+    which = world.play(f"Put the red {world.thing} {world.goal}.", 12, f"Put the {world.thing} {world.goal}.")
+    assert which.startswith("Which")
+    assert world.play(deed) == which
+    world.play("The blue one.", LONG_S)
+    assert ("blue " + world.thing) in world.ends() or "table" in deed
+    assert moved(world) == ["red"]
 
 
 def test_whose_left_was_meant_and_what_stands_beside_what() -> None:
