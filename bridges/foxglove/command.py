@@ -11,13 +11,13 @@ from pathlib import Path
 from nodes.msgs import TERMINAL, EStop, Image, Utterance
 from runtime.clock import SystemClock
 from runtime.command_line.arguments import check_new, command, count, port_number, seconds
-from runtime.command_line.attach import Sender, StopSignal, add_run_argument, attach, hear, user_name
+from runtime.command_line.attach import StopSignal, add_run_argument, attach, hear, send, user_name
 from runtime.errors import CodecError, UserError, writing
+from runtime.hosts.address import LOOPBACK
 from runtime.supervision.registry import FoundRun
 
 PORT = 8765
 IMAGE = f"{Image.__module__}:{Image.__qualname__}"
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 @command("foxglove", lambda: _parser())
@@ -96,20 +96,12 @@ def _write_layout(path: Path, cameras: Iterable[str]) -> None:
 
 def _say_stop(run: FoundRun) -> str:
     """As a person does who says it: the robot brakes and stands until a person's plain "go on"."""
-    sender = Sender(run, "heard", provenance="person")
-    try:
-        sender.publish(Utterance(speaker=user_name(), text="Stop!"))
-    finally:
-        sender.close()
+    send(run, "heard", Utterance(speaker=user_name(), text="Stop!"))
     return 'said "Stop!"; it goes on when a person says "go on"'
 
 
 def _press(run: FoundRun) -> str:
-    sender = Sender(run, "estop", provenance="person")
-    try:
-        sender.publish(EStop(source=TERMINAL, is_pressed=True, why=f"pressed in Foxglove by {user_name()}"))
-    finally:
-        sender.close()
+    send(run, "estop", EStop(source=TERMINAL, is_pressed=True, why=f"pressed in Foxglove by {user_name()}"))
     return "pressed; re-arm with: polyrhythm guard rearm --run NAME"
 
 

@@ -14,8 +14,7 @@ from pathlib import Path
 
 from runtime import Node, ParameterError, every
 from runtime.extras import install
-
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
+from runtime.hosts.address import LOOPBACK
 
 
 class MqttBroker(Node):

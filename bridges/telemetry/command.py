@@ -12,6 +12,7 @@ from runtime.command_line.arguments import command, port_number, seconds
 from runtime.command_line.attach import StopSignal, add_run_argument, attach, hear
 from runtime.coordination.health import Health
 from runtime.errors import CodecError, UserError
+from runtime.hosts.address import LOOPBACK
 from runtime.serialization.codec import decode
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 PORT = 9464
 """The port that exporters of OpenTelemetry take by default."""
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 BATCH_NS = 2 * NS_PER_S
 LARGEST_BATCH = 2000
 

@@ -12,7 +12,7 @@ import msgspec
 from nodes.msgs import TERMINAL, EStop, GuardAnswer, GuardState, RobotService
 from nodes.msgs.signature import order, service, token_of
 from runtime.clock import SystemClock
-from runtime.command_line.attach import Arrival, Sender, StopSignal, at_once, attach, hear, unreached, user_name
+from runtime.command_line.attach import Arrival, Sender, StopSignal, at_once, attach, hear, send, unreached, user_name
 from runtime.errors import PolyrhythmError, choices
 from runtime.message import Envelope
 from runtime.serialization.codec import decode
@@ -75,9 +75,7 @@ def _obeyed(run: FoundRun, do: Asked, by: str, stop_signal: StopSignal, *, as_js
         state = _ordered(run, do, by, stop_signal)
     else:
         if do == "estop":  # over the bus, where the platform has no signal for it
-            sender = Sender(run, "estop", provenance="person")
-            sender.publish(EStop(source=TERMINAL, is_pressed=True, why=f"pressed by {by}"))
-            sender.close()
+            send(run, "estop", EStop(source=TERMINAL, is_pressed=True, why=f"pressed by {by}"))
         state = _known(_last(hear(run, ["guard/state"], stop_signal, for_s=ANSWER_S)))
     if as_json:
         print(json.dumps(msgspec.to_builtins(state)))
@@ -105,10 +103,7 @@ def _ordered(run: FoundRun, do: Order, by: str, stop_signal: StopSignal) -> Guar
     """Send the order and return the state by which the guard answers it, before any later event can have changed it."""
     token = token_of(run.folder)
     if do == "rearm":
-        released = Sender(run, "estop", provenance="person")
-        for source in (TERMINAL, CONSOLE):
-            released.publish(EStop(source=source, is_pressed=False))
-        released.close()
+        send(run, "estop", *(EStop(source=source, is_pressed=False) for source in (TERMINAL, CONSOLE)))
     sender = Sender(run, "guard/order", provenance="person")
     states = hear(run, ["guard/state"], stop_signal, for_s=SILENT_S + ANSWER_S)
     try:

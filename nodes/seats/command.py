@@ -17,7 +17,7 @@ from nodes.seats.recorded_track import SPOKEN, read_score
 from nodes.seats.terminal_holder import TerminalHolder
 from runtime.clock import NS_PER_S, SystemClock
 from runtime.command_line.arguments import seconds
-from runtime.command_line.attach import Sender, StopSignal, add_run_argument, attach, hear, user_name
+from runtime.command_line.attach import StopSignal, add_run_argument, attach, hear, send, user_name
 from runtime.coordination.lease import LEASE_TOPIC, Lease
 from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.launch.process_plan import load_type
@@ -235,9 +235,7 @@ def _ask(run: FoundRun, do: Literal["take", "give"], seat: str, holder: str, by:
         raise PolyrhythmError(f"the guard tells of no lease for {seat}; polyrhythm nodes tells how it fares")
     after, note = before, " already"
     if before.holder != (holder or run.info.seats[seat].holder):
-        sender = Sender(run, "seat/request", provenance="person")
-        sender.publish(request(token, do, seat, holder, by, clock.now_ns()))
-        sender.close()
+        send(run, "seat/request", request(token, do, seat, holder, by, clock.now_ns()))
         after, note = leases(run).get(seat, before), ""
         if after.number == before.number:
             print(f"{seat}: not handed over; {before.holder} keeps it; the run's log says why", file=sys.stderr)

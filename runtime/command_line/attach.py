@@ -214,6 +214,16 @@ class Sender:
         self._injector.close()
 
 
+def send(run: FoundRun, topic: str, *messages: Message) -> None:
+    """Publish these on one topic of a run, as a person, and disconnect. Raises as `Sender` does."""
+    sender = Sender(run, topic, provenance="person")
+    try:
+        for message in messages:
+            sender.publish(message)
+    finally:
+        sender.close()
+
+
 def user_name() -> str:
     """The name of the user; their number where this machine knows no name, as in many containers."""
     try:

@@ -10,6 +10,8 @@ import msgspec
 
 from runtime.errors import UserError
 
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+"""What people write for this machine alone."""
 _BRACKETED = re.compile(r"\[([^\[\]]*)\](?::(\d{1,5}))?")
 _LIKE_IPV4 = ipaddress.IPv6Network("::/96")
 """The network of ::1:7447, which was meant as an address and a port."""

@@ -11,7 +11,7 @@ from typing import Literal, Unpack
 
 from nodes.policy.onnx.policy import LONGEST_S, ActionSettings, OnnxPolicy, deadline_over_age, deadline_problems
 from runtime import ParameterError, UserError
-from runtime.hosts.address import split
+from runtime.hosts.address import LOOPBACK, split
 from runtime.hosts.hosts_table import is_public_key
 
 REACH_S = 2.0
@@ -51,7 +51,7 @@ class RemotePolicy(OnnxPolicy):
             place, port = "", None
         if not self.server.startswith("tcp://") or not port:
             problems.append(f"server is {self.server!r}; expected an address like 'tcp://192.168.1.30:7500'")
-        elif not self.key and place not in ("127.0.0.1", "::1", "localhost"):
+        elif not self.key and place not in LOOPBACK:
             problems.append(f"server {self.server} is another machine, so its public key is needed: key = '...'")
         if self.key and not is_public_key(self.key):
             problems.append(f"key is {self.key!r}; expected the 40 characters that `polyrhythm keys show` prints there")

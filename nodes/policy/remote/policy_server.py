@@ -21,6 +21,7 @@ from nodes.policy.onnx.inputs import Felt, PolicyAnswer, PolicyModel
 from nodes.policy.onnx.policy import OnnxPolicy, PlaybackSettings, deadline_over_age, deadline_problems
 from nodes.policy.onnx.tensors import CAMERAS, COLUMNS
 from runtime import MissingVariable, ParameterError, PolyrhythmError
+from runtime.hosts.address import LOOPBACK
 
 WARM_S = 25.0
 """How long a server may take for its first answer, which is asked for before anything depends on it."""
@@ -28,7 +29,6 @@ WARM_PX = 224
 LARGEST_BYTES = 1 << 24
 MOST_STEPS = 1024
 SMALLEST_PX, LARGEST_PX = 8, 1024
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 class ServerSession(PolicyModel, Protocol):
