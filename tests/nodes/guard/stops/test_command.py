@@ -14,6 +14,7 @@ import pytest
 from nodes.guard import orders as command
 from nodes.msgs import TERMINAL, EStop, GuardAnswer, GuardState
 from nodes.msgs.signature import order, service
+from runtime.command_line import attach
 from runtime.command_line.attach import Arrival, StopSignal
 from runtime.errors import PolyrhythmError
 from runtime.message import Envelope, Message
@@ -104,6 +105,7 @@ def desk(monkeypatch: pytest.MonkeyPatch) -> Desk:
     monkeypatch.setattr(command, "attach", desk.attach)
     monkeypatch.setattr(command, "token_of", lambda folder: f"token of {folder}")
     monkeypatch.setattr(command, "Sender", desk.sender)
+    monkeypatch.setattr(attach, "Sender", desk.sender)
     monkeypatch.setattr(command, "hear", desk.hear)
     monkeypatch.setattr(command, "SystemClock", desk.clock)
     monkeypatch.setattr(command, "user_name", lambda: "the account")
@@ -310,6 +312,7 @@ def house(monkeypatch: pytest.MonkeyPatch) -> House:
     monkeypatch.setattr(command, "unreached", lambda: house.unreached)
     monkeypatch.setattr(command, "token_of", lambda folder: f"token of {folder}")
     monkeypatch.setattr(command, "Sender", house.sender)
+    monkeypatch.setattr(attach, "Sender", house.sender)
     monkeypatch.setattr(command, "hear", house.hear)
     monkeypatch.setattr(command, "SystemClock", lambda: SimpleNamespace(now_ns=lambda: AT_NS))
     return house
