@@ -45,8 +45,8 @@ _BRINGS = re.compile(
 """What is said of one that is made, so that it comes or goes somewhere."""
 _EVERY = re.compile(r"\b(?:either|both|each|all|everyone)\b", re.I)
 _WITHOUT = re.compile(
-    r"\b(?:without|no|not|never|hold|skip|leave|omit|forget|drop|minus|free|hate|hates|stop|allergic|too much|enough)\b"
-    r"|n't\b",
+    r"\b(?:without|no|not|never|hold|skip|leave|omit|forget|drop(?! of)|minus|free|hate|hates|stop|allergic"
+    r"|too much|enough)\b|n't\b",
     re.I,
 )
 _KEEPS = re.compile(r"\b(?:not|never|don't) (?:forget|leave out|skip|hold|omit|too much|only)\b", re.I)

@@ -209,7 +209,7 @@ class _Reader:
         self.nots: list[Noun] = []
         self.bans: list[tuple[Clause, int]] = []
         self.loose: list[Clause] = []
-        self.is_correction = self.is_addition = self.adds = False
+        self.is_correction = self.is_addition = self.adds = self.joins = False
         self.asked_about: list[Noun] = []
         self.together: list[Noun] = []  # what was named side by side: "them"
         self.left_out: list[Noun] = []  # exceptions said before the order
@@ -251,6 +251,7 @@ class _Reader:
         self.is_polite = "please" in text.lower() or any(clause.word == "please" for clause in clauses)
         self.is_offered = re.search(r"(?:^|[.!?])\s*here,", text.lower()) is not None
         self.adds = adds(text)
+        self.joins = re.search(r"[.!] (?:and|also|plus) [^?]*$", text, re.I) is not None  # "Bring me this. And that."
         self.is_addition = bool(self.before.orders) and self.adds
         is_repair = corrects
         for number, clause in enumerate(clauses):
@@ -1010,7 +1011,11 @@ class _Reader:
                 draft.excepts = [one for one in draft.excepts if one.count == "all"]
         elif all(noun.count == "all" and noun.pronoun for noun in new):
             draft.nouns = [replace(noun, count="all") for noun in draft.nouns]
-        elif clause.is_first and not self.adds and any(n.kind not in ("", *(d.kind for d in draft.nouns)) for n in new):
+        elif (
+            clause.is_first
+            and not (self.adds or self.joins)
+            and any(n.kind not in ("", *(d.kind for d in draft.nouns)) for n in new)
+        ):
             draft.why, draft.what = draft.why or "words", _name(new[0])  # "Bring me the sponge. The red cup."
         else:
             draft.nouns += new

@@ -1075,3 +1075,21 @@ def test_what_is_said_of_a_thing_names_what_that_means_and_is_no_way_to_look_for
     world = KitchenHands()
     world.play(order, 2, text, LONG_S)
     assert world.ends() == ends
+
+
+@ONE_OR_OTHER
+@pytest.mark.parametrize("more", ["And the {other}.", "Also the {other}."])
+def test_a_second_sentence_with_and_adds_to_the_first(hands: type[TableHands], one: str, other: str, more: str) -> None:
+    world = hands()
+    world.play(f"Put the {one} {world.goal}. {more.format(other=other)}", LONG_S)
+    assert set(world.ends()) >= {other}
+    assert len(world.ends()) == 2
+
+
+@pytest.mark.parametrize("ordered", ["Make me a coffee.", "Make me a black coffee."])
+def test_a_drop_of_cream_is_some_and_to_drop_it_is_none(ordered: str) -> None:
+    world = KitchenHands()
+    world.play(ordered, 2, "White mug, please. And a drop of cream.")
+    assert "cream dispenser" in {one.place for one in world.mind.orders}
+    world.play("No, drop the cream.")
+    assert "cream dispenser" not in {one.place for one in world.mind.orders}
