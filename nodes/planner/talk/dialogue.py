@@ -357,9 +357,10 @@ class Dialogue:
         """The newest open question of these kinds."""
         return next((one for one in reversed(self.questions) if one.about in about), None)
 
-    def _asked(self) -> list[OpenQuestion]:
-        """The questions that words answer, the newest first."""
-        return [one for one in reversed(self.questions) if one.awaits and one.may_answer(self._speaker)]
+    def _asked(self, who: str | None = None) -> list[OpenQuestion]:
+        """The questions that the words of somebody, or of who spoke last, answer; the newest first."""
+        who = self._speaker if who is None else who
+        return [one for one in reversed(self.questions) if one.awaits and one.may_answer(who)]
 
     def _close(self, asked: OpenQuestion) -> None:
         self._keep_asking(lambda one: one != asked)
@@ -369,7 +370,12 @@ class Dialogue:
         self.questions = tuple(filter(is_open, self.questions))
 
     def ask(self, asked: OpenQuestion) -> str:
-        """Ask, and no longer ask the same; of an order, one thing at a time. "It" is no longer what was answered."""
+        """Ask who spoke last, and no longer ask the same; of an order, one thing at a time.
+
+        "It" is no longer what was answered.
+        """
+        if self._speaker and not asked.to and asked.about in ("order", "deed", "instead"):
+            asked = replace(asked, to=(self._speaker,))
         kept = [one for one in self.questions if one.text != asked.text and not (one.about == asked.about == "order")]
         self.questions, self.was_answered = (*kept, asked), False
         return asked.text
@@ -944,7 +950,8 @@ class Dialogue:
     def _asked_at_stop(self, asked: OpenQuestion, clauses: Sequence[Clause], speaker: str, now_ns: int) -> str:
         """Who lifts the stop has not answered what was asked at it, but for a yes beside it by who may say that."""
         objected = self._objected(asked)
-        if asked.awaits == "yes" and not objected and any(_YES.match(" ".join(one.words)) for one in clauses):
+        is_yes = asked.awaits == "yes" and asked.may_answer(speaker)
+        if is_yes and not objected and any(_YES.match(" ".join(one.words)) for one in clauses):
             said = self.agree(asked, now_ns, speaker)
             return "" if self.is_stopped else said  # what follows is said once it is lifted
         self._close(asked)
@@ -2090,7 +2097,7 @@ class Dialogue:
         if self.by and speaker and speaker != self.by:
             steps = list_words([small(describe(one)) for one in orders], "and then")
             text = f"{self.by} said it in another order. Shall I {steps}?"
-            return self.ask(OpenQuestion("instead", text, now_ns, tuple(orders), is_turn=True))
+            return self.ask(OpenQuestion("instead", text, now_ns, tuple(orders), is_turn=True, to=(self.by, speaker)))
         held, is_same = self._held(), self.order == orders[0]
         if not is_same and self._each:
             in_hand = {one.id for one in held} - self.ids_of(orders[0].things)
@@ -2131,7 +2138,7 @@ class Dialogue:
             text = f"{other} said the {order.place}. Shall I {small(describe(new))} instead?" if other else text
             about = self._about(intent)
             of = other if other in {self.owners.get(one, "") for one in self.ids_of(about)} else ""
-            return OpenQuestion("instead", text, now_ns, intent.orders, choices=about, of=of)
+            return OpenQuestion("instead", text, now_ns, intent.orders, choices=about, of=of, to=(who, speaker))
         return None
 
     def _is_of_washing(self, order: Order) -> bool:
@@ -2940,7 +2947,8 @@ class Dialogue:
             if person.points_at:
                 self.pointed = person.id, person.points_at, now_ns
             says.append(self._see_offer(person, now_ns) if self._each else "")
-            asked = next((one for one in self._asked() if one.awaits == "yes" and one.about != "order"), None)
+            who = person.id if any(person.id == one for one, _ in self.heard) else self._speaker
+            asked = next((one for one in self._asked(who) if one.awaits == "yes" and one.about != "order"), None)
             if person.gesture and asked is not None and to_s(now_ns - self.nodded_ns) > NODS_EVERY_S:
                 self.nodded_ns = now_ns
                 self._close(asked)

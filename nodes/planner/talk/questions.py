@@ -48,13 +48,15 @@ class OpenQuestion:
     is_more: bool = False  # asked beside another order, which stays
     is_turn: bool = False  # whether all that is ordered is to be done in another turn
     of: str = ""  # who alone answers it: whose the thing is, or who said that it is to be left; "": anybody
+    to: tuple[str, ...] = ()  # whose yes answers it; (): everybody's
     is_view: bool = False  # from whose side it is seen: the first choice is the robot's
     times: int = 1
     is_late: bool = False  # nobody answered in time, and what is in the hand stays there until somebody does
 
     def may_answer(self, speaker: str) -> bool:
         """Whether this person's words answer it."""
-        return not self.of or self.of.lower() == speaker.lower()
+        asked = (self.of,) if self.of else self.to if self.awaits == "yes" else ()
+        return not asked or speaker.lower() in map(str.lower, asked)
 
     @property
     def awaits(self) -> Literal["", "place", "thing", "yes"]:

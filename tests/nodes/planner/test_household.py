@@ -1620,3 +1620,15 @@ def test_who_ordered_it_otherwise_lets_another_have_it() -> None:
     assert hear(mind, "Can I have the red one after all?", 3.0)[-1] == "?"
     hear(mind, "She can have it.", 5.0, "Ben")
     assert planned(mind) == [("hand_over", "mug-1", "")]
+
+
+def test_only_the_nod_and_the_yes_of_who_was_asked_pours_it_away() -> None:
+    glass = thing("glass-1", "glass", "", "half full")
+    mind = mind_with(glass)
+    hear(mind, "Good morning", who="Ben")
+    assert sentence("kitchen.shall_pour") in hear(mind, "Put the glass in the sink")
+    hear(mind, "Go on.", 2.0, "Ben")
+    for second, who in ((4.0, "Ben"), (8.0, "Ann")):
+        assert planned(mind) == []
+        see(mind, scene_of(glass, people=(SeenPerson(id=who, x_m=0.0, y_m=-1.3, gesture="nod"),)), second)
+    assert planned(mind) != []

@@ -457,3 +457,28 @@ def test_what_was_answered_of_one_thing_is_asked_of_the_next_while_a_question_is
     assert [one.text for one in world.mind.questions] == [asked]
     world.play("The red one?", LONG_S)
     assert world.ends() == {f"red {world.thing}": world.goal.split()[-1]}, "that answers what was asked"
+
+
+@BOTH
+@pytest.mark.parametrize("word", ["Go on.", "Yes.", "Yes, go ahead.", "Go ahead."])
+def test_the_yes_of_who_was_not_asked_answers_nothing(hands: type[TableHands], word: str) -> None:
+    world = hands()
+    world.play(f"Put the red {world.thing} {world.goal}.", 5)
+    asked = world.play(("Ben", f"No, put the red {world.thing} on the table."))
+    assert asked.startswith("Ann said")
+    assert world.play(("Mia", word)) == f"I wait for an answer: {asked}"
+    assert [one.text for one in world.mind.questions] == [asked]
+    world.play("Yes.", 20)
+    assert world.ends() == {}, "it stands on the table"
+
+
+@BOTH
+def test_another_ones_go_on_lifts_a_stop_and_what_was_asked_stays_open(hands: type[TableHands]) -> None:
+    world = hands()
+    world.play(f"Put the red {world.thing} {world.goal}.", 5)
+    asked = world.play(("Ben", f"No, put the red {world.thing} on the table."))
+    world.play("Stop!", 1, ("Mia", "Go on."), 3)
+    assert not world.mind.is_stopped
+    assert [one.text for one in world.mind.questions] == [asked]
+    world.play(("Ben", "Yes."), 20)
+    assert world.ends() == {}, "it stands on the table"
