@@ -21,7 +21,7 @@ import msgspec
 
 from runtime.clock import Clock, SystemClock
 from runtime.context import HandlerContext, current_call
-from runtime.errors import UserError, choices
+from runtime.errors import ParameterError, UserError, choices
 from runtime.message import M, Message, Stamped
 from runtime.ports import Port, Publisher, Subscription
 from runtime.run_facts import RunFacts
@@ -313,6 +313,13 @@ class Node:
         callback: Callable[[bool, str], None] | None = self.__dict__.get("_finish")
         if callback is not None:
             callback(ok, reason)
+
+
+def needs_real_time(node: Node, what: str, otherwise: str = "") -> None:
+    """Raise ParameterError in virtual time, for which `what` does not wait; `otherwise` is what else can be done."""
+    if node.clock.is_virtual:
+        to_do = f", or {otherwise}" if otherwise else ""
+        raise ParameterError(f"node {node.name}: {what} does not wait for virtual time; run without --virtual{to_do}")
 
 
 @overload

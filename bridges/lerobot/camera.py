@@ -11,7 +11,7 @@ from bridges.lerobot.device import DeviceFrame, LeRobotDevice, Setting
 from nodes.camera.video_source import FrameSource, as_rgb
 from nodes.camera.webcam import Camera, CameraSettings
 from nodes.robot.protocol import RobotError
-from runtime import UserError
+from runtime.node import needs_real_time
 
 WAIT_S = 0.2
 
@@ -36,8 +36,7 @@ class LeRobotCamera(Camera):
 
     def open_source(self) -> FrameSource | None:
         """Connect it. Raises UserError in virtual time."""
-        if self.clock.is_virtual:
-            raise UserError(f"node {self.name}: camera {self._kind} is a real one: run without --virtual")
+        needs_real_time(self, f"camera {self._kind}")
         device = LeRobotDevice("camera", self._kind, self._settings, self._python)
         try:
             device.open()

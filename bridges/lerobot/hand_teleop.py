@@ -12,6 +12,7 @@ from nodes.robot.protocol import RobotError, Twist
 from nodes.robot.robot_from_launch import DEFAULT, ForRobot, load_hand, load_limits
 from nodes.seats.seat_node import Seated
 from runtime import ParameterError, Publisher, QoS, Subscription, UserError, every, on, to_s
+from runtime.node import needs_real_time
 
 STALE_S = 0.2
 """What was held longer ago than this is no command."""
@@ -64,8 +65,7 @@ class LeRobotHandTeleop(ForRobot, Seated):
 
     def on_start(self) -> None:
         """Connect it. Raises UserError where it is not there."""
-        if self.clock.is_virtual:
-            raise UserError(f"node {self.name}: a gamepad does not wait for virtual time; run without --virtual")
+        needs_real_time(self, "a gamepad")
         try:
             self.link.open()
         except RobotError as problem:

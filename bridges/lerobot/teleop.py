@@ -13,6 +13,7 @@ from nodes.robot.protocol import RobotError
 from nodes.robot.robot_from_launch import ForRobot
 from nodes.seats.seat_node import Seated
 from runtime import Message, ParameterError, Publisher, QoS, Subscription, UserError, every, on, to_ns, to_s
+from runtime.node import needs_real_time
 
 STALE_S = 0.2
 """Where the leader was longer ago than this is no command."""
@@ -83,8 +84,7 @@ class LeRobotTeleop(ForRobot, Seated):
 
     def on_start(self) -> None:
         """Connect the leader. Raises UserError where it is not there, or has other joints."""
-        if self.clock.is_virtual:
-            raise UserError(f"node {self.name}: a leader does not wait for virtual time; run without --virtual")
+        needs_real_time(self, "a leader")
         self.facts = read_facts(self.facts_file)
         try:
             hello = self.link.open()

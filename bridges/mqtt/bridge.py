@@ -37,7 +37,6 @@ from runtime import (
     RELIABLE,
     SOON,
     URGENT,
-    ParameterError,
     PolyrhythmError,
     Publisher,
     QoS,
@@ -48,6 +47,7 @@ from runtime import (
 )
 from runtime.extras import install
 from runtime.hosts.address import LOOPBACK
+from runtime.node import needs_real_time
 
 if TYPE_CHECKING:
     from bridges.mqtt.client import Incoming
@@ -133,10 +133,7 @@ class MqttBridge(ForRobot, RobotPorts):
 
     def on_start(self) -> None:
         """Raises ParameterError in virtual time."""
-        if self.clock.is_virtual:
-            raise ParameterError(
-                f"node {self.name}: a broker lives in real time; run without --virtual, or without this node"
-            )
+        needs_real_time(self, "a broker", "without this node")
 
     # from the graph
 

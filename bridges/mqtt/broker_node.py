@@ -12,9 +12,10 @@ import os
 import socket
 from pathlib import Path
 
-from runtime import Node, ParameterError, every
+from runtime import Node, every
 from runtime.extras import install
 from runtime.hosts.address import LOOPBACK
+from runtime.node import needs_real_time
 
 
 class MqttBroker(Node):
@@ -49,10 +50,7 @@ class MqttBroker(Node):
 
     def on_start(self) -> None:
         """Raises ParameterError in virtual time."""
-        if self.clock.is_virtual:
-            raise ParameterError(
-                f"node {self.name}: a broker lives in real time; run without --virtual, or without this node"
-            )
+        needs_real_time(self, "a broker", "without this node")
 
     @every(hz=1)
     async def serve(self) -> None:

@@ -42,6 +42,7 @@ from runtime import (
     wall_time_ns,
 )
 from runtime.launch.tables.nodes_table import load_name
+from runtime.node import needs_real_time
 
 MOST_WAITING = 50
 _ROS_NAME = re.compile(r"/[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*")
@@ -116,10 +117,7 @@ class Ros2Bridge(ForRobot, Node):
 
     def on_start(self) -> None:
         """Connect. Raises ParameterError in virtual time."""
-        if self.clock.is_virtual:
-            raise ParameterError(
-                f"node {self.name}: ROS lives in real time; run without --virtual, or without this node"
-            )
+        needs_real_time(self, "ROS", "without this node")
         self._typed.wall_offset_ns = wall_time_ns() - self.clock.now_ns()
         link = self._link = open_link(self.at, self.speaks, self.domain, self._tell)
         graph = link.graph_types() if self.to_ros else {}

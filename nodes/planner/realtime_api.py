@@ -34,6 +34,7 @@ from nodes.planner.realtime_talk import (
 )
 from nodes.planner.scene_text import report_text
 from runtime import RELIABLE, Fence, ParameterError, Publisher, QoS, Spending, Stamped, Subscription, every, on, to_ns
+from runtime.node import needs_real_time
 
 DEFAULT_MODEL = "gpt-realtime-2.1"
 PUMP_HZ = 40
@@ -134,10 +135,7 @@ class RealtimePlanner(ModelPlanner):
 
     def on_start(self) -> None:
         """Raises ParameterError in virtual time."""
-        if self.clock.is_virtual:
-            raise ParameterError(
-                f"{self.name}: a speech-to-speech server does not wait for virtual time; run without --virtual"
-            )
+        needs_real_time(self, "a speech-to-speech server")
         super().on_start()
         self.spoken.provenance = self.understood.provenance = self.said.provenance
         self.budget = budget_of(self.name, self.run_info, self.settings.max_calls)

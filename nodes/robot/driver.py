@@ -10,6 +10,7 @@ from nodes.msgs import JOINTS, DriverOrder, GuardState, JointCommand, JointVecto
 from nodes.robot.protocol import Robot, RobotError, RobotLimits, is_complete
 from nodes.robot.robot_from_launch import ForRobot, claim_of, joint_names, load_limits
 from runtime import ALONE, Node, Publisher, QoS, Subscription, UserError, every, on
+from runtime.node import needs_real_time
 
 Parameter = int | float | str | bool
 
@@ -119,11 +120,9 @@ class Driver(ForRobot, Node):
         Raises UserError for a real robot in virtual time, and where its joints differ from those of the guard. Raises
         RobotError where the robot cannot be reached.
         """
-        if self.clock.is_virtual and is_real(robot_class(self._robot_name)):
-            raise UserError(
-                f"node {self.name}: robot {self._robot_name!r} is a real one and does not wait for virtual time; run "
-                'without --virtual, or with a simulated one, such as "nodes.sim.kinematic:KinematicRobot"'
-            )
+        if is_real(robot_class(self._robot_name)):
+            simulated = 'with a simulated one, such as "nodes.sim.kinematic:KinematicRobot"'
+            needs_real_time(self, f"robot {self._robot_name!r} is a real one and", simulated)
         self.robot = make_robot(self._robot_name, self._robot_params)
         self.robot.start(self.clock.now_ns())
         own = getattr(self.robot, "limits", None)

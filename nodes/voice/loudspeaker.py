@@ -35,6 +35,7 @@ from nodes.voice.speaking.synthesis import (
 from nodes.voice.speaking.turn import SpeakingTurn, SpokenUtterance
 from runtime import RELIABLE, Node, ParameterError, Publisher, QoS, Spending, Subscription, every, on, to_s
 from runtime.extras import install
+from runtime.node import needs_real_time
 
 ESPEAK = f"espeak-ng --stdin --stdout -s {PACE} -p {PITCH}"
 NOWHERE = "none"
@@ -151,11 +152,8 @@ class Loudspeaker(Node):
 
     def on_start(self) -> None:
         """Choose voice and device. Raises ParameterError for a device in virtual time."""
-        if self.clock.is_virtual and self.device != NOWHERE:
-            raise ParameterError(
-                f"{self.name}: device is {self.device!r}: a loudspeaker does not wait for virtual time; give device = "
-                f"{NOWHERE!r}, or run without --virtual"
-            )
+        if self.device != NOWHERE:
+            needs_real_time(self, f"device is {self.device!r}: a loudspeaker", f"give device = {NOWHERE!r}")
         if self.device == NOWHERE:
             self.player, self.is_known = Nowhere(self.clock), True
         if self.by == "api":

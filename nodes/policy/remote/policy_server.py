@@ -20,8 +20,9 @@ from nodes.msgs import JOINTS
 from nodes.policy.onnx.inputs import Felt, PolicyAnswer, PolicyModel
 from nodes.policy.onnx.policy import OnnxPolicy, PlaybackSettings, deadline_over_age, deadline_problems
 from nodes.policy.onnx.tensors import CAMERAS, COLUMNS
-from runtime import MissingVariable, ParameterError, PolyrhythmError
+from runtime import MissingVariable, PolyrhythmError
 from runtime.hosts.address import LOOPBACK
+from runtime.node import needs_real_time
 
 WARM_S = 25.0
 """How long a server may take for its first answer, which is asked for before anything depends on it."""
@@ -124,8 +125,7 @@ class ServerPolicy(OnnxPolicy):
         return [("note", text) for text in self.parameter_notes()]
 
     def on_start(self) -> None:
-        if self.clock.is_virtual:
-            raise ParameterError(f"{self.name}: a server on the network does not wait for virtual time; use OnnxPolicy")
+        needs_real_time(self, "a server on the network", "use OnnxPolicy")
         import cv2  # noqa: F401  # what is not installed is told now, and not at the first answer
 
         key = os.environ.get(self.key_variable, "") if self.key_variable else ""

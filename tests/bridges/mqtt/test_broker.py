@@ -20,6 +20,7 @@ from runtime import Simulation
 from runtime.errors import ParameterError, TransportError
 from tests.bridges.mqtt.mosquitto import Foreigners, free_port, make_certificate, needs_clients
 from tests.bridges.mqtt.test_bridge import GRAPH, ROOT, command, is_online
+from tests.support.guard.driving import driver_and_guard
 from tests.support.running import Runs, eventually
 from tests.support.sentences import pattern, sentence
 
@@ -138,7 +139,7 @@ def test_foreign_clients_talk_through_it(runs: Runs, tmp_path: Path) -> None:
 def test_the_bridge_is_born_dies_and_comes_back_on_it(runs: Runs, tmp_path: Path) -> None:
     port = free_port()
     file = tmp_path / "both.toml"
-    file.write_text((NODE + GRAPH).format(port=port, commands=["say"]))
+    file.write_text(driver_and_guard() + (NODE + GRAPH).format(port=port, commands=["say"]))
     run = runs.start(file)
 
     def states(payloads: list[dict[str, Any]]) -> list[str]:
