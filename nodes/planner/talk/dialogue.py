@@ -1274,6 +1274,9 @@ class Dialogue:
             said = self.too_wide(self.refs(asked.things)) or said
         named_there = {one.id: said.lower().find(f"the {one.name}") for one in self._things()}
         self.spoken = tuple(sorted((one for one, at in named_there.items() if at >= 0), key=named_there.__getitem__))
+        marks = {one.id for one in asked.things}
+        if asked.asks in ("what", "which") and not marks >= {*self.spoken}:  # "What is next to the cup? Bring it."
+            self.spoken = tuple(one for one in self.spoken if one not in marks)
         self.spoken = self.spoken or tuple(one.id for one in asked.things if asked.is_named)
         if not self.spoken:  # "Which one is the green glass? Point at it.", and none is seen
             is_dark = any(one.quality for one in self._named_in(text))  # "And the small one?"

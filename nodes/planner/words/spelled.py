@@ -139,7 +139,7 @@ def spelled_out(
     labels = [one.label for one in scene.things if not one.is_place]
     if any(labels.count(one) > 2 for one in labels):  # "And the other." was all of them
         text = re.sub(r"\b(the other)(?=\W*$)", r"\1 one", text, flags=re.I)
-    text = _by_state(_spilt(named_out(text, scene, names), scene), scene, kind)
+    text = _by_state(_spilt(_pair_out(named_out(text, scene, names), scene), scene), scene, kind)
     if text.strip() and not re.search(r"\w", text):
         return SpelledOut(text, reply="Please say that in words.")
     if _ASKS_WHO.fullmatch(text.strip()):
@@ -265,6 +265,20 @@ def _only_one(found: re.Match[str], scene: Scene, kind: str) -> str:
     return f"the {things[0].name}" if is_it else found[0]
 
 
+def _pair_out(text: str, scene: Scene) -> str:
+    """With "between the two blocks" as the names of both, where there are no more."""
+    kinds = {plural_of(one.label): _candidates(one.label, scene) for one in scene.things if not one.is_place}
+
+    def named(found: re.Match[str]) -> str:
+        pair = kinds.get(found[1].lower(), [])
+        is_told = len(pair) == 2 and all(_is_unique(one, scene) for one in pair)
+        return f"between the {pair[0].name} and the {pair[1].name}" if is_told else found[0]
+
+    return re.sub(
+        r"(?:in[- ])?between (?:the )?(?:both |two )?(?:of the )?([a-z]+)(?! and\b)\b", named, text, flags=re.I
+    )
+
+
 def _spilt(text: str, scene: Scene) -> str:
     """ "Tip the coffee out": of what holds some, or of what is named, as an order to empty that."""
     looks = {"full", "half full", "dirty", "clean", "open", "closed"}
@@ -333,7 +347,15 @@ def _meant(
         return found[0]
     rows = _rows(found[0], things, scene, speaker) if find is not _beside else [things]
     chosen = [one for row in rows if (one := find(found, row, scene, label))]
-    if is_end and word == "one" and len(_candidates(kind, scene)) > 1 and any(one.label != kind for one in chosen):
+    if not chosen and word == "one" and kind and find in (_between, _side_of):  # none of that kind is there
+        return _meant(found, find, scene, speaker, "", asides, views)
+    if (
+        is_end
+        and word == "one"
+        and kind
+        and len(_candidates(kind, scene)) > 1
+        and any(one.label != kind for one in chosen)
+    ):
         return f"the one by {found[0]}"  # of that kind, or of all that stands there?
     if len({one.id for one in chosen}) == 1 and len(chosen) == len(rows) and _is_unique(chosen[0], scene):
         return f"the {chosen[0].name}"
@@ -406,7 +428,7 @@ def _ways(scene: Scene) -> list[tuple[str, _Finder]]:
         (rf"\bthe {any_kind} {_IS}{_SIDE_OF} {mark.format('a')}", _side_of),
         (rf"\bthe {any_kind} {_IS}{_NEAR} {mark.format('a')}", _beside),
         (rf"\bthe {_NUMBER}{any_kind} {_IS}{_ON_SIDE}", _in_row),
-        (rf"\bthe {_NUMBER}{_SIDE}(?:[- ]?most|[- ]hand)? {kind}\b", _in_row),
+        (rf"\bthe {_NUMBER}{_SIDE}(?:[- ]?most|[- ]hand)? {any_kind}\b", _in_row),
         (rf"\bthe (?P<far>nearest|closest|furthest|farthest) {kind}\b(?: to (?P<whom>me|you)\b)?", _nearest),
         (rf"\bthe {kind} {_IS}(?P<far>nearest|closest|furthest|farthest)(?: to| from) (?P<whom>me|you)\b", _nearest),
     ]

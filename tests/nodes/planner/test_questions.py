@@ -10,7 +10,8 @@ import pytest
 
 from nodes.planner.words.asked import asked_apart, words_of_question
 from tests.nodes.planner.test_dialogues import ALL, BOTH, LONG_S, moved, played
-from tests.nodes.planner.two_hands import KitchenHands, TableHands, Turn
+from tests.nodes.planner.test_rules import thing as table_thing
+from tests.nodes.planner.two_hands import KitchenHands, TableHands, Turn, at
 from tests.support.sentences import sentence
 
 
@@ -345,6 +346,30 @@ def test_whose_left_was_meant_and_what_stands_beside_what() -> None:
     assert world.play("By left, did you mean mine or yours?").startswith("I went by yours")
     assert world.play("What is the bottle next to?") == "The purple ball is next to the brown bottle."
     assert world.play("Is the blue cup next to the bottle?").startswith("No")
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("The thing between the two bowls? Put it {goal}.", "white"),
+        ("Put the one between the bowls {goal}.", "white"),
+        ("What's in between the two bowls, put it {goal}.", "white"),
+        ("Put what's between the bowls {goal}.", "white"),
+        ("What is next to the red {thing}? Put it {goal}.", "blue"),
+        ("What's that next to the red {thing}? Put it {goal}.", "blue"),
+        ("Put the one furthest to my left {goal}.", "red"), ("Put the one on the far left {goal}.", "red"),
+        ("The leftmost one, put it {goal}.", "red"), ("Put the leftmost thing {goal}.", "red"),
+    ],
+)  # fmt: skip
+def test_a_thing_of_any_kind_is_told_by_its_place(hands: type[TableHands], text: str, meant: str) -> None:
+    world = hands()
+    black, yellow = (table_thing(f"bowl-{colour}", colour, "bowl") for colour in ("black", "yellow"))
+    row = [*world.things[:2], black, world.things[2], yellow]
+    world.things = [at(one, -0.3 + 0.12 * n) for n, one in enumerate(row)]
+    world.where = {one.id: "table" for one in row}
+    world.play(text.format(thing=world.thing, goal=world.goal), LONG_S)
+    assert moved(world) == [meant]
 
 
 def test_two_questions_in_one_sentence_are_both_answered() -> None:
