@@ -147,7 +147,7 @@ def answer(asked: AskedOf, now: Answerable) -> str:
         _of_talk, _of_row, _of_reasons, _of_plans, _of_work, _of_deeds, _of_things,
     )  # fmt: skip
     told = next((said for reader in readers if (said := reader(asked, now))), "")
-    return told or f"{UNKNOWN} {now.asked or doing(now)}"
+    return told or UNKNOWN
 
 
 def answer_to_manners(text: str) -> str:
@@ -623,7 +623,7 @@ def _of_things(asked: AskedOf, now: Answerable) -> str:
     if things and is_where and (asked.is_named or asked.asks in ("where", "what", "which")):
         kept = [reason_of(one, now) for one in things if asked.asks != "where"]
         return " ".join(dict.fromkeys([where_are(things, scene), *(one for one in kept if one)]))
-    if _has(words, "see", "what is") or re.search(r" (?:there|here|where do things stand) ", words):
+    if re.search(r" (?:see|what is (?!the |an? )[a-z]+|there|here|where do things stand) ", words):
         names = [f"the {one.name}" for one in scene.things]
         return f"I see {list_words(names[:MOST_NAMED]) or 'nothing'}."
     return ""

@@ -975,7 +975,7 @@ class Dialogue:
         return self.refs(self._under_way(told_of)) or bound
 
     def _is_foreign(self, text: str) -> str:
-        return in_another_language(text, frozenset(names_in(self)))
+        return "" if understand(text).is_listening else in_another_language(text, frozenset(names_in(self)))  # "Ta."
 
     def _remarked(self, text: str) -> str:
         """What to say to words that change nothing of what is ordered; "" to others."""

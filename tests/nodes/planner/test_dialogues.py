@@ -1093,3 +1093,12 @@ def test_a_drop_of_cream_is_some_and_to_drop_it_is_none(ordered: str) -> None:
     assert "cream dispenser" in {one.place for one in world.mind.orders}
     world.play("No, drop the cream.")
     assert "cream dispenser" not in {one.place for one in world.mind.orders}
+
+
+@BOTH
+def test_a_short_word_of_thanks_beside_a_question_is_in_no_other_language(hands: type[TableHands]) -> None:
+    world = hands()
+    asked = world.play(f"Give me the {world.thing}.")
+    assert asked.endswith("?")
+    assert world.play("Ta.") == "All right."
+    assert "English" in world.play("Da.")
