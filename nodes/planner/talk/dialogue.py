@@ -181,7 +181,6 @@ _HEDGES = re.compile(
     re.I,
 )
 _OVER = cues("gist")["over"]
-_SINGLE = cues("gist")["single"]
 _ONLY = re.compile(r"^\W*(?:just|only)\b|\bonly\W*$", re.I)
 _THAT_TOO = re.compile(r"(?:that|this|it|them|those|these)(?: ones?)?(?: too| as well| also)?")
 _CALLED = re.compile(
@@ -838,7 +837,11 @@ class Dialogue:
         asked = next((one for one in self._asked()[:1] if one.about == "order" and len(one.choices) > 1), None)
         part = next((one for one in parts_heard(self, text) if one.skill not in ("", "put_back")), None)
         is_told = bool(self._references_in(text)) or any(one.points_at for one in self._scene.people)
-        is_that = _SINGLE.search(text) is not None and _DOWN.search(text) is None and len(self._clauses(text)) == 1
+        clauses = self._clauses(text)
+        is_that = [one.type for one in clauses] == ["order"] and _DOWN.search(text) is None
+        is_that = is_that and any(
+            x.count == 1 and (x.pronoun or x.is_definite) and not (x.is_other or x.is_plural) for x in clauses[0].nouns
+        )
         is_untold, self.is_untold = self.is_untold, False
         if not (asked or is_untold) or part is None or is_told or not is_that:
             return ""
@@ -2194,8 +2197,17 @@ class Dialogue:
         for one in order.things:
             is_open = is_vague(one) and not one.is_any
             found = referents(Unnamed(label=one.label), None, self._scene) if is_open else Referents()
-            things += self.refs(found.things) if found.by == "pointing" else [one]
+            alike = self._fitting(one) if is_open and one.count == 1 else []
+            here = self._at_hand(alike, order)
+            told = found.things if found.by == "pointing" else here if len(here) == 1 < len(alike) else ()
+            things += self.refs(told) or [one]
         return order.about(tuple(things))
+
+    def _at_hand(self, things: list[SeenObject], order: Order) -> list[SeenObject]:
+        """Those that were not thrown away, where any is left: nobody means the others by "the cup"."""
+        waste = {"bin", *self.around.world.waste} - {order.place}
+        is_out = order.skill == "put_back" or _OUT_AGAIN.search(self.heard[-1][1] if self.heard else "") is not None
+        return things if is_out else [one for one in things if self._place_of(one) not in waste] or things
 
     def _shown(self, intent: Intent) -> Intent | None:
         """The order with what somebody points at, or one that nobody keeps, where it lacks only that; else None."""
@@ -2248,7 +2260,7 @@ class Dialogue:
         for order in orders:
             for one in order.things:
                 alike = [thing for thing in self._fitting(one) if not self._is_at(thing, order)]
-                alike = [thing for thing in alike if not self._is_excluded(thing, order)]
+                alike = self._at_hand([thing for thing in alike if not self._is_excluded(thing, order)], order)
                 names = sorted({f"the {thing.name}" for thing in alike})
                 if is_vague(one) and not one.is_any and one.count == 1 and len(names) > 1:
                     return f"Which {one.label} do you mean: {list_words(names, 'or')}?", self.refs(alike)
@@ -2725,6 +2737,7 @@ class Dialogue:
             an = "an" if words[:1] in "aeiou" else "a"
             text = f"I do not see {an} {words}. Could you put it on the table for me?"
             return [], self.ask(OpenQuestion("thing", text, now_ns, (order,)))
+        found = self._at_hand(found, order) if is_vague(reference) and reference.count == 1 else found
         theirs = [one for one in found if self._is_theirs(one)]
         if reference.count == ALL or len(found) == 1 or reference.label == "*":
             return found, ""

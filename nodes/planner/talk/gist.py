@@ -253,10 +253,8 @@ def _others(scene: Scene, focus: Focus) -> list[SeenObject]:
     kind = _kind_of(focus.told)
     told = [one for one in scene.things if kind and one.label == kind and one not in focus.told]
     rest = [one for one in focus.worked_on if one not in focus.one]
-    return standing(told, scene) or rest or [
-        one for one in scene.things
-        if not one.is_place and one not in focus.one and focus.kind in ("", one.label)
-    ]  # fmt: skip
+    others = [one for one in scene.things if not one.is_place and one not in focus.one]
+    return standing(told, scene) or rest or standing([one for one in others if focus.kind in ("", one.label)], scene)
 
 
 def _pronoun(heard: frozenset[str], scene: Scene, focus: Focus) -> tuple[SeenObject, ...]:

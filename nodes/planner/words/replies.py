@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nodes.msgs import Reference, Scene, SeenObject, SkillSpec
 from nodes.planner.orders import ALL, Order, OrderVocabulary
 from nodes.planner.words.lexicon import plural_of
-from nodes.planner.words.referents import fits, stands
+from nodes.planner.words.referents import fits, standing, stands
 from nodes.planner.words.understanding import Intent
 
 MOST_NAMED = 8
@@ -179,7 +179,8 @@ def question(intent: Intent, scene: Scene, world: OrderVocabulary) -> str:
         case "unsure":
             return f"I am not sure about the {what}. What shall I do with it?" if what else "Tell me when you know."
         case "which":
-            seen = [f"the {one.name}" for one in scene.things if not one.is_place][:MOST_NAMED]
+            there = standing([one for one in scene.things if not one.is_place], scene)
+            seen = [f"the {one.name}" for one in there][:MOST_NAMED]
             return f"Which one do you mean? I see {list_words(seen) or 'nothing that I could take'}."
     return f"What shall I do? I can reach {_places(world)}."
 

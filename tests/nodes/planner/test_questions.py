@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from nodes.planner.words.asked import asked_apart, words_of_question
-from tests.nodes.planner.test_dialogues import ALL, BOTH, LONG_S, moved, played
+from tests.nodes.planner.test_dialogues import ALL, BOTH, BOTH_WITH_WASTE, LONG_S, moved, played
 from tests.nodes.planner.test_rules import thing as table_thing
 from tests.nodes.planner.two_hands import KitchenHands, TableHands, Turn, at
 from tests.support.sentences import sentence
@@ -370,6 +370,17 @@ def test_a_thing_of_any_kind_is_told_by_its_place(hands: type[TableHands], text:
     world.where = {one.id: "table" for one in row}
     world.play(text.format(thing=world.thing, goal=world.goal), LONG_S)
     assert moved(world) == [meant]
+
+
+@BOTH_WITH_WASTE
+def test_what_was_thrown_away_is_meant_by_its_name_alone(hands: type[TableHands]) -> None:
+    world = hands()
+    world.play(f"Put the blue {world.thing} in the bin.", 12)
+    assert "blue" not in world.play(f"I'll have the {world.thing}.")
+    assert "blue" not in world.play("Give me the other one.")
+    white = [one.name for one in world.things if one.colour in ("red", "green") and one.label == world.thing]
+    world.play(f"Put the {' and the '.join(white)} in the bin.", 30, f"I'll have the {world.thing}.", LONG_S)
+    assert world.ends()[f"white {world.thing}"] == "person"
 
 
 def test_two_questions_in_one_sentence_are_both_answered() -> None:
