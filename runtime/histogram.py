@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 _LOWEST_NS = 1_000  # one microsecond; below that nothing here can be measured
 _PER_DECADE = 40  # buckets 6 % apart
 _DECADES = 8  # up to 100 s
 _BUCKETS = _PER_DECADE * _DECADES  # and one for what is longer
 _LOG_STEP = _PER_DECADE / math.log(10)
+
+
+def nearest_rank(values: Iterable[float], percent: float) -> float:
+    """The value that this share of them does not exceed; there is one at least."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)]
 
 
 class Histogram:

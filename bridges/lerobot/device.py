@@ -127,12 +127,8 @@ class LeRobotDevice:
         self._doing = ""
 
     def libraries(self) -> tuple[str, ...]:
-        """LeRobot's own, where no Python has it: what a node's `libraries` says."""
-        try:
-            found_python(self._python)
-        except RobotError:
-            return ("lerobot",)
-        return ()
+        """What a node's `libraries` says."""
+        return own_libraries(self._python)
 
     @property
     def pid(self) -> int:
@@ -283,6 +279,15 @@ def found_python(named: str = "") -> str:
     if python.exists() and (ENVIRONMENT.expanduser() / WHOLE).is_file():
         return str(python)
     raise RobotError(f"there is no LeRobot in {ENVIRONMENT}: polyrhythm lerobot install, or say python=")
+
+
+def own_libraries(python: str = "") -> tuple[str, ...]:
+    """LeRobot's own, where there is no Python that has it."""
+    try:
+        found_python(python)
+    except RobotError:
+        return ("lerobot",)
+    return ()
 
 
 def known_types() -> dict[str, list[str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from bridges.lerobot.device import DeviceHello, DeviceLink, DeviceReading, LeRobotDevice, found_python
+from bridges.lerobot.device import DeviceHello, DeviceLink, DeviceReading, LeRobotDevice, own_libraries
 from bridges.lerobot.facts import GRIPPER, read_facts
 from bridges.stretch.following import STANDS, FollowingRobot
 from bridges.stretch.onboard.words import Told
@@ -43,14 +43,7 @@ class LeRobotRobot(FollowingRobot):
     own_whys = STANDS
     silence = "LeRobot's device has not measured for a second; are its power and its cable in?"
 
-    @staticmethod
-    def libraries() -> tuple[str, ...]:
-        """LeRobot's own, where there is no environment that has it."""
-        try:
-            found_python()
-        except RobotError:
-            return ("lerobot",)
-        return ()
+    libraries = staticmethod(own_libraries)
 
     def __init__(self, facts: str, python: str = "", is_clear: bool = False, link: DeviceLink | None = None) -> None:
         super().__init__("default")

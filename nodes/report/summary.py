@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -17,6 +16,7 @@ from nodes.report.interrupt_outcomes import followed, stop_times
 from nodes.report.node_figures import NodeSummary, PathSummary, SpendingSummary, TimerSummary
 from nodes.report.run import Run
 from runtime.clock import to_s
+from runtime.histogram import nearest_rank
 
 EFFECTS = ("fenced", "held", "at_rest", "planner", "vlm", "policy", "resumed")
 
@@ -197,10 +197,8 @@ def spread(values: Iterable[float]) -> Percentiles | None:
     if not ordered:
         return None
 
-    def rank(percent: float) -> float:
-        return ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)]
-
-    return Percentiles(count=len(ordered), p50=rank(50), p99=rank(99), highest=ordered[-1])
+    p50, p99 = nearest_rank(ordered, 50), nearest_rank(ordered, 99)
+    return Percentiles(count=len(ordered), p50=p50, p99=p99, highest=ordered[-1])
 
 
 def conversation(run: Run) -> tuple[SummaryLine, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import statistics
 import sys
 from collections import deque
@@ -17,6 +16,7 @@ from runtime.command_line.arguments import count, seconds
 from runtime.command_line.attach import Arrival, StopSignal, add_run_argument, attach, hear, topic_of
 from runtime.command_line.plain_messages import find_type, in_many_lines, in_one_line, to_plain
 from runtime.errors import CodecError
+from runtime.histogram import nearest_rank
 from runtime.message import Envelope
 
 _KEPT = 10_000
@@ -56,8 +56,7 @@ class Distribution:
 
     def percentile(self, percent: float) -> float:
         """The value that this share of them does not exceed."""
-        ordered = sorted(self._values)
-        return ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)] if ordered else 0.0
+        return nearest_rank(self._values, percent) if self._values else 0.0
 
 
 _JSON_FOR_S = 5.0

@@ -13,6 +13,7 @@ from pathlib import Path
 from nodes.recording.bag.recording import Recording, Thinned, add_recording, check_out, tell_damage
 from runtime.clock import to_s
 from runtime.errors import RecordingError
+from runtime.histogram import nearest_rank
 from runtime.journal.calls import Calls
 
 KEPT = 2000
@@ -27,8 +28,7 @@ class Durations(Thinned[float]):
 
     def percentile(self, percent: float) -> float:
         """Nearest rank, over those that are kept."""
-        ordered = sorted(self.kept)
-        return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]
+        return nearest_rank(self.kept, percent)
 
 
 def measure(recording: Recording) -> dict[str, dict[str, Durations]]:

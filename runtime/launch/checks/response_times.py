@@ -21,6 +21,7 @@ from typing import Any, Literal
 import msgspec
 
 from runtime.clock import NS_PER_S, to_ns
+from runtime.histogram import nearest_rank
 from runtime.launch.checks.class_check import parameters_of
 from runtime.launch.checks.handler_ports import PortUse, port_uses
 from runtime.launch.graph import Graph, NodeSpec
@@ -424,9 +425,8 @@ def _jobs(spec: NodeSpec, built: Node) -> list[Job]:
 
 def longest_s(latency: Latency) -> float:
     """The 99th percentile, or the upper bound, of a declared latency."""
-    measured = sorted(latency.measured_s)
-    if measured:
-        return measured[max(0, math.ceil(len(measured) * 0.99) - 1)]
+    if latency.measured_s:
+        return nearest_rank(latency.measured_s, 99)
     return latency.p99_s or latency.highest_s
 
 
