@@ -123,6 +123,10 @@ class Bar:
     def _is_foreign(self, one: SeenObject, whom: str) -> bool:
         return bool(one.owner) and one.owner.lower() not in (whom.lower(), self.speaker.lower())
 
+    def is_told_of(self, text: str) -> bool:
+        """Whether the words name the recipe, or its parts and nothing else."""
+        return bool(re.search(self.recipe.words, plain(text))) or is_of_recipe(text, self)
+
     def name(self, ident: str) -> str:
         """What a vessel is called."""
         return next((one.name for one in self.seen if one.id == ident), self.recipe.vessel)
@@ -262,9 +266,10 @@ def _vessel(piece: str, bar: Bar) -> tuple[str, str]:
     other = re.search(rf"\b(?:in|into) (?:a|an|the|that|my) (?:\w+ )?({others})\b", small) if others else None
     if other is not None:
         return "", f"I can fill a {label} only, and no {other[1]}."
-    is_that = re.search(
-        rf"\b(?:in|into|use|with) (?:that|this)(?: one| {label}| cup)?(?=\W*$|\W* (?:and|please))", small
-    )
+    is_that = re.search(  # "cream in it" is in the coffee
+        rf"(?<!{bar.recipe.left_out} )(?<!milk )\b(?:in|into|use|with) (?:it|that|this)(?: one| {label}| cup)?"
+        r"(?=\W*$|\W* (?:and|please|for|without|with)\b)", small
+    )  # fmt: skip
     that = next((one for one in bar.vessels if is_that and one.id == bar.last), None)
     if not named and that is None:
         kept = [one for one in bar.vessels if one.colour in denied]

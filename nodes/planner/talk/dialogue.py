@@ -2401,9 +2401,12 @@ class Dialogue:
         theirs = {one.id for one in things if self._is_theirs(one)}
         vessels = {one.id for one in things if one.label == recipe.vessel}
         shown = [one.points_at for one in self._scene.people if one.points_at in vessels]
-        last = [one.order.things[0].id for one in self.done[-1:] if one.order.things] + shown
-        told = [(one.kind, one.colour) for one in self.talk.mentioned if one.kind == recipe.vessel and one.colour]
-        last = [one.id for one in things if (one.label, one.colour) in told[-1:]] + [x for x in last if x in vessels]
+        told = [one for one in self.talk.mentioned if one.kind == recipe.vessel][-1:]
+        named = [ref.id for noun in told for ref in self._fitting(Reference(label=noun.kind, colour=noun.colour))]
+        done = [
+            one.order.things[0].id for one in self.done[-1:] if one.order.things and one.order.things[0].id in vessels
+        ]
+        last = [*done, *(named if len(named) == 1 else ()), *shown]
         own = {  # a coffee for somebody is a yes to taking theirs, where no more was said than whose it is
             one.id for one in things if one.owner and one.label == recipe.vessel
             and not any(forbids(why.text) for why in self.reasons if one.id in why.ids)
@@ -2422,7 +2425,9 @@ class Dialogue:
         for recipe in self.household.recipes.values():
             bar = self._bar(recipe, speaker, spared)
             is_wish, is_named = recipe.is_wished(text, clauses), re.search(recipe.words, plain(text)) is not None
-            first, text, then = self._apart_from_cups(text, recipe, bar) if is_wish else ("", text, "")
+            first, then = "", ""
+            if is_wish:
+                first, text, then = self._parts_apart(text, bar.is_told_of)
             said_first = self._heard(first, speaker, now_ns) if first else ""
             bar = self._bar(recipe, speaker, spared)
             asked, is_more = self._about_cups(text, bar)
@@ -2505,15 +2510,6 @@ class Dialogue:
             if is_more or re.search(recipe.words, plain(text)):
                 return self._told_of_cup(text, bar, asked) or ""
         return ""
-
-    def _apart_from_cups(self, text: str, recipe: Recipe, bar: Bar) -> tuple[str, str, str]:
-        """The same of a recipe; "in it" is in the vessel that is named before."""
-        first, about, then = self._parts_apart(
-            text, lambda part: bool(re.search(recipe.words, plain(part))) or is_of_recipe(part, bar)
-        )
-        if first and (vessel := cups_said(first, bar, is_new=False)[0].vessel):
-            about = re.sub(r"\b(in|into) (?:it|that)\b", rf"\1 the {bar.name(vessel)}", about)
-        return first, about, then
 
     def _parts_apart(self, text: str, is_own: Callable[[str], bool]) -> tuple[str, str, str]:
         """What is ordered before, what is said of a recipe or chore, and what is ordered behind it."""

@@ -1632,3 +1632,21 @@ def test_only_the_nod_and_the_yes_of_who_was_asked_pours_it_away() -> None:
         assert planned(mind) == []
         see(mind, scene_of(glass, people=(SeenPerson(id=who, x_m=0.0, y_m=-1.3, gesture="nod"),)), second)
     assert planned(mind) != []
+
+
+@pytest.mark.parametrize("first", ["Put the red mug on the tray.", "Where is the red mug?", "The red mug is mine."])
+@pytest.mark.parametrize("wish", ["Make me a coffee in it.", "Make a coffee in it, please.", "A coffee in that one."])
+def test_a_coffee_in_it_is_in_the_mug_that_was_named_clean_or_not(first: str, wish: str) -> None:
+    mind = mind_with(thing("mug-1", "mug", "red", "dirty"), BLUE)
+    hear(mind, first)
+    assert hear(mind, wish, 2.0) == "The red mug is dirty. Shall I wash the red mug first?"
+    hear(mind, "Yes.", 3.0)
+    assert [one for one in planned(mind) if one[0] in ("rinse", "wait_here")][:2] == [
+        ("rinse", "mug-1", "sink"), ("wait_here", "mug-1", "coffee machine")
+    ]  # fmt: skip
+
+
+def test_cream_in_it_is_in_the_coffee() -> None:
+    mind = mind_with(thing("mug-1", "mug", "red", "dirty"), BLUE)
+    hear(mind, "Put the red mug on the tray.")
+    assert "in the blue mug" in hear(mind, "Make me a coffee with cream in it.", 2.0)
