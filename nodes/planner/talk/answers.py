@@ -14,6 +14,7 @@ from nodes.planner.orders import Order
 from nodes.planner.scene_text import from_left
 from nodes.planner.words.asked import asked_apart
 from nodes.planner.words.cues import cues
+from nodes.planner.words.languages import english_words
 from nodes.planner.words.lexicon import plural_of
 from nodes.planner.words.parser import segments_of
 from nodes.planner.words.referents import fits, held_by_robot, is_so, is_still_meant, place_of, relation_to, standing
@@ -308,6 +309,13 @@ def _of_reasons(asked: AskedOf, now: Answerable) -> str:
     if not _WHY.search(words):
         return ""
     things = asked.things or (() if now.order is not None else _left_alone(now))
+    is_dark = (
+        _has(words, "not") and not asked.is_named and not any(reason_of(x, now) or _let_go(x, now) for x in things)
+    )
+    if is_dark and now.is_stopped and now.stop[1]:
+        return f"{now.stop[0] or 'Somebody'} said: “{now.stop[1]}” {following(now)}"
+    if is_dark and now.told:  # "Why did you not bin that last one?": what was forbidden last
+        things = tuple(one for one in now.scene.things if one.id in now.told[-1].ids)
     is_of_deed = asked.skill and asked.is_named and _PAST.search(words) and not _ASKS_OR_LEAVES.search(words)
     if is_of_deed and not any(_deed_with(one, asked.skill, now) for one in things):
         return " ".join(_told_not(_did_it(one, asked.skill, asked.place, now)) for one in things[:MOST_NAMED])
@@ -496,6 +504,9 @@ def _of_deeds(asked: AskedOf, now: Answerable) -> str:
         came = [f"the {name} was {relation_to(at, now.scene)} the {at}" for name, at in origins.items()]
         return f"{capital(list_words(came))}." if came else ""
     skill = "touch" if not asked.asks and _HAPPENED.search(words) else skill
+    if things and asked.is_named and not (skill or asked.asks) and _is_past(words) and _has(words, "do", "done"):
+        orders = [(one, _order_of(one, now)) for one in things]  # "Have you done the red one yet?"
+        return " ".join(dict.fromkeys(_did_it(one, "touch" if x is None else x.skill, "", now) for one, x in orders))
     if not _is_past(words) or not skill:
         return ""
     if _has(words, "thrown", "threw", "bin", "binned") and not place:
@@ -615,6 +626,8 @@ def _of_things(asked: AskedOf, now: Answerable) -> str:
         if said := reader(asked, now):
             return said
     words, scene, things = asked.words, now.scene, asked.things
+    if said := _of_person(asked, now):
+        return said
     if asked.unseen and not things:
         return f"I have not seen a {short(asked.unseen)}. It may be where I have not looked."
     is_where = asked.asks == "where" or re.search(
@@ -627,6 +640,21 @@ def _of_things(asked: AskedOf, now: Answerable) -> str:
         names = [f"the {one.name}" for one in scene.things]
         return f"I see {list_words(names[:MOST_NAMED]) or 'nothing'}."
     return ""
+
+
+def _of_person(asked: AskedOf, now: Answerable) -> str:
+    """Which one somebody may have, or which one was spoken of with a name: "Which one was Omar using?"."""
+    if asked.asks not in ("which", "what") or asked.colour:
+        return ""
+    if re.search(r" (?:can|could|may|might|shall) (?:i|we) (?:\w+ )?(?:have|use|take|get) ", asked.words):
+        alike = [one for one in now.scene.things if not one.is_place and (not asked.kinds or one.label in asked.kinds)]
+        free = [one for one in standing(alike, now.scene) if one.owner.lower() in ("", asked.speaker.lower())]
+        free = [one for one in free if not why_left(one, now.told) or one.owner]
+        return f"{capital(_the(free))}." if free else "None of them is nobody's."
+    said = [(one.speaker, one.text) for one in now.told] + [one for one in now.heard[:-1] if "?" not in one[1]]
+    names = {*asked.words.split()} - english_words()
+    found = [one for one in said if names & {*re.findall(r"[a-z]+", one[1].lower())}]
+    return f"{found[-1][0] or 'Somebody'} said: “{found[-1][1]}”" if found and not asked.is_named else ""
 
 
 def _of_state(asked: AskedOf, now: Answerable) -> str:

@@ -172,6 +172,7 @@ _NEEDLESS = re.compile(
 )  # fmt: skip
 _REPENTS = re.compile(r"\b(?:changed my mind|second thoughts?|thought better of)\b", re.I)
 _ALLOWS = re.compile(r"(?<!can )\byou (?:can|may|might)(?! not)\b(?!.*\?)", re.I)
+_WITH_IT = re.compile(r"\bI(?:['’]m| am) \w+ with (?:it|that|this)\b", re.I)
 _SELF_ASKED = re.compile(r"\W*(?:and )?which(?: one)?\?\W*", re.I)
 _IS_MINE = re.compile(r"\b(?:is|are|was|were) (?:not )?(?:the|that|this|it|one) .*\bmine\b|\bwhich\b.*\bmine\b")
 """Asks whose it is."""
@@ -600,6 +601,7 @@ class Dialogue:
 
     def _named_owned(self, words: str, *, is_behind: bool = False) -> tuple[SeenObject, ...]:
         """What somebody says is theirs: by its place in the row as well, where that is the same from each side."""
+        words = self._bound(words) if self.was_answered else words
         spelled = spelled_out(words, self._scene, self.names, self._speaker, self._kind_meant())
         words = words if spelled.reply else spelled.text
         return () if spelled.views else meant_by(self, words, is_behind=is_behind)
@@ -684,6 +686,9 @@ class Dialogue:
         """With "that one" and "them" as what was answered just before, and nothing pointed at or named since."""
         if (done := self._deed_meant(text)) is not None:
             return done
+        own = [one for one in self._things() if one.owner.lower() == self._speaker.lower() != ""]
+        if len(own) == 1 and _WITH_IT.search(text):
+            return bound_out(text, own, ())
         things = [one for ident in self.spoken for one in self._things() if one.id == ident]
         held, ways = held_by_robot(self._scene), [(one.skill, one.place) for one in self.orders]
         is_order = any(one.type == "order" and one.nouns and not one.is_negated for one in self._clauses(text))

@@ -383,6 +383,38 @@ def test_what_was_thrown_away_is_meant_by_its_name_alone(hands: type[TableHands]
     assert world.ends()[f"white {world.thing}"] == "person"
 
 
+@BOTH
+def test_whether_an_order_is_done_is_answered_by_yes_or_not_yet(hands: type[TableHands]) -> None:
+    world = hands()
+    world.play(f"Put the red {world.thing} and the blue {world.thing} {world.goal}.", 6)
+    assert world.play("Have you done the red one yet?").startswith("Not yet")
+    assert world.play("Have you done the blue one yet?").startswith("Not yet")
+    world.work(LONG_S)
+    assert world.play("Have you done the red one yet?").startswith("Yes")
+
+
+@BOTH
+def test_why_the_last_one_was_not_done_tells_what_forbade_it_last(hands: type[TableHands]) -> None:
+    world = hands()
+    world.play(f"Leave the blue {world.thing}.", ("Ben", f"And leave the white {world.thing}."))
+    world.play(f"Put the red {world.thing} {world.goal}.", LONG_S)
+    assert "Ben said" in world.play("How come you didn't move that last one?")
+
+
+@BOTH
+def test_whose_a_thing_is_may_be_said_behind_an_answer_and_asked_by_a_name(hands: type[TableHands]) -> None:
+    world = hands()
+    world.play(f"Where is the white {world.thing}?", ("Helen", "Jack, no! That one's mine."))
+    assert world.play(f"So whose is the white {world.thing}?").startswith("Helen")
+    world.play(f"Omar was using the blue {world.thing}.")
+    assert f"the blue {world.thing}" in world.play("Which one was Omar using?")
+    said = world.play(("Cleo", f"Which {world.thing} can I have, then?"))
+    assert "ed " + world.thing in said
+    assert not {"white", "blue"} & {*said.split()}
+    world.play(("Helen", f"I'm finished with it now, so you can put it {world.goal}."), LONG_S)
+    assert [*world.ends()] == [f"white {world.thing}"]
+
+
 def test_two_questions_in_one_sentence_are_both_answered() -> None:
     world = TableHands()
     world.play("Put the red cup in the bin.", LONG_S)
