@@ -23,6 +23,7 @@ from nodes.vlm.choice.things import (
     free_spot,
     is_excluded,
     is_from,
+    is_in,
     is_meant_by,
     is_on_floor,
     is_one_of,
@@ -225,6 +226,8 @@ def _place(
             return Decision("keep", "working", f"looking where the {thing.name} is")
         if place is None:
             return Decision("keep", "failed", f"I know no {task.place}")
+        if thing is not now.holding and now.is_doing("place") and is_in(thing, place):
+            return Decision("keep", "working", f"letting go of the {thing.name}")  # it falls, and is not lost
     if place is None or thing is None:
         return _search(now, task)
     if thing is not now.holding:

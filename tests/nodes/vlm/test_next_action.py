@@ -349,3 +349,12 @@ def test_what_is_under_way_is_gone_on_with_while_its_thing_wavers_and_not_once_t
     for away_m, skill in ((0.05, "keep"), (0.2, "pick")):
         before = msgspec.structs.replace(MUG, x_m=MUG.x_m + away_m)  # type: ignore[type-var]  # a Struct
         assert decide(replace(now, doing=picking(before)), ROOM).skill == skill
+
+
+def test_what_falls_into_its_place_is_not_picked_up_again_and_what_was_dropped_on_the_way_is() -> None:
+    placing = Action(id="vlm-2", skill="place", arguments=aimed_at(SINK))
+    for at, skill in ((SINK, "keep"), (MUG, "drive")):
+        falling = msgspec.structs.replace(MUG, x_m=at.x_m, y_m=at.y_m, z_m=SINK.z_m + 0.2)  # type: ignore[type-var]  # a Struct
+        base = KITCHEN.stand_for(SINK.x_m, SINK.y_m)
+        now = Situation(subtask=MUG_TO_SINK, objects=(falling, SINK), base=base, doing=placing, outcome="running")
+        assert decide(now, ROOM).skill == skill
