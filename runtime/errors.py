@@ -110,13 +110,13 @@ class NoRecordingError(RecordingError, UserError):
 
 
 @contextmanager
-def writing(where: object, remedy: str = "") -> Iterator[None]:
-    """What somebody has named is written inside. Raises UserError: where, why it cannot be, and what to do."""
+def writing(where: object, remedy: str = "", error: type[PolyrhythmError] = UserError) -> Iterator[None]:
+    """What somebody has named is written inside. Raises `error`: where, why it cannot be, and what to do."""
     try:
         yield
     except OSError as problem:
         to_do = f"; {remedy}" if remedy else ""
-        raise UserError(f"{where}: cannot be written: {problem.strerror}{to_do}") from problem
+        raise error(f"{where}: cannot be written: {problem.strerror}{to_do}") from problem
 
 
 def os_sentence(problem: OSError) -> str:

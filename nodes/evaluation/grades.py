@@ -23,7 +23,7 @@ from nodes.models.chat_format import ModelOptions, Question
 from nodes.models.http_client import HttpClient
 from nodes.models.json_reading import UnreadableError, folded, read_object
 from nodes.models.model import Model, Patience, Server
-from runtime.errors import PolyrhythmError, UserError
+from runtime.errors import PolyrhythmError, UserError, writing
 from runtime.operating_system.whole_file import write_whole
 
 GRADES = "grades.jsonl"
@@ -87,10 +87,8 @@ def read_grades(out: Path) -> list[Grade]:
 
 def keep_grades(out: Path, grades: Sequence[Grade]) -> None:
     """All of them. Raises PolyrhythmError where they cannot be written: those of before stay."""
-    try:
+    with writing(out / GRADES, error=PolyrhythmError):
         write_whole(out / GRADES, b"".join(msgspec.json.encode(grade) + b"\n" for grade in grades))
-    except OSError as problem:
-        raise PolyrhythmError(f"{problem.filename}: cannot be written ({problem.strerror})") from problem
 
 
 def _ask_operator(result: Result, picture: Path) -> Grade | None:

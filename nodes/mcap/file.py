@@ -43,7 +43,7 @@ from mcap.writer import MCAP0_MAGIC, CompressionType, Writer
 from nodes.mcap.record import BagMessage
 from nodes.mcap.schema import ENVELOPE_KEY, Document, Form, array_forms, encode_message, message_schema
 from runtime.clock import to_ns
-from runtime.errors import RecordingError
+from runtime.errors import RecordingError, writing
 from runtime.message import Envelope, Stamped
 from runtime.renamed import name_today
 
@@ -85,13 +85,11 @@ class BagWriter:
         self._channels: dict[tuple[str, ...], int] = {}
         self._forms: dict[tuple[str, str], dict[str, Form]] = {}
         self._flushed_ns = 0
-        try:
+        with writing(path, "choose another path", RecordingError):
             path.parent.mkdir(parents=True, exist_ok=True)
             # Cameras and words of people: nobody else's to read.
             self._file: IO[bytes] = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
             os.fchmod(self._file.fileno(), 0o600)
-        except OSError as error:
-            raise RecordingError(f"{path}: cannot be written ({error.strerror}); choose another path") from error
         self._mcap = Writer(self._file, chunk_size=CHUNK_BYTES, compression=CompressionType.ZSTD)
         self._is_ours = profile is None
         self._mcap.start(profile=profile or "", library="polyrhythm")

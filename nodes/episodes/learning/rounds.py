@@ -33,7 +33,7 @@ from nodes.episodes.results.store import Store
 from nodes.statistics.paired import mean_of
 from runtime.clock import SystemClock
 from runtime.command_line.columns import columns
-from runtime.errors import PolyrhythmError, UserError, choices
+from runtime.errors import PolyrhythmError, UserError, choices, writing
 from runtime.hosts.proxies import open_url
 from runtime.operating_system.machine import can
 from runtime.operating_system.whole_file import write_whole
@@ -136,10 +136,8 @@ class Rounds:
 
     def run(self) -> dict[str, Any]:
         """All steps that are not done; the comparison of all policies. Raises UserError where a step fails."""
-        try:
+        with writing(f"folder {self.folder}"):
             self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as problem:
-            raise UserError(f"folder {self.folder}: cannot be made: {problem.strerror}") from problem
         self._evaluate(self.folder / BASE, self.loop.base)
         before = BASE
         learned: dict[str, tuple[str, ...]] = {BASE: ()}  # in which rounds a policy has learned

@@ -90,10 +90,8 @@ class RunFile:
     def create(cls, path: Path, spec: dict[str, Any]) -> Self:
         """A new run. Raises UserError where the file exists already."""
         check_is_new(path)
-        try:
+        with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as problem:
-            raise UserError(f"{path}: its folder cannot be made: {problem.strerror}") from problem
         store = cls._opened(path)
         with store.db:
             store.db.executescript(_TABLES)

@@ -313,7 +313,7 @@ def test_what_is_no_recording_is_refused_in_a_sentence(tmp_path: Path) -> None:
         BagReader(text)
     with pytest.raises(RecordingError, match=r"gone\.mcap: cannot be read \(No such file or directory\)"):
         BagReader(tmp_path / "gone.mcap")
-    with pytest.raises(RecordingError, match=r"cannot be written .* choose another path"):
+    with pytest.raises(RecordingError, match=r"cannot be written: .* choose another path"):
         BagWriter(text / "below.mcap", {})
 
 

@@ -20,7 +20,7 @@ from nodes.recording.images import SCHEMA_NAME as IMAGE_SCHEMA
 from nodes.recording.images import pixels
 from nodes.recording.video_encoders import encoder
 from runtime.clock import NS_PER_S
-from runtime.errors import RecordingError
+from runtime.errors import RecordingError, writing
 
 SLOWEST_HZ = 0.01
 """Of a video; a camera that gives fewer images has some of them twice."""
@@ -156,10 +156,8 @@ def export_videos(
 def _check_room(path: Path) -> None:
     """Raise RecordingError where nothing can be written there, for lack of room or of permission."""
     try:
-        with path.open("ab") as file:
+        with writing(path, error=RecordingError), path.open("ab") as file:
             file.write(bytes(_ROOM_BYTES))
-    except OSError as problem:
-        raise RecordingError(f"{path}: cannot be written ({problem.strerror})") from problem
     finally:
         path.unlink(missing_ok=True)  # it is no video
 
