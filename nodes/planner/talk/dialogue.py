@@ -2174,12 +2174,23 @@ class Dialogue:
         said = self.heard[-1][1] if self.heard else ""
         is_out = _OUT_AGAIN.search(said) is not None and (order.skill != "hand_over" or not _TO_ME.search(said))
         is_back = order.skill == "put_back" or (order.skill in ("pick", "take", "hand_over") and is_out)
+        order = self._of_what_goes_back(order) if order.skill == "put_back" else order
         ids = self.ids_of(order.things)
         moved = [one for one in reversed(self.deeds) if one.skill == "place" and one.id in ids]
         if not is_back or {one.id for one in moved} != ids or not ids or ids & held_by_robot(self._scene):
             return order
         things = self.refs([one for one in self._things() if one.id in ids])
-        return self._placed(things, moved[0].origin or ("table" if "table" in self.around.world.places else ""))
+        home = moved[0].origin if moved[0].origin not in self._machines() else ""
+        return self._placed(things, home or ("table" if "table" in self.around.world.places else ""))
+
+    def _of_what_goes_back(self, order: Order) -> Order:
+        """Of several that "the cup" fits: what is in the hand, or is to be moved, or was moved last."""
+        one, target = order.things[0] if len(order.things) == 1 else Reference(), self.target()
+        seen = {thing.id: thing for thing in self._fitting(one)}
+        moved = [deed.id for deed in reversed(self.deeds) if deed.skill == "place"]
+        ways = (*held_by_robot(self._scene), target.id if target is not None else "", *moved)
+        ids = [ident for ident in dict.fromkeys(ways) if ident in seen][: None if one.count == ALL else one.count]
+        return order.about(self.refs([seen[ident] for ident in ids])) if ids and len(ids) < len(seen) else order
 
     def _nothing_to_put_back(self, orders: Sequence[Order]) -> str:
         """What to say to putting back what is neither in the hand nor was moved."""

@@ -1102,3 +1102,25 @@ def test_a_short_word_of_thanks_beside_a_question_is_in_no_other_language(hands:
     assert asked.endswith("?")
     assert world.play("Ta.") == "All right."
     assert "English" in world.play("Da.")
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("order", "seconds"),
+    [("Put the red {thing} {goal}.", 20), ("Put the red {thing} {goal}.", 6), ("Take the red {thing}.", 20)],
+)
+def test_of_several_what_was_moved_last_or_is_in_the_hand_goes_back(
+    hands: type[TableHands], order: str, seconds: int
+) -> None:
+    world = hands()
+    order = order.format(thing=world.thing, goal=world.goal)
+    world.play(order, seconds)
+    assert set(world.ends()) == {f"red {world.thing}"}
+    world.play(f"Put the {world.thing} back where you found it.", LONG_S)
+    assert world.ends() == {}
+
+
+def test_what_was_filled_goes_back_to_no_machine() -> None:
+    world = KitchenHands()
+    world.play("Make me a coffee in the red mug.", 60, "Put the red mug back where you found it.", LONG_S)
+    assert world.ends() == {}
