@@ -69,6 +69,7 @@ class Focus:
     surface: str = ""  # the one on which most things stand
     within: Mapping[str, str] = field(default_factory=dict)  # what is or was in which vessel
     kept: frozenset[str] = frozenset()  # ids of what is to be left alone
+    beside: tuple[SeenObject, ...] = ()  # what was asked about or named last and is in no hand: only that is opened
 
 
 def parts_of(text: str, scene: Scene, parser: Parser, focus: Focus) -> list[SaidPart]:
@@ -112,7 +113,7 @@ def _part(words: list[str], end: str, scene: Scene, parser: Parser, focus: Focus
     if not named and not is_open and before is not None and before.things and ("single" in heard or skill or place):
         things, is_open = before.apart or before.things, before.is_open
     elif not named and not is_open:
-        things = _pronoun(heard, scene, focus)
+        things = (focus.beside if skill in ("open", "close") else ()) or _pronoun(heard, scene, focus)
         if "everything" in heard and (skill or place):
             things = tuple(one for one in scene.things if not one.is_place and place_of(one.id, scene) != place)
     is_behind = before is not None and before.act == "deed" and is_named_in(nouns) and not (skill or places)
@@ -356,4 +357,6 @@ def focus_of(
     kind = kinds.pop() if len(kinds) == 1 else ""
     places = [place for one in scene.relations if one.relation == "on" and (place := place_of(one.subject, scene))]
     surface = max(places, key=places.count, default="")
-    return Focus(one, tuple(orders), kind, last, tuple(told), there, surface, within, kept)
+    beside = (tuple(asked) if len(asked) == 1 else ()) or spoken
+    beside = tuple(each for each in beside if each.id not in held)
+    return Focus(one, tuple(orders), kind, last, tuple(told), there, surface, within, kept, beside)

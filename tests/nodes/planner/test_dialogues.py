@@ -1124,3 +1124,13 @@ def test_what_was_filled_goes_back_to_no_machine() -> None:
     world = KitchenHands()
     world.play("Make me a coffee in the red mug.", 60, "Put the red mug back where you found it.", LONG_S)
     assert world.ends() == {}
+
+
+def test_what_is_opened_is_what_was_named_last_and_not_what_is_in_the_hand() -> None:
+    world = KitchenHands()
+    world.things.append(at(thing("jar-1", "brown", "cookie jar"), 0.4))
+    world.where["jar-1"] = "table"
+    world.play("Make me a coffee in the white mug.", 5, "Hm, is the cookie jar empty, I wonder.", 2)
+    said = world.play("Well, open it up and let's see.")
+    assert "open the brown cookie jar" in said
+    assert "white mug" not in said
