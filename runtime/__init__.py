@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from runtime.launch.graph import Graph, NodeSpec
     from runtime.launch.one_file import graph
     from runtime.message import Message, Stamped
-    from runtime.node import Node, every, on, on_deadline
+    from runtime.node import Node, every, needs_real_time, on, on_deadline
     from runtime.ports import Publisher, Subscription
     from runtime.qos import ALONE, RELIABLE, SOON, URGENT, QoS
     from runtime.services import (
@@ -97,6 +97,7 @@ __all__ = [
     "aligned",
     "every",
     "graph",
+    "needs_real_time",
     "on",
     "on_deadline",
     "run",
@@ -120,7 +121,7 @@ _LATER = {
         "launch.graph": "Graph NodeSpec",
         "launch.one_file": "graph",
         "message": "Message Stamped",
-        "node": "Node every on on_deadline",
+        "node": "Node every needs_real_time on on_deadline",
         "ports": "Publisher Subscription",
         "qos": "ALONE RELIABLE SOON URGENT QoS",
         "services": "CallError GoalClient GoalHandle GoalServer RequestRefused ServiceClient ServiceServer serve",

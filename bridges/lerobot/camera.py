@@ -11,7 +11,7 @@ from bridges.lerobot.device import DeviceFrame, LeRobotDevice, Setting
 from nodes.camera.video_source import FrameSource, as_rgb
 from nodes.camera.webcam import Camera, CameraSettings
 from nodes.robot.protocol import RobotError
-from runtime.node import needs_real_time
+from runtime import needs_real_time
 
 WAIT_S = 0.2
 

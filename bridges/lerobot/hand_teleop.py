@@ -11,8 +11,7 @@ from nodes.msgs import GuardState, JointCommand, JointVector, RobotState
 from nodes.robot.protocol import RobotError, Twist
 from nodes.robot.robot_from_launch import DEFAULT, ForRobot, load_hand, load_limits
 from nodes.seats.seat_node import Seated
-from runtime import ParameterError, Publisher, QoS, Subscription, UserError, every, on, to_s
-from runtime.node import needs_real_time
+from runtime import ParameterError, Publisher, QoS, Subscription, UserError, every, needs_real_time, on, to_s
 
 STALE_S = 0.2
 """What was held longer ago than this is no command."""

@@ -12,8 +12,19 @@ from nodes.msgs import GuardState, JointCommand, JointVector, RobotState
 from nodes.robot.protocol import RobotError
 from nodes.robot.robot_from_launch import ForRobot
 from nodes.seats.seat_node import Seated
-from runtime import Message, ParameterError, Publisher, QoS, Subscription, UserError, every, on, to_ns, to_s
-from runtime.node import needs_real_time
+from runtime import (
+    Message,
+    ParameterError,
+    Publisher,
+    QoS,
+    Subscription,
+    UserError,
+    every,
+    needs_real_time,
+    on,
+    to_ns,
+    to_s,
+)
 
 STALE_S = 0.2
 """Where the leader was longer ago than this is no command."""

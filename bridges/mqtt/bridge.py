@@ -42,18 +42,18 @@ from runtime import (
     QoS,
     Subscription,
     every,
+    needs_real_time,
     on,
     wall_time_ns,
 )
 from runtime.extras import install
-from runtime.hosts.address import LOOPBACK
-from runtime.node import needs_real_time
 
 if TYPE_CHECKING:
     from bridges.mqtt.client import Incoming
 
 MOST_WAITING = 100
 """Commands that are accepted and not yet handed on; one that stops is taken beyond that, too."""
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class MqttBridge(ForRobot, RobotPorts):

@@ -12,10 +12,10 @@ import os
 import socket
 from pathlib import Path
 
-from runtime import Node, every
+from runtime import Node, every, needs_real_time
 from runtime.extras import install
-from runtime.hosts.address import LOOPBACK
-from runtime.node import needs_real_time
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class MqttBroker(Node):

@@ -38,11 +38,11 @@ from runtime import (
     Subscription,
     UserError,
     every,
+    needs_real_time,
     on,
     wall_time_ns,
 )
 from runtime.launch.tables.nodes_table import load_name
-from runtime.node import needs_real_time
 
 MOST_WAITING = 50
 _ROS_NAME = re.compile(r"/[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*")

@@ -33,8 +33,20 @@ from nodes.planner.realtime_talk import (
     Words,
 )
 from nodes.planner.scene_text import report_text
-from runtime import RELIABLE, Fence, ParameterError, Publisher, QoS, Spending, Stamped, Subscription, every, on, to_ns
-from runtime.node import needs_real_time
+from runtime import (
+    RELIABLE,
+    Fence,
+    ParameterError,
+    Publisher,
+    QoS,
+    Spending,
+    Stamped,
+    Subscription,
+    every,
+    needs_real_time,
+    on,
+    to_ns,
+)
 
 DEFAULT_MODEL = "gpt-realtime-2.1"
 PUMP_HZ = 40

@@ -9,8 +9,7 @@ from typing import cast
 from nodes.msgs import JOINTS, DriverOrder, GuardState, JointCommand, JointVector, RobotMode, RobotState, RobotStatus
 from nodes.robot.protocol import Robot, RobotError, RobotLimits, is_complete
 from nodes.robot.robot_from_launch import ForRobot, claim_of, joint_names, load_limits
-from runtime import ALONE, Node, Publisher, QoS, Subscription, UserError, every, on
-from runtime.node import needs_real_time
+from runtime import ALONE, Node, Publisher, QoS, Subscription, UserError, every, needs_real_time, on
 
 Parameter = int | float | str | bool
 

@@ -33,9 +33,20 @@ from nodes.voice.speaking.synthesis import (
     voice_problems,
 )
 from nodes.voice.speaking.turn import SpeakingTurn, SpokenUtterance
-from runtime import RELIABLE, Node, ParameterError, Publisher, QoS, Spending, Subscription, every, on, to_s
+from runtime import (
+    RELIABLE,
+    Node,
+    ParameterError,
+    Publisher,
+    QoS,
+    Spending,
+    Subscription,
+    every,
+    needs_real_time,
+    on,
+    to_s,
+)
 from runtime.extras import install
-from runtime.node import needs_real_time
 
 ESPEAK = f"espeak-ng --stdin --stdout -s {PACE} -p {PITCH}"
 NOWHERE = "none"

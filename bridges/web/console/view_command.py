@@ -14,6 +14,7 @@ import msgspec
 from bridges.robot_ports import OPTIONAL
 from bridges.web.console.node import Console
 from bridges.web.console.page_handler import RATE_OVER_NS
+from bridges.web.http.auth import LOOPBACK
 from bridges.web.http.listener import missing_libraries
 from nodes.msgs import JOINTS, Image
 from nodes.msgs.episode import Turn
@@ -25,7 +26,6 @@ from runtime.command_line.attach import Arrival, Sender, StopSignal, add_run_arg
 from runtime.command_line.plain_messages import find_type, in_one_line, to_plain
 from runtime.errors import CodecError, UserError
 from runtime.execution.executor import Executor, Transport
-from runtime.hosts.address import LOOPBACK
 from runtime.launch.graph import Graph, NodeSpec
 from runtime.message import Envelope, Message, Stamped
 from runtime.node import on, ports_of

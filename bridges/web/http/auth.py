@@ -17,13 +17,13 @@ from msgspec.structs import replace
 from bridges.web.http.lan import LAN, own_names
 from runtime.clock import to_s
 from runtime.errors import ParameterError, UserError
-from runtime.hosts.address import LOOPBACK
 
 Role = str
 """What a token stands for: one of `ROLES` at the console; the other pages have roles of their own."""
 ROLES: tuple[Role, ...] = ("operator", "viewer", "participant")
 RESERVED = ("robot", "guard", "policy", "planner", "vlm", "you")
 """Names that are no person's: what one of them says would be taken for the robot's own."""
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 TOKEN_BYTES = 16
 MOST_TAKEN_BACK = 64
 MOST_INVITES = 32

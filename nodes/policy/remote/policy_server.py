@@ -20,9 +20,7 @@ from nodes.msgs import JOINTS
 from nodes.policy.onnx.inputs import Felt, PolicyAnswer, PolicyModel
 from nodes.policy.onnx.policy import OnnxPolicy, PlaybackSettings, deadline_over_age, deadline_problems
 from nodes.policy.onnx.tensors import CAMERAS, COLUMNS
-from runtime import MissingVariable, PolyrhythmError
-from runtime.hosts.address import LOOPBACK
-from runtime.node import needs_real_time
+from runtime import MissingVariable, PolyrhythmError, needs_real_time
 
 WARM_S = 25.0
 """How long a server may take for its first answer, which is asked for before anything depends on it."""
@@ -30,6 +28,7 @@ WARM_PX = 224
 LARGEST_BYTES = 1 << 24
 MOST_STEPS = 1024
 SMALLEST_PX, LARGEST_PX = 8, 1024
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 class ServerSession(PolicyModel, Protocol):
