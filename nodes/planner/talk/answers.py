@@ -309,9 +309,8 @@ def _of_reasons(asked: AskedOf, now: Answerable) -> str:
     if not _WHY.search(words):
         return ""
     things = asked.things or (() if now.order is not None else _left_alone(now))
-    is_dark = (
-        _has(words, "not") and not asked.is_named and not any(reason_of(x, now) or _let_go(x, now) for x in things)
-    )
+    is_clear = asked.is_named or any(reason_of(one, now) or _let_go(one, now) for one in things)
+    is_dark = _has(words, "not") and not is_clear
     if is_dark and now.is_stopped and now.stop[1]:
         return f"{now.stop[0] or 'Somebody'} said: “{now.stop[1]}” {following(now)}"
     if is_dark and now.told:  # "Why did you not bin that last one?": what was forbidden last
@@ -651,10 +650,10 @@ def _of_person(asked: AskedOf, now: Answerable) -> str:
         free = [one for one in standing(alike, now.scene) if one.owner.lower() in ("", asked.speaker.lower())]
         free = [one for one in free if not why_left(one, now.told) or one.owner]
         return f"{capital(_the(free))}." if free else "None of them is nobody's."
+    names = {*asked.words.split()} - english_words() if not asked.is_named else set()
     said = [(one.speaker, one.text) for one in now.told] + [one for one in now.heard[:-1] if "?" not in one[1]]
-    names = {*asked.words.split()} - english_words()
     found = [one for one in said if names & {*re.findall(r"[a-z]+", one[1].lower())}]
-    return f"{found[-1][0] or 'Somebody'} said: “{found[-1][1]}”" if found and not asked.is_named else ""
+    return f"{found[-1][0] or 'Somebody'} said: “{found[-1][1]}”" if found else ""
 
 
 def _of_state(asked: AskedOf, now: Answerable) -> str:

@@ -788,8 +788,6 @@ class Parser:
         is_named = self._noun(words, i)[0] is not None or lexicon.relations.at(words, i)[0] or words[i] == "not"
         if is_named or any(lexicon.has(table, words, i) for table in ("exceptions", "adverbs", "particles", "me")):
             return self._whole(Clause("fragment"), words, i)
-        if n := lexicon.has("tails", words, i):
-            return Clause("fragment"), i + n
         if lexicon.is_closed(words[i]):
             is_lone = at.is_first or end - i == 1
             return Clause("statement" if is_lone else "unsure"), end  # "... and strangely put it there"
@@ -1448,10 +1446,6 @@ class Parser:
         if words[i] == "about" and noun is not None:
             clause.about = noun.kind or noun.place or noun.unknown
         if noun is None:
-            is_sake = words[i] == "for" and words[j : j + 1] in (["him"], ["her"], ["them"])
-            if is_sake and clause.verb in ("open", "close"):
-                clause.about = words[j]  # for whose sake: the deed is the same
-                return j + 1
             has_word = j < len(words)
             is_open = has_word and not self.lexicon.is_closed(words[j])
             if (words[i] == "like" and has_word) or (words[i] == "with" and is_open):
