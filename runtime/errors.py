@@ -119,6 +119,15 @@ def writing(where: object, remedy: str = "", error: type[PolyrhythmError] = User
         raise error(f"{where}: cannot be written: {problem.strerror}{to_do}") from problem
 
 
+@contextmanager
+def naming(where: str, error: type[UserError] = UserError) -> Iterator[None]:
+    """Raise a UserError of the block as `error`, with `where` in front of its sentence."""
+    try:
+        yield
+    except UserError as problem:
+        raise error(f"{where} {problem}") from problem
+
+
 def os_sentence(problem: OSError) -> str:
     """What the operating system refused, with the file where it names one: a full disk is told without."""
     where = f"{problem.filename}: " if problem.filename else ""

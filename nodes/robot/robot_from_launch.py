@@ -12,7 +12,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from nodes.robot.protocol import Ball, BaseLimit, Body, CartesianLimits, JointLimit, MovesHand, RobotLimits
-from runtime.errors import ParameterError, UserError, choices
+from runtime.errors import ParameterError, UserError, choices, naming
 from runtime.launch.tables.nodes_table import lacks, load_as, load_module, load_name
 from runtime.renamed import renamed
 
@@ -59,20 +59,16 @@ class ForRobot:
 
         Raises UserError where the name leads to no robot, or to one that this class is not made for.
         """
-        try:
+        with naming("[run] robot"):
             joints = joint_names(load_limits(robot))
-        except ParameterError as problem:
-            raise UserError(f"[run] robot {problem}") from problem
         if cls.made_for_joints and cls.made_for_joints != joints:
             raise UserError(
                 f"{cls.__name__} is made for a robot with the joints {', '.join(cls.made_for_joints)}; "
                 f"[run] robot {robot!r} has {', '.join(joints)}: put a node of your own in its place, or leave it out"
             )
         if cls.needs_body:
-            try:
+            with naming(f"{cls.__name__} looks along the robot's body:"):
                 load_body(robot)
-            except UserError as problem:
-                raise UserError(f"{cls.__name__} looks along the robot's body: {problem}") from problem
         return {"joints": joints, "robot": robot}
 
 

@@ -15,7 +15,7 @@ from typing import Annotated
 from msgspec import Meta, field
 
 from nodes.robot.looks import in_package
-from runtime.errors import UserError
+from runtime.errors import UserError, naming
 from runtime.serialization.toml_errors import Table, convert, read_toml
 
 Positive = Annotated[float, Meta(gt=0, le=1e6, description="a number above 0")]
@@ -83,10 +83,8 @@ def path_of(name: str) -> Path:
 
 def model_path(path: Path, table: RobotTable) -> Path:
     """The model that a robot file names. Raises UserError where it names a package that is not installed."""
-    try:
+    with naming(f"{path}: model:"):
         return in_package(table.model) or path.parent / table.model
-    except UserError as problem:
-        raise UserError(f"{path}: model: {problem}") from problem
 
 
 def read_robot(path: Path) -> RobotTable:

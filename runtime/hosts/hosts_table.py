@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from runtime.errors import UserError, choices
+from runtime.errors import UserError, choices, naming
 from runtime.hosts.address import HostAddress, find, split
 from runtime.serialization.toml_errors import Table, convert
 from runtime.transport.reliable.tag import Terms
@@ -51,10 +51,8 @@ class HostTable(Table, frozen=True):
         """Address and port, both of which the address may contain. Raises UserError where it is none."""
         if not self.address:
             return "", self.port or DEFAULT_PORT
-        try:
+        with naming("address"):
             address, written = split(self.address)
-        except UserError as problem:
-            raise UserError(f"address {problem}") from problem
         if written is not None and self.port not in (None, written):
             raise UserError(f"port is {self.port}, but its address ends in {written}; leave one of them out")
         return address, written if written is not None else self.port or DEFAULT_PORT
@@ -72,10 +70,8 @@ class Host(msgspec.Struct, frozen=True):
 
     def at(self, port: int) -> HostAddress:
         """This port of the host, as a numeric address. Raises UserError where the name is not known."""
-        try:
+        with naming(f"[hosts.{self.name}] address"):
             return find(self.address, port)
-        except UserError as problem:
-            raise UserError(f"[hosts.{self.name}] address {problem}") from problem
 
 
 class HostPair(msgspec.Struct, frozen=True):

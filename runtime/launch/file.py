@@ -13,7 +13,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from runtime.coordination.health import GatewayHealth, gateway_topic
-from runtime.errors import LaunchFileError, MissingVariable, UserError, choices, nearest
+from runtime.errors import LaunchFileError, MissingVariable, UserError, choices, naming, nearest
 from runtime.extras import or_absent
 from runtime.hosts.hosts_table import Host, parse_hosts
 from runtime.journal.answers import kept_of
@@ -295,11 +295,8 @@ def check(launch: Launch, *, needs_variables: bool = True) -> list[str]:
 
 def path_accounts(launch: Launch) -> list[PathAccount]:
     """The path budgets against what is declared. Raises LaunchFileError where no nodes link a path's topics."""
-    try:
-        with refusing("P043"):
-            return accounts(launch.budgets, launch.graph, holders_of(launch.seats), launch.links)
-    except UserError as problem:
-        raise LaunchFileError(f"{launch.path}: {problem}") from problem
+    with naming(f"{launch.path}:", LaunchFileError), refusing("P043"):
+        return accounts(launch.budgets, launch.graph, holders_of(launch.seats), launch.links)
 
 
 def add_node(tables: dict[str, Any], node: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from runtime.errors import GraphError, UserError
+from runtime.errors import GraphError, UserError, naming
 from runtime.launch.given import expect, is_by_name, is_names, shown
 from runtime.launch.graph import CANDIDATES, Graph, NodeSpec, specs_of
 from runtime.launch.tables.nodes_table import rates_of
@@ -37,11 +37,8 @@ def graph(
     for name, hz in (rates or {}).items():
         if name not in specs:
             raise GraphError(f"rates names {name!r}, which is no node; {guess(name, specs)}", code="P023")
-        try:
-            with refusing("P023"):
-                specs[name] = replace(specs[name], hz={**specs[name].hz, **rates_of(specs[name].cls, hz)})
-        except UserError as problem:
-            raise GraphError(f"[nodes.{name}] {problem}") from problem
+        with naming(f"[nodes.{name}]", GraphError), refusing("P023"):
+            specs[name] = replace(specs[name], hz={**specs[name].hz, **rates_of(specs[name].cls, hz)})
     candidates = {
         seat: tuple(names) for one in nodes if isinstance(one, Graph) for seat, names in one.candidates.items()
     }

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from runtime.errors import ParameterError, UserError
+from runtime.errors import ParameterError, naming
 from runtime.serialization.toml_errors import Table, convert, read_toml
 
 VOICES = ("robot", "collaborator")
@@ -74,10 +74,8 @@ class _File(Table, frozen=True):
 
 def read_canned(path: Path) -> list[dict[str, str]]:
     """The sentences of a file, with voice and key. Raises ParameterError for what is not understood in it."""
-    try:
+    with naming("console: utterances", ParameterError):
         phrases = convert(read_toml(path), _File, str(path)).utterance
-    except UserError as problem:
-        raise ParameterError(f"console: utterances {problem}") from problem
     keys = [_ordered(str(phrase.key)) for phrase in phrases if phrase.key != ""]
     if twice := [key for key in keys if keys.count(key) > 1]:
         raise ParameterError(f"console: utterances {path}: two have the key {twice[0]!r}; expected one of its own")

@@ -13,7 +13,7 @@ import msgspec
 
 from nodes.hosts import keys
 from nodes.models.onnx_file import read_model
-from runtime.errors import PolyrhythmError, UserError, choices
+from runtime.errors import PolyrhythmError, UserError, choices, naming
 from runtime.hosts.address import find, split, written
 from runtime.hosts.hosts_table import is_public_key
 from runtime.operating_system.terminal import signals_of_end
@@ -35,10 +35,8 @@ def main(argv: list[str]) -> int:
     if twice := {name for name in names if names.count(name) > 1}:
         raise UserError(f"two models are called {choices(sorted(twice))}; robots ask for a model by its file's name")
     clients = _clients(arguments.clients)
-    try:
+    with naming(f"--bind {written(*arguments.bind)}:"):
         place = find(*arguments.bind)
-    except UserError as problem:
-        raise UserError(f"--bind {written(*arguments.bind)}: {problem}") from problem
     if not clients and not place.is_loopback:
         raise UserError(
             f"--bind {written(*arguments.bind)} can be reached by anyone; "

@@ -18,7 +18,7 @@ import msgspec
 from msgspec.structs import replace
 
 from runtime.clock import NS_PER_S, to_ns
-from runtime.errors import UserError, choices
+from runtime.errors import UserError, choices, naming
 from runtime.launch.checks.handler_ports import port_uses
 from runtime.launch.checks.response_times import Job, WorstCases
 from runtime.launch.graph import Graph, NodeSpec, age_limits
@@ -112,10 +112,8 @@ def accounts(
     """The accounts of all path budgets; `holders` maps seats to nodes. Raises UserError where topics are not linked."""
     found = []
     for name, budget in budgets.paths.items():
-        try:
+        with naming(f"[budgets.paths.{name}]"):
             found.append(_account(name, budget, graph, frozenset(holders.values()), links))
-        except UserError as problem:
-            raise UserError(f"[budgets.paths.{name}] {problem}") from problem
     return found
 
 

@@ -16,7 +16,7 @@ from msgspec import Meta, field
 from msgspec.structs import replace
 
 from runtime.abilities import ShapesPorts, TakesFromRun
-from runtime.errors import LaunchFileError, UserError, choices
+from runtime.errors import LaunchFileError, UserError, choices, naming
 from runtime.extras import lacking
 from runtime.hosts.hosts_table import Host
 from runtime.journal.answers import kept_of
@@ -76,12 +76,10 @@ def node_spec(
     where = f"{path}: [nodes.{name}]"
     if not re.fullmatch(_NODE_NAME, name):
         raise LaunchFileError(f"{where} is no node name; expected a-z, 0-9 and _, starting with a letter", code="P003")
-    try:
+    with naming(f"{path}:", LaunchFileError):
         written = convert(table, NodeTable, table=f"nodes.{name}")
-    except UserError as problem:
-        raise LaunchFileError(f"{path}: {problem}") from problem
     is_elsewhere = here != "" and (written.host or next(iter(hosts or ()), "")) != here
-    try:
+    with naming(where, LaunchFileError):
         with refusing("P010"):
             cls = load_name(written.use)
         if not (isinstance(cls, type) and issubclass(cls, Node)):
@@ -114,8 +112,6 @@ def node_spec(
             },
             unset=() if is_elsewhere else tuple(filter(None, map(_unset, written.params.values()))),
         )
-    except UserError as problem:
-        raise LaunchFileError(f"{where} {problem}") from problem
 
 
 def taken_from_run(cls: type[Node]) -> Mapping[str, str]:
@@ -135,10 +131,8 @@ def told(spec: NodeSpec, shared: Mapping[str, str]) -> NodeSpec:
     for key, parameter in taken_from_run(spec.cls).items():
         if key not in shared:
             continue
-        try:
+        with naming(f"[nodes.{spec.name}]"):
             facts_of(spec.cls, key, shared[key])
-        except UserError as problem:
-            raise UserError(f"[nodes.{spec.name}] {problem}") from problem
         if parameter and params.setdefault(parameter, shared[key]) != shared[key]:
             raise UserError(
                 f"[nodes.{spec.name}] {parameter} is {params[parameter]!r}, but [run] {key} is {shared[key]!r}; leave "

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from nodes.robot.protocol import RobotLimits
-from runtime.errors import ParameterError, UserError, choices
+from runtime.errors import ParameterError, choices, naming
 from runtime.serialization.toml_errors import Table, convert, read_toml
 
 POSES = Path(__file__).with_name("poses.toml")
@@ -30,10 +30,8 @@ def read_poses(path: Path, limits: RobotLimits, *, is_own: bool) -> list[dict[st
 
     Raises ParameterError where a file of one's own names a joint or a value that the robot does not have.
     """
-    try:
+    with naming("console: poses", ParameterError):
         poses = convert(read_toml(path), _File, str(path)).pose
-    except UserError as problem:
-        raise ParameterError(f"console: poses {problem}") from problem
     ranges = {joint.name: joint for joint in limits.joints}
     found = []
     for pose in poses:
