@@ -12,19 +12,7 @@ from nodes.msgs import GuardState, JointCommand, JointVector, RobotState
 from nodes.robot.protocol import RobotError
 from nodes.robot.robot_from_launch import ForRobot
 from nodes.seats.seat_node import Seated
-from runtime import (
-    Message,
-    ParameterError,
-    Publisher,
-    QoS,
-    Subscription,
-    UserError,
-    every,
-    needs_real_time,
-    on,
-    to_ns,
-    to_s,
-)
+from runtime import Message, ParameterError, Publisher, QoS, Subscription, UserError, every, needs_real_time, on, to_ns
 
 STALE_S = 0.2
 """Where the leader was longer ago than this is no command."""
@@ -140,7 +128,7 @@ class LeRobotTeleop(ForRobot, Seated):
         now_ns = self.clock.now_ns()
         reading, state, facts = self.link.exchange(), self.state.latest(), self.facts
         wanted = facts.ours(reading.at) if facts is not None else None
-        if wanted is None or facts is None or to_s(now_ns - reading.ns) > STALE_S:
+        if wanted is None or facts is None or self.clock.since_s(reading.ns) > STALE_S:
             self._lose(self.link.why_silent(now_ns) or "the leader says nothing")
             return
         if state is None or len(state.position) != len(wanted):

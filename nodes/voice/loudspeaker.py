@@ -33,19 +33,7 @@ from nodes.voice.speaking.synthesis import (
     voice_problems,
 )
 from nodes.voice.speaking.turn import SpeakingTurn, SpokenUtterance
-from runtime import (
-    RELIABLE,
-    Node,
-    ParameterError,
-    Publisher,
-    QoS,
-    Spending,
-    Subscription,
-    every,
-    needs_real_time,
-    on,
-    to_s,
-)
+from runtime import RELIABLE, Node, ParameterError, Publisher, QoS, Spending, Subscription, every, needs_real_time, on
 from runtime.extras import install
 
 ESPEAK = f"espeak-ng --stdin --stdout -s {PACE} -p {PITCH}"
@@ -338,7 +326,7 @@ class Loudspeaker(Node):
         """Wait until it may begin: why it may not any more, or ""."""
         while True:
             now_ns = self.clock.now_ns()
-            left_s = self.lifespan_s - to_s(now_ns - turn.said_ns)
+            left_s = self.lifespan_s - self.clock.since_s(turn.said_ns)
             if why := self._void(turn):
                 return why
             if not self.is_known:
