@@ -370,10 +370,7 @@ class Dialogue:
         self.questions = tuple(filter(is_open, self.questions))
 
     def ask(self, asked: OpenQuestion) -> str:
-        """Ask who spoke last, and no longer ask the same; of an order, one thing at a time.
-
-        "It" is no longer what was answered.
-        """
+        """Ask who spoke last, and the same no longer; of an order, one thing. "It" is no longer what was answered."""
         if self._speaker and not asked.to and asked.about in ("order", "deed", "instead"):
             asked = replace(asked, to=(self._speaker,))
         kept = [one for one in self.questions if one.text != asked.text and not (one.about == asked.about == "order")]
@@ -1377,12 +1374,8 @@ class Dialogue:
         if any(one.of and one.orders == orders for one in self.questions):
             return f"I leave {named(self.refs(barred))} until {capital(keeper)} says otherwise."
         whose = "".join(f"The {one.name} is {one.owner}'s. " for one in barred if one.owner)
-        why = (
-            (whose if keeper == self._speaker else "")
-            or self.why_kept(barred)
-            or whose
-            or f"I was asked to leave {named(self.refs(barred))}. "
-        )
+        why = (whose if keeper == self._speaker else "") or self.why_kept(barred) or whose
+        why = why or f"I was asked to leave {named(self.refs(barred))}. "
         if any(not one.skill or (one.skill == "place" and not one.place) for one in orders):
             return f"{why.strip()} I leave {named(self.refs(barred))}."
         text = f"{why}{capital(keeper)}, shall I {deeds}?" if keeper else f"{why}Shall I {deeds}?"

@@ -326,9 +326,8 @@ class Parser:
         words = words[1:] if len(words) == 2 and words[0] in ("hey", "hi", "hello", "oh") else words
         if is_oh or len(words) != 1 or segment.end != "," or not is_first or not has_more:
             return False
-        is_known = (
-            self.lexicon.is_closed(words[0]) or self.lexicon.known_at(words, 0) or words[0] in ("robot", "stretch")
-        )
+        is_known = self.lexicon.is_closed(words[0]) or self.lexicon.known_at(words, 0)
+        is_known = is_known or words[0] in ("robot", "stretch")
         return self.lexicon.has("people", words, 0) > 0 or (segment.is_named and not is_known)
 
     def unheard_in(self, clause: Clause) -> str:
@@ -1059,15 +1058,13 @@ class Parser:
         is_back = any(adverb in WORDS["backs"] for adverb in clause.adverbs)
         past, verb = self.lexicon.pasts.at(clause.left, 0)
         is_moved = bool(clause.targets or clause.particles or verb == "throw")
-        if (
-            past and past == len(clause.left) and is_moved
-        ):  # "Those can be thrown away.", "The cup is to be put on the tray."
+        # "Those can be thrown away.", "The cup is to be put on the tray."
+        if past and past == len(clause.left) and is_moved:
             clause.verb, clause.word, clause.left = verb, " ".join(clause.left), []
             return clause, stop
         if words[k : k + 2] == ["the", "same"] and not clause.targets:
-            return Clause(
-                "fragment", nouns=list(nouns), is_same=True, about=" ".join(words[k:])
-            ), end  # "The cup can go the same way."
+            same = Clause("fragment", nouns=list(nouns), is_same=True, about=" ".join(words[k:]))
+            return same, end  # "The cup can go the same way."
         is_there = bool((SETS["there"] - {"here", "over here", "in here"}).intersection(clause.adverbs))
         if clause.targets or is_back or is_there or "away" in clause.particles or "back" in clause.particles:
             return clause, stop
@@ -1083,8 +1080,6 @@ class Parser:
         if words[k : k + 1] in (["mine"], ["ours"]):
             stays = any(self.lexicon.has("stays", words, m) for m in range(k + 1, end))
             return Clause("protect" if stays else "owner", nouns=nouns, word="my"), end
-        if words[k + 1 :] == ["is"] and nouns[0].kind:  # "the red mug is Anna's"
-            return Clause("owner", nouns=nouns, word=words[k]), end
         others, _, _ = self._nouns(words, k)
         if k + 1 == end and self.lexicon.colour(words[k]):
             others = [Noun(colour=self.lexicon.colour(words[k]))]  # "The mug is orange."
@@ -1711,9 +1706,8 @@ class Parser:
             return True
         if lexicon.is_closed(words[i]) or words[i] == "of":
             return False
-        is_plural = (
-            words[i].endswith("s") and len(words[i]) > 3 and not words[i].endswith(("ss", "us", "is")) and i == 0
-        )
+        is_plural = i == 0 and words[0].endswith("s") and len(words[0]) > 3
+        is_plural = is_plural and not words[0].endswith(("ss", "us", "is"))
         if not (at.is_begun or is_plural):  # a name without an article: bare plurals only ("knives")
             return False
         at.unknown.append(words[i])

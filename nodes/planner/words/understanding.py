@@ -165,13 +165,9 @@ def _fits(one: Reference, pattern: Reference) -> bool:
 def spared_by(intent: Intent) -> tuple[Unnamed, ...]:
     """All that is to be left alone and that the words alone do not tell."""
     vague = [one for one in intent.protected if is_vague(one)]
-    return (
-        *intent.unnamed,
-        *(
-            Unnamed("shown" if one.count == 1 and not one.is_any else "described", one.label, one.count)
-            for one in vague
-        ),
-    )
+    one_only = [one for one in vague if one.count == 1 and not one.is_any]
+    shown = [Unnamed("shown" if one in one_only else "described", one.label, one.count) for one in vague]
+    return (*intent.unnamed, *shown)
 
 
 def forbids_ordered(intent: Intent, clauses: Sequence[Clause]) -> bool:
@@ -292,10 +288,8 @@ class _Reader:
 
     def _behind(self, found: re.Match[str]) -> str:
         """ "Then", where anything is ordered that it can come behind; else it stays a condition that nobody knows."""
-        ahead, is_led = (
-            self.parser.clauses(found.string[: found.start()]),
-            re.search(r"\w", found.string[found.end() :]),
-        )
+        ahead = self.parser.clauses(found.string[: found.start()])
+        is_led = re.search(r"\w", found.string[found.end() :])
         return "then" if self.before.orders or (is_led and any(one.type == "order" for one in ahead)) else found[0]
 
     def _without_turns(self, text: str) -> str:
@@ -648,10 +642,8 @@ class _Reader:
         if clause.is_negated:
             self._ban(clause)
             return
-        self.is_undo, self.is_stopped = (
-            self.is_undo or clause.verb == "undo",
-            self.is_stopped or clause.verb == "cancel",
-        )
+        self.is_undo = self.is_undo or clause.verb == "undo"
+        self.is_stopped = self.is_stopped or clause.verb == "cancel"
         if clause.verb == "undo" or (clause.targets == [("on", None)] and not _nouns_of(clause)):
             return  # "Carry on."
         if clause.words[:1] in (("i",), ("we",)) and {"myself", "ourselves"}.intersection(clause.words):
@@ -665,12 +657,8 @@ class _Reader:
             self.released += clause.nouns
             self._mention(clause)
             return
-        if (
-            clause.verb == "do"
-            and clause.nouns
-            and clause.words[-1:] in (("last",), ("first",))
-            and self._turned(clause)
-        ):
+        is_turn = clause.verb == "do" and bool(clause.nouns) and clause.words[-1:] in (("last",), ("first",))
+        if is_turn and self._turned(clause):
             return
         subject = self.loose[-1] if self.loose and not self.drafts else None
         is_subject = not (self.drafts or clause.is_first or self.says) and clause.words[:1] in _DETERMINERS
@@ -824,9 +812,8 @@ class _Reader:
     def _keeps(self, clause: Clause) -> bool:
         """Whether "leave" and "keep" mean that something stays as it is."""
         there = [noun for _, noun in clause.targets if noun is not None]
-        is_goal = (
-            bool(clause.nouns) and any(noun.unknown for noun in there) and not _HAND.search(" ".join(clause.words))
-        )
+        is_goal = any(noun.unknown for noun in there) and not _HAND.search(" ".join(clause.words))
+        is_goal = bool(clause.nouns) and is_goal
         is_goal = is_goal or any(relation == "beside" for relation, _ in clause.targets)
         is_let_be = bool(set(clause.adverbs) & {"be", "alone", *SETS["as_is"]})
         is_goal = is_goal or (any(noun.place for noun in there) and not is_let_be and self._is_set_down(clause))
@@ -843,8 +830,6 @@ class _Reader:
         own = [thing for owner, thing in (*self.before.owners, *self.owners) if owner == "my"]
         if not nouns and clause.left == ["mine"] and own:
             nouns = [_noun(own[-1])]
-        elif not nouns and clause.left == ["one"]:
-            nouns = [Noun()]  # "Keep one."
         elif left := [word for word in clause.left if word not in ("stand", "stay", "sit", "rest")]:
             self.unread = self.unkept = self.unread or " ".join(left)  # "Leave mine.", "Leave Betsy where she is."
         resolved = [] if any(map(self._is_unnamed, nouns)) else self._resolved(nouns)
@@ -1002,6 +987,7 @@ class _Reader:
             old is not None and old.kind and not old.colour and not self.adds and len(nouns) == 1
             and nouns[0].colour and not nouns[0].kind and nouns[0].count == old.count
         )  # fmt: skip  # "Rinse the cup. The white one."
+        is_apart = clause.is_first and not (self.adds or self.joins)
         if clause.is_repair or is_open or was_corrected or is_sharper or not draft.nouns:
             if any(noun.pronoun for noun in new):
                 return
@@ -1011,11 +997,7 @@ class _Reader:
                 draft.excepts = [one for one in draft.excepts if one.count == "all"]
         elif all(noun.count == "all" and noun.pronoun for noun in new):
             draft.nouns = [replace(noun, count="all") for noun in draft.nouns]
-        elif (
-            clause.is_first
-            and not (self.adds or self.joins)
-            and any(n.kind not in ("", *(d.kind for d in draft.nouns)) for n in new)
-        ):
+        elif is_apart and any(n.kind not in ("", *(d.kind for d in draft.nouns)) for n in new):
             draft.why, draft.what = draft.why or "words", _name(new[0])  # "Bring me the sponge. The red cup."
         else:
             draft.nouns += new
@@ -1064,9 +1046,8 @@ class _Reader:
         draft = _Draft(Clause("order"), skill=order.skill, relation=order.relation)
         draft.place = Noun(place=order.place) if order.place else None
         draft.nouns = [replace(n, kind=n.kind or order.things[0].label) if order.things else n for n in nouns]
-        things = [*map(_reference, draft.nouns)]
-        if named is not None:  # "All but the blue one." - "No, all of them."
-            things = [one for one in things if not any(_is_same(one, old) for old in order.things)]
+        old = () if named is None else order.things  # "All but the blue one." - "No, all of them."
+        things = [one for one in map(_reference, draft.nouns) if not any(_is_same(one, two) for two in old)]
         draft.excepts = [_noun(one) for one in order.excluding if any(_is_part(one, whole) for whole in things)]
         self.drafts.append(draft)
 
@@ -2078,11 +2059,8 @@ def _relative_place(clause: Clause, order: Order, *, is_at_thing: bool) -> str:
     """The words that say where it is to go in relation to another thing or a person, "" of none: no deed does that."""
     said, skill = " ".join(clause.words), order.skill
     nouns = [(relation, noun) for relation, noun in clause.targets if noun is not None]
-    if (
-        skill not in ("place", "move", "hand_over")
-        or clause.verb in ("hand_over", "give")
-        or any(one.place for relation, one in nouns if relation != "to")
-    ):
+    is_at_place = any(one.place for relation, one in nouns if relation != "to")
+    if skill not in ("place", "move", "hand_over") or clause.verb in ("hand_over", "give") or is_at_place:
         return ""
     ways = [_CLOSER]
     is_beside = any(relation == "beside" and (noun.kind or (noun.pronoun and is_at_thing)) for relation, noun in nouns)
