@@ -357,10 +357,9 @@ class Dialogue:
         """The newest open question of these kinds."""
         return next((one for one in reversed(self.questions) if one.about in about), None)
 
-    def _asked(self, who: str | None = None) -> list[OpenQuestion]:
+    def _asked(self, who: str = "") -> list[OpenQuestion]:
         """The questions that the words of somebody, or of who spoke last, answer; the newest first."""
-        who = self._speaker if who is None else who
-        return [one for one in reversed(self.questions) if one.awaits and one.may_answer(who)]
+        return [one for one in reversed(self.questions) if one.awaits and one.may_answer(who or self._speaker)]
 
     def _close(self, asked: OpenQuestion) -> None:
         self._keep_asking(lambda one: one != asked)

@@ -165,8 +165,7 @@ def _fits(one: Reference, pattern: Reference) -> bool:
 def spared_by(intent: Intent) -> tuple[Unnamed, ...]:
     """All that is to be left alone and that the words alone do not tell."""
     vague = [one for one in intent.protected if is_vague(one)]
-    one_only = [one for one in vague if one.count == 1 and not one.is_any]
-    shown = [Unnamed("shown" if one in one_only else "described", one.label, one.count) for one in vague]
+    shown = [Unnamed("shown" if x.count == 1 and not x.is_any else "described", x.label, x.count) for x in vague]
     return (*intent.unnamed, *shown)
 
 
@@ -813,8 +812,7 @@ class _Reader:
         """Whether "leave" and "keep" mean that something stays as it is."""
         there = [noun for _, noun in clause.targets if noun is not None]
         is_goal = any(noun.unknown for noun in there) and not _HAND.search(" ".join(clause.words))
-        is_goal = bool(clause.nouns) and is_goal
-        is_goal = is_goal or any(relation == "beside" for relation, _ in clause.targets)
+        is_goal = (is_goal and bool(clause.nouns)) or any(relation == "beside" for relation, _ in clause.targets)
         is_let_be = bool(set(clause.adverbs) & {"be", "alone", *SETS["as_is"]})
         is_goal = is_goal or (any(noun.place for noun in there) and not is_let_be and self._is_set_down(clause))
         if is_goal and clause.word == "leave":
