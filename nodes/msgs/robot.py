@@ -169,7 +169,7 @@ class SeenObject(Message, kind="state"):
     v_px: float
     confidence: float = 1.0
     is_place: bool = False  # things are put there; it is not picked
-    state: tuple[str, ...] = ()  # "open", "full", "dirty", "waste": nothing comes back from there
+    state: tuple[str, ...] = ()  # "open", "full", "dirty", "waste", "deep": out of reach
     owner: str = ""
     does: str = ""  # what a machine does, as a clause: "fills a vessel that stands there with coffee"
 

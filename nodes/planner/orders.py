@@ -28,7 +28,8 @@ class OrderVocabulary:
     kinds: frozenset[str]
     places: frozenset[str]
     skills: frozenset[str]
-    waste: frozenset[str] = frozenset()  # places from which nothing comes back
+    waste: frozenset[str] = frozenset()  # places where things are thrown away
+    deep: frozenset[str] = frozenset()  # places out of which the hand takes nothing
     aimless: frozenset[str] = frozenset()  # skills that are about no thing
     skill_words: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
@@ -81,6 +82,7 @@ class Surroundings:
             places=frozenset(places),
             skills=frozenset(names),
             waste=frozenset(thing.label for thing in self.scene.things if "waste" in thing.state),
+            deep=frozenset(thing.label for thing in self.scene.things if "deep" in thing.state),
             aimless=frozenset(aimless - {"place", "put_back"}),
             skill_words=tuple((spec.name, tuple(spec.words)) for spec in self.skills if spec.words),
         )

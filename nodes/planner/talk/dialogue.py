@@ -2244,9 +2244,9 @@ class Dialogue:
         return _excluding(order, self.refs(left), ()) if left else order
 
     def _is_lost(self, thing: SeenObject, order: Order) -> bool:
-        """Whether it lies where nothing comes back from, and is to be moved away from there."""
+        """Whether it lies where the hand does not reach, and is to be moved away from there."""
         there = self._place_of(thing)
-        return order.skill in _MOVES and there in self.around.world.waste and there != order.place
+        return order.skill in _MOVES and there in self.around.world.deep and there != order.place
 
     def _is_for_others(self, thing: SeenObject, order: Order) -> bool:
         """Whether a person has to move it."""
@@ -2828,7 +2828,7 @@ class Dialogue:
         names = list_words([f"the {one.name}" for one in things])
         are, them = ("is", "it") if len(things) == 1 else ("are", "them")
         place = self._place_of(things[0])
-        is_in = place in self.around.world.waste and things[0].id not in held_by_robot(self._scene)
+        is_in = place in self.around.world.deep and things[0].id not in held_by_robot(self._scene)
         why = f"in the {place}, and I cannot reach into it" if is_in else "too wide for my hand"
         what = f"take {them} out" if is_in else what or f"take {them}"
         return f"{capital(names)} {are} {why}. Could you {what}, please?"

@@ -904,14 +904,31 @@ def test_whose_side_was_meant_is_answered(text: str, binned: str) -> None:
 
 
 class TableWithWaste(TableHands):
-    """Its bin is as deep as that of the shipped table: nothing comes back from there."""
+    """Its bin is as deep as that of the shipped table: the hand takes nothing out of it."""
 
     def lay(self) -> None:
         super().lay()
-        self.places = [msgspec.structs.replace(self.places[0], state=("waste",)), *self.places[1:]]  # type: ignore[type-var]  # a Struct
+        self.places = [msgspec.structs.replace(self.places[0], state=("waste", "deep")), *self.places[1:]]  # type: ignore[type-var]  # a Struct
 
 
-BOTH_WITH_WASTE = pytest.mark.parametrize("hands", [TableWithWaste, KitchenHands])
+class KitchenWithDeepBin(KitchenHands):
+    """That of the shipped kitchen is not so deep."""
+
+    def lay(self) -> None:
+        super().lay()
+        self.places = [
+            msgspec.structs.replace(one, state=("waste", "deep")) if one.label == "bin" else one  # type: ignore[type-var]  # a Struct
+            for one in self.places
+        ]
+
+
+BOTH_WITH_WASTE = pytest.mark.parametrize("hands", [TableWithWaste, KitchenWithDeepBin])
+
+
+@pytest.mark.parametrize("text", ["Get it out again.", "No, that was wrong, undo it."])
+def test_what_lies_in_a_bin_that_the_hand_reaches_into_comes_back(text: str) -> None:
+    world = played(KitchenHands, ["Put the red {thing} in the bin.", 12, text, 40])
+    assert "red mug" not in world.ends(), "it stands on the table again"
 
 
 @BOTH_WITH_WASTE
