@@ -534,7 +534,7 @@ def test_the_yes_of_who_was_not_asked_answers_nothing(hands: type[TableHands], w
     world.play(f"Put the red {world.thing} {world.goal}.", 5)
     asked = world.play(("Ben", f"No, put the red {world.thing} on the table."))
     assert asked.startswith("Ann said")
-    assert world.play(("Mia", word)) == f"I wait for an answer: {asked}"
+    assert world.play(("Mia", word)) == sentence("planner.waits_for_answer", asked=asked)
     assert [one.text for one in world.mind.questions] == [asked]
     world.play("Yes.", 20)
     assert world.ends() == {}, "it stands on the table"
