@@ -78,9 +78,9 @@ def _obeyed(run: FoundRun, do: Asked, by: str, stop_signal: StopSignal, *, as_js
             send(run, "estop", EStop(source=TERMINAL, is_pressed=True, why=f"pressed by {by}"))
         state = _known(_last(hear(run, ["guard/state"], stop_signal, for_s=ANSWER_S)))
     if as_json:
-        print(json.dumps(msgspec.to_builtins(state)))
+        _print(json.dumps(msgspec.to_builtins(state)))
     else:
-        print(plain(title + state.sentence))
+        _print(plain(title + state.sentence))
         if do == "rearm" and state.mode == "stopped":
             print(GO_ON, file=sys.stderr)
     is_done = {
@@ -117,6 +117,11 @@ def _ordered(run: FoundRun, do: Order, by: str, stop_signal: StopSignal) -> Guar
     return _known(after or before)
 
 
+def _print(line: str) -> None:
+    """In one go: each run is told by a thread of its own."""
+    print(f"{line}\n", end="", flush=True)
+
+
 def _served(run: FoundRun, verb: Service, by: str, stop_signal: StopSignal, *, as_json: bool, title: str) -> int:
     """Ask for an action of the robot itself, and print the guard's answer."""
     topic = "robot/runstop" if verb in ("runstop", "release") else "robot/service"
@@ -133,7 +138,7 @@ def _served(run: FoundRun, verb: Service, by: str, stop_signal: StopSignal, *, a
             answer = decode(arrival.frames, GuardAnswer).message
             if answer.request == asked.id:
                 words = f"{verb}: {'accepted' if answer.is_accepted else f'refused: {answer.why}'}"
-                print(json.dumps(msgspec.to_builtins(answer)) if as_json else plain(title + words))
+                _print(json.dumps(msgspec.to_builtins(answer)) if as_json else plain(title + words))
                 return 0 if answer.is_accepted else 1
     finally:
         heard.close()

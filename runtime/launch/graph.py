@@ -567,11 +567,12 @@ def _node_problems(
         except GraphError as problem:
             problems.append(CodedProblem(f"remap: {problem}", "P023"))
     if not problems:
+        is_whole = spec.instance is None or bool(seats)  # a node that was made for a test may stand alone
         if spec.instance is None:
             node.run_info = RunFacts(one_user=one_user)
         problems = (
             of_kind("P013", node.problems())
-            or of_kind("P040", node.seat_problems(seats) if isinstance(node, NamesSeats) else ())
+            or of_kind("P040", node.seat_problems(seats) if isinstance(node, NamesSeats) and is_whole else ())
             or of_kind("P032", node.listener_problems(heard) if isinstance(node, NeedsListeners) else ())
         )
     return problems

@@ -14,6 +14,7 @@ from itertools import takewhile
 from pathlib import Path
 from runpy import run_module
 from types import ModuleType
+from warnings import catch_warnings, simplefilter
 
 import pytest
 
@@ -234,7 +235,8 @@ def fault_of(line: str) -> str:
         raise Parsed
 
     said = StringIO()
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(said), redirect_stderr(said):
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(said), redirect_stderr(said), catch_warnings():
+        simplefilter("ignore", RuntimeWarning)  # another test may have imported it
         patch.setattr(ArgumentParser, "parse_args", read)
         patch.setattr(sys, "argv", [program, *words, "--help"])
         try:

@@ -828,6 +828,8 @@ class _Reader:
         own = [thing for owner, thing in (*self.before.owners, *self.owners) if owner == "my"]
         if not nouns and clause.left == ["mine"] and own:
             nouns = [_noun(own[-1])]
+        elif not nouns and clause.left == ["one"]:
+            nouns = [Noun()]  # "Keep one."
         elif left := [word for word in clause.left if word not in ("stand", "stay", "sit", "rest")]:
             self.unread = self.unkept = self.unread or " ".join(left)  # "Leave mine.", "Leave Betsy where she is."
         resolved = [] if any(map(self._is_unnamed, nouns)) else self._resolved(nouns)
