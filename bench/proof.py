@@ -80,7 +80,7 @@ class Proof(msgspec.Struct, frozen=True):
     full: str = ""  # the same where there is none
     full_minutes: float = 0.0
     power: str = "whole"
-    bounds: tuple[Bound, ...] = ()  # of the short form; with any, its command prints JSON
+    bounds: tuple[Bound, ...] = ()  # of both forms; with any, their commands print JSON
 
     def of(self, *, is_full: bool) -> tuple[str, float, str]:
         """Command, minutes and power."""
