@@ -235,6 +235,8 @@ def run(command: str, root: Path, name: str, *, is_measured: bool = False) -> tu
     """
     log = log_of(root, name)
     log.parent.mkdir(exist_ok=True)
+    # As the Makefile: each of a thousand processes would compile all that it imports.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     is_asked_to_end = False
 
     def end(number: int, frame: FrameType | None) -> None:
@@ -248,7 +250,7 @@ def run(command: str, root: Path, name: str, *, is_measured: bool = False) -> tu
         with log.open("w") as said, log.with_suffix(".out").open("w") as printed:
             # In a group of its own: Ctrl-C comes here alone, and all that it started is told once.
             process = subprocess.Popen(
-                shlex.split(command), cwd=root, start_new_session=True,
+                shlex.split(command), cwd=root, start_new_session=True, env=environment,
                 stdin=subprocess.DEVNULL, stdout=printed if is_measured else said, stderr=said,
             )  # fmt: skip
             while process.poll() is None and not is_asked_to_end:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from nodes.interrupts.intent import understand
+from nodes.interrupts.phrase_matcher import load
 from nodes.msgs import Feedback, GuardState, Interrupt, Scene, SceneDescription, SkillCatalogue, Subtask, Utterance
 from nodes.planner.memory import keep, remembered
 from nodes.planner.orders import Surroundings
@@ -74,10 +74,10 @@ class ScriptedPlanner(SeatNode):
 
     @classmethod
     def preload(cls) -> None:
-        understand("stop")
+        load()
 
     def on_start(self) -> None:
-        understand("stop")  # reads the tables, so that the first order does not wait for it
+        load()  # the phrase tables, so that the first order does not wait for it
         self.log.info(ANSWERED_BY, extra={"is_notice": True})
 
     @on(heard)

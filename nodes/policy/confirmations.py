@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from nodes.interrupts.intent import says_yes, understand
+from nodes.interrupts.phrase_matcher import load
 from nodes.msgs import Action, SkillSpec, Utterance
 from nodes.policy.allowed import RiskLimits, rules, touches
 from runtime.clock import to_ns
@@ -21,6 +22,7 @@ class Confirmations:
 
     def __init__(self, knows: Callable[[str], bool] = lambda label: True) -> None:
         """`knows` says of a kind whether the policy's own eyes have a word for it; others are asked about once."""
+        load()  # the phrase tables: no tick waits for them when the first word is heard
         self._knows = knows
         self._agreed: set[str] = set()  # kinds
         self._asked: tuple[str, str, str] | None = None

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from nodes.interrupts.intent import understand
 from nodes.interrupts.people import HearsPeople
+from nodes.interrupts.phrase_matcher import load
 from nodes.msgs import (
     Action,
     Feedback,
@@ -85,10 +85,10 @@ class VLM(ForRobot, SeatNode, HearsPeople):
     def preload(cls) -> None:
         import nodes.perception.objects  # noqa: F401  # with OpenCV
 
-        understand("stop")
+        load()
 
     def on_start(self) -> None:
-        understand("stop")  # reads the tables, so that the first word does not wait for it
+        load()  # the phrase tables, so that the first word does not wait for it
 
     def now(self, *, looks: bool = False) -> Moment:
         """What is known now of time and robot; where it `looks`, with the newest image."""

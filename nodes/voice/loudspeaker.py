@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from typing import Any, Literal
 
 from nodes.interrupts.intent import understand
+from nodes.interrupts.phrase_matcher import load
 from nodes.models.answers import ModelError
 from nodes.models.budget import Budget, budget_of
 from nodes.msgs import Interrupt, LoudspeakerState, Saying, Speech, SpokenSound, Utterance, VoiceOrder
@@ -150,7 +151,8 @@ class Loudspeaker(Node):
         return found
 
     def on_start(self) -> None:
-        """Choose voice and device. Raises ParameterError for a device in virtual time."""
+        """Choose voice and device, and read the phrase tables. Raises ParameterError for a device in virtual time."""
+        load()
         if self.device != NOWHERE:
             needs_real_time(self, f"device is {self.device!r}: a loudspeaker", f"give device = {NOWHERE!r}")
         if self.device == NOWHERE:

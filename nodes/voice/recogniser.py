@@ -18,7 +18,7 @@ import msgspec
 
 from nodes.interrupts.intent import says_yes, understand
 from nodes.interrupts.people import FEWEST_WORDS, HearsPeople
-from nodes.interrupts.phrase_matcher import words_of
+from nodes.interrupts.phrase_matcher import load, words_of
 from nodes.models.answers import ModelError, language_problem, settings_from
 from nodes.models.budget import Budget, budget_of
 from nodes.msgs import SOUND_RATE_HZ, Alarm, RecogniserState, Sound, SoundSoFar, Utterance
@@ -148,6 +148,7 @@ class Recogniser(HearsPeople):
         )
 
     def on_start(self) -> None:
+        load()  # the phrase tables
         self.heard.provenance = f"script:{self.command}" if self.by == "command" else f"model:{self._model_name()}"
         self.budget = budget_of(self.name, self.run_info, self.settings.max_calls)
         if self.by == "whisper":

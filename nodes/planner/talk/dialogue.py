@@ -643,6 +643,9 @@ class Dialogue:
         clauses = self._clauses(text)
         if is_stop or not any(asks for _, asks in runs) or any(one.word == "another" for one in clauses[-1:]):
             return None
+        last, asks_last = runs[-1]
+        if not asks_last and last.rstrip().endswith("?") and self._understood(text)[0].deed == "ask":
+            return None  # "What did he say? Bring the box?"
         said: list[str] = []
         topic = ""
         for (run, is_asking), (behind, _) in zip(runs, (*runs[1:], ("", False)), strict=True):
